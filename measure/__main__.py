@@ -1,0 +1,217 @@
+"""The command line: the same measurements without a browser (`python -m measure`)."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import strategies
+import workloads
+from measure import runner, table
+from measure.request import DEFAULT_BUDGET_S, RequestError, parse
+from measure.run import encode
+
+MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m measure", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
+    compare.add_argument("workload", help="a workload's name, see 'list'")
+    compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable; sizes have defaults")
+    compare.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
+    compare.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
+    compare.add_argument("--dtype")
+    compare.add_argument("--device", default="CPU:0")
+    compare.add_argument("--budget", default=DEFAULT_BUDGET_S, metavar="SECONDS", help="time to measure for")
+    compare.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
+    compare.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
+    compare.add_argument("--seed", default=0, help="seed of the inputs")
+    compare.add_argument("--json", metavar="FILE", help="write the run here ('-' for stdout, in place of the table)")
+    compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+    listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
+    listing.add_argument("--json", action="store_true")
+    return parser
+
+
+def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key or not value:
+            raise RequestError(f"{name} {item!r} is not valid: write NAME=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+def _request(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "workload": arguments.workload,
+        "workload_options": _pairs("--workload-option", arguments.workload_option),
+        "size": _pairs("--size", arguments.size),
+        "dtype": arguments.dtype,
+        "device": arguments.device,
+        "strategies": arguments.strategies,
+        "budget_s": arguments.budget,
+        "memory_limit_mib": arguments.memory_limit,
+        "threads": arguments.threads,
+        "seed": arguments.seed,
+    }
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    request = parse(_request(arguments))
+    if arguments.json and arguments.json != "-" and not Path(arguments.json).resolve().parent.is_dir():
+        raise RequestError(f"--json {arguments.json} cannot be written: its folder does not exist")
+    own = runner.Runner(name=f"a command line, compare {request.workload}")
+    interrupted = False
+    try:
+        _until_ready(own)
+        run_id = own.submit(request)
+
+        def stop(*_: Any) -> None:
+            nonlocal interrupted
+            interrupted = True
+            own.cancel(run_id)
+
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGTERM, stop)
+        _watch(own, run_id, quiet=arguments.quiet)
+        snapshot = own.snapshot(run_id)
+    finally:
+        own.close()
+    assert snapshot is not None
+    run = snapshot.run
+    if arguments.json == "-":
+        sys.stdout.buffer.write(encode(run) + b"\n")
+    else:
+        print(table.render(run))
+        if arguments.json:
+            Path(arguments.json).write_bytes(encode(run) + b"\n")
+    for warning in run.warnings:
+        print(f"warning: {warning.message}", file=sys.stderr)
+    return INTERRUPTED if interrupted or run.status in ("cancelled", "interrupted") else MEASURED
+
+
+def _until_ready(own: runner.Runner) -> None:
+    """Wait until the devices are known, so that a request for another is refused before anything starts."""
+    while not own.host().devices and own.host().state in ("starting", "restarting"):
+        time.sleep(0.02)
+
+
+def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
+    """Say on stderr what happens, once each, until the run has finished."""
+    said: set[str] = set()
+    last = ""
+    while True:
+        finished = own.wait(run_id, 0.2)
+        snapshot = own.snapshot(run_id)
+        assert snapshot is not None
+        if not quiet:
+            message = snapshot.message.partition(", round")[0]
+            if message and message not in (last, "finished"):
+                print(message, file=sys.stderr, flush=True)
+                last = message
+            for item in snapshot.run.measurements:
+                if item.twin_of is None and item.strategy not in said and item.outcome != "not_run":
+                    said.add(item.strategy)
+                    print(f"  {item.strategy}: {table.outcome(item)}", file=sys.stderr, flush=True)
+        if finished:
+            return
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    own = runner.Runner(name="a command line, list")
+    try:
+        _until_ready(own)
+        devices = own.host().devices
+    finally:
+        own.close()
+    if arguments.json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(_grid(devices)), indent=1) + b"\n")
+        return MEASURED
+    for workload in workloads.all():
+        print(f"{workload.slug}  {workload.summary}")
+        for parameter in workload.sizes:
+            print(f"    --size {parameter.name}={parameter.default}  ({parameter.least} to {parameter.most}) {parameter.help}")
+        for option in workload.options:
+            print(f"    --workload-option {option.name}={option.default}  {option.help}")
+        print(f"    --dtype {' | '.join(workload.dtypes)}")
+    print()
+    for mapper in strategies.mappers():
+        print(f"{mapper.slug}  {mapper.summary}")
+        print(f"    {'  '.join(f'{mapper.slug}.{mode}' for mode in mapper.modes)}")
+        for option in mapper.options:
+            print(f"    ?{option.name}={option.default}  {option.help}")
+    print(f"\ndevices: {', '.join(devices)}")
+    for path, message in {**workloads.broken(), **strategies.broken()}.items():
+        print(f"{path}: {message}", file=sys.stderr)
+    return MEASURED
+
+
+def _grid(devices: Sequence[str]) -> dict[str, Any]:
+    return {
+        "workloads": [
+            {
+                "slug": workload.slug,
+                "title": workload.title,
+                "group": workload.group,
+                "summary": workload.summary,
+                "sizes": [
+                    {"name": p.name, "default": p.default, "least": p.least, "most": p.most, "help": p.help}
+                    for p in workload.sizes
+                ],
+                "presets": {name: dict(size) for name, size in workload.presets.items()},
+                "dtypes": list(workload.dtypes),
+                "options": [_option(option) for option in workload.options],
+                "strategies": [strategy.slug for strategy in strategies.all_strategies(workload)],
+            }
+            for workload in workloads.all()
+        ],
+        "mappers": [
+            {
+                "slug": mapper.slug,
+                "title": mapper.title,
+                "summary": mapper.summary,
+                "modes": list(mapper.modes),
+                "options": [_option(option) for option in mapper.options],
+            }
+            for mapper in strategies.mappers()
+        ],
+        "devices": list(devices),
+    }
+
+
+def _option(option: Any) -> dict[str, Any]:
+    return {
+        "name": option.name,
+        "default": option.default,
+        "help": option.help,
+        "values": None if option.values is None else list(option.values),
+        "least": option.least,
+        "most": option.most,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return {"compare": _compare, "list": _list}[arguments.command](arguments)
+    except RequestError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return INVALID
+    except BrokenPipeError:
+        return MEASURED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
+
+from msgspec.structs import replace
+
+from measure import ranking, statistics
+from measure.run import Measurement, Run
+from measure.verdict import verdict
+
+
+def analyse(run: Run) -> Run:
+    """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
+    levels = statistics.levels(run.measurements)
+    confidence = run.analysis.confidence
+    measurements = [
+        replace(
+            item,
+            latency=statistics.latency(levels[item.strategy], confidence) if item.strategy in levels else None,
+        )
+        for item in run.measurements
+    ]
+    rows = [item for item in measurements if not item.twin_of]
+    measurements = [
+        replace(item, break_even=[] if item.twin_of else ranking.break_even(item, rows)) for item in measurements
+    ]
+    control = statistics.control(measurements, levels, confidence)
+    ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
+    tie_groups = ranking.groups(ranked, run.analysis, control.resolution if control else 0.0)
+    run = replace(run, measurements=measurements, control=control, ranking=tie_groups)
+    return replace(run, verdict=verdict(run))
+
+
+def rows(run: Run) -> list[Measurement]:
+    """The measurements that are shown as rows: ranked ones first, then the others as they were asked for."""
+    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
+    shown = [item for item in run.measurements if not item.twin_of]
+    return sorted(shown, key=lambda item: place.get(item.strategy, len(place)))

@@ -1,0 +1,135 @@
+"""What a run will need, before it is run: bytes, seconds and allocation events, from the cost models alone.
+
+Pure arithmetic on metadata: no process, no TensorFlow and no array, so that it can follow every move of a slider.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import strategies
+from strategies.spec import Estimate, Plan, Strategy
+from workloads.spec import Leaf, Workload, leaves
+
+# One subject beside its first call: fork, runtime, inputs, a profiled call and its events, the way back.
+SUBJECT_S = 0.35
+MEMORY_SUBJECTS_AT_ONCE = 2
+# Calls of a memory subject after its first one, and rounds of calls that decide a typical ranking.
+MEMORY_CALLS = 2
+ROUNDS = 30
+LEAST_ROUNDS = 4
+# Rounds stop for a strategy that clearly loses, so the slow ones do not see all of them.
+SECONDS_OF_ROUNDS_EACH = 1.0
+# Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
+REFERENCE_BYTES_PER_S = 0.4e9
+# Memory of one subject's process that it does not share with others: TensorFlow's runtime and compiled programs.
+PROCESS_BYTES = 96 * 2**20
+
+
+@dataclass(frozen=True)
+class RunForecast:
+    """A whole run: wall-clock seconds (at most the budget) and bytes of all its processes together at the worst moment.
+
+    ``per_strategy`` has an estimate for each canonical slug.
+    """
+
+    seconds: float
+    peak_bytes: int
+    per_strategy: dict[str, Estimate]
+
+
+def case_bytes(
+    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None = None
+) -> tuple[int, int, int]:
+    """(bytes of the inputs, of the output, of what the strategy captures: its variables) for the whole batch."""
+    batch = size["batch"]
+    input_bytes = batch * sum(leaf.bytes for leaf in _leaves(workload, workload.element_input, size, dtype, options))
+    output_bytes = batch * sum(leaf.bytes for leaf in _leaves(workload, workload.element_output, size, dtype, options))
+    captured_bytes = sum(leaf.bytes for leaf in _leaves(workload, workload.variable_leaves, size, dtype, options))
+    return input_bytes, output_bytes, captured_bytes
+
+
+def plan(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    strategy: Strategy | str,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """What the strategy's mapper is told about the case."""
+    strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
+    mapper = strategies.mapper(strategy.mapper)
+    cost = workload.call(workload.cost, size, dtype, options=options)
+    input_bytes, output_bytes, _ = case_bytes(workload, size, dtype, options)
+    return Plan(
+        mode=strategy.mode,
+        batch=size["batch"],
+        input_bytes=input_bytes,
+        output_bytes=output_bytes,
+        output_leaves=len(_leaves(workload, workload.element_output, size, dtype, options)),
+        input_leaves=len(_leaves(workload, workload.element_input, size, dtype, options)),
+        element_ops=cost.ops,
+        element_flops=cost.flops,
+        element_temporary_bytes=cost.temporary_bytes,
+        batched_temporary_bytes=size["batch"] * cost.batched_temporary_bytes,
+        options={option.name: option.default for option in mapper.options} | dict(strategy.options),
+    )
+
+
+def forecast(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    strategy: Strategy | str,
+    options: Mapping[str, Any] | None = None,
+) -> Estimate:
+    """One strategy of one case; ``options`` are the workload's."""
+    strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
+    return strategies.mapper(strategy.mapper).estimate(plan(workload, size, dtype, strategy, options))
+
+
+def forecast_run(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    chosen: Iterable[Strategy | str],
+    options: Mapping[str, Any] | None = None,
+    budget_s: float = float("inf"),
+) -> RunForecast:
+    """A comparison of the chosen strategies: reference, memory and correctness, first calls, rounds."""
+    parsed = [strategies.parse(each) if isinstance(each, str) else each for each in chosen]
+    estimates = {each.slug: forecast(workload, size, dtype, each, options) for each in parsed}
+    input_bytes, _, captured_bytes = case_bytes(workload, size, dtype, options)
+    reference_bytes = _float64_bytes(workload, size, dtype, options)
+    every = list(estimates.values())
+
+    reference_s = SUBJECT_S + reference_bytes / REFERENCE_BYTES_PER_S
+    memory_s = [
+        SUBJECT_S + each.first_call_s + MEMORY_CALLS * each.latency_s + reference_bytes / REFERENCE_BYTES_PER_S
+        for each in every
+    ]
+    # Two at a time, but never faster than the slowest by itself.
+    memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
+    first_calls_s = sum(SUBJECT_S + each.first_call_s for each in every)
+    rounds_s = sum(
+        min(ROUNDS * each.latency_s, max(SECONDS_OF_ROUNDS_EACH, LEAST_ROUNDS * each.latency_s)) for each in every
+    )
+    seconds = reference_s + memory_stage_s + first_calls_s + rounds_s
+
+    # A subject holds its inputs twice while TensorFlow copies them from NumPy; the reference is shared by all.
+    held = PROCESS_BYTES + 2 * input_bytes + captured_bytes
+    largest = sorted((each.peak_bytes for each in every), reverse=True)[:MEMORY_SUBJECTS_AT_ONCE]
+    peak_bytes = reference_bytes + sum(held + peak for peak in largest)
+    return RunForecast(min(seconds, budget_s), max(peak_bytes, reference_bytes + held), estimates)
+
+
+def _leaves(
+    workload: Workload, function: Any, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None
+) -> list[Leaf]:
+    return [] if function is None else leaves(workload.call(function, size, dtype, options=options))
+
+
+def _float64_bytes(workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None) -> int:
+    """Bytes of the float64 reference of the whole batch."""
+    output = _leaves(workload, workload.element_output, size, dtype, options)
+    return size["batch"] * sum(Leaf(leaf.shape, "float64").bytes for leaf in output)

@@ -1,0 +1,51 @@
+"""Who is faster than whom: tie groups from levels. Pure functions of data."""
+
+from collections.abc import Mapping, Sequence
+
+from measure.run import Analysis, BreakEven, Measurement
+from measure.statistics import Level, ratio
+
+
+def groups(by_slug: Mapping[str, Level], analysis: Analysis, resolution: float) -> list[list[str]]:
+    """Tie groups, fastest first.
+
+    A strategy opens a new group when it is slower than the first of the current one beyond chance (Welch's p under
+    (1 − confidence) / number of such decisions: Bonferroni) and by more than the run can resolve.
+    """
+    ordered = sorted(by_slug, key=lambda slug: (by_slug[slug].log_mean, slug))
+    level = (1 - analysis.confidence) / max(1, len(ordered) - 1)
+    found: list[list[str]] = []
+    for slug in ordered:
+        if found:
+            difference = ratio(by_slug[slug], by_slug[found[-1][0]], analysis.confidence)
+            if not (difference.p < level and difference.ratio > 1 + resolution):
+                found[-1].append(slug)
+                continue
+        found.append([slug])
+    return found
+
+
+def break_even(measurement: Measurement, others: Sequence[Measurement]) -> list[BreakEven]:
+    """After how many calls ``measurement``, its first call included, has cost less than each strategy that starts
+    faster; None where it is not faster per call. Strategies that both start and run slower are left out."""
+    found = []
+    if measurement.latency is None or measurement.first_call_s is None:
+        return []
+    for other in others:
+        if other.latency is None or other.first_call_s is None or other.first_call_s >= measurement.first_call_s:
+            continue
+        head_start_s = measurement.first_call_s - other.first_call_s
+
+        def calls(own_s: float, other_s: float, head_start_s: float = head_start_s) -> float | None:
+            return 1 + head_start_s / (other_s - own_s) if other_s > own_s else None
+
+        own, its = measurement.latency, other.latency
+        found.append(
+            BreakEven(
+                against=other.strategy,
+                calls=calls(own.median_s, its.median_s),
+                low=calls(own.low_s, its.high_s),
+                high=calls(own.high_s, its.low_s),
+            )
+        )
+    return found

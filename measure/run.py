@@ -1,0 +1,226 @@
+"""The run file `mapbench.run/1`: one typed document, the same in memory, in the store, in a download and in an import.
+
+Everything that is shown can be recomputed from it. Seconds are wall-clock seconds, bytes are bytes, times of day are
+ISO 8601 in UTC. Numbers that are not finite become null when written.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = "mapbench.run/1"
+
+Status = Literal["complete", "cancelled", "interrupted", "budget"]
+OutcomeName = Literal[
+    "ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"
+]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all parts of a run: immutable; change one with `msgspec.structs.replace`."""
+
+
+class RequestRecord(Struct, frozen=True, kw_only=True):
+    """What was asked. ``seed`` is the seed of the inputs."""
+
+    workload: str
+    workload_options: dict[str, Any] = {}
+    size: dict[str, int]
+    dtype: str
+    device: str
+    strategies: list[str]
+    budget_s: float
+    memory_limit_mib: int | None = None
+    threads: int | None = None
+    seed: int = 0
+
+
+class Analysis(Struct, frozen=True, kw_only=True):
+    """How samples became intervals and ranks. ``margin``: relative difference under which two strategies tie."""
+
+    version: int = 1
+    method: str = "welch-t on logarithms of process medians"
+    confidence: float = 0.95
+    margin: float = 0.03
+    seed: int = 0
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    seconds: float
+    bytes: int
+    flops: int
+    bandwidth_bytes_per_s: float
+    flops_per_s: float
+    dispatch_s: float
+
+
+class Control(Struct, frozen=True, kw_only=True):
+    """The twin's latency over its original's: ``ratio`` with its interval; ``resolution`` is a relative difference."""
+
+    strategy: str
+    ratio: float
+    low: float
+    high: float
+    resolution: float
+
+
+class Warning(Struct, frozen=True, kw_only=True):  # noqa: A001 - the run file's word
+    code: str
+    message: str
+    values: dict[str, Any] = {}
+
+
+class Error(Struct, frozen=True, kw_only=True):
+    """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text."""
+
+    type: str
+    message: str
+    detail: str = ""
+
+
+class Latency(Struct, frozen=True, kw_only=True):
+    median_s: float
+    low_s: float
+    high_s: float
+
+
+class Replica(Struct, frozen=True, kw_only=True):
+    """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
+    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row. ``ended``: why it stopped."""
+
+    id: int
+    first_call_s: float | None = None
+    calls_per_sample: int
+    rounds: list[int] = []
+    at_s: list[float] = []
+    samples_s: list[float] = []
+    ended: str = ""
+
+
+class AtPeak(Struct, frozen=True, kw_only=True):
+    op: str
+    bytes: int
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    t_s: list[float]
+    live_bytes: list[int]
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Memory of one steady call. ``temporary_bytes`` = max(0, peak − output); inputs and captured are not in the peak."""
+
+    peak_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    input_bytes: int
+    captured_bytes: int
+    method: Literal["events", "allocator", "tracemalloc"]
+    process_peak_bytes: int | None = None
+    at_peak: list[AtPeak] = []
+    timeline: Timeline | None = None
+
+
+class LeafCheck(Struct, frozen=True, kw_only=True):
+    """One tensor of the output against the reference. ``worst_index`` includes the batch axis."""
+
+    path: str
+    dtype: str
+    shape: list[int]
+    max_abs: float | None = None
+    max_rel: float | None = None
+    max_ulp: float | None = None
+    nan_mismatches: int = 0
+    mismatch_share: float = 0.0
+    worst_index: list[int] = []
+    tolerance: dict[str, Any] = {}
+
+
+class Correctness(Struct, frozen=True, kw_only=True):
+    ok: bool
+    max_abs: float | None = None
+    max_rel: float | None = None
+    max_ulp: float | None = None
+    nan_mismatches: int = 0
+    leaves: list[LeafCheck] = []
+
+
+class BreakEven(Struct, frozen=True, kw_only=True):
+    """After ``calls`` calls this strategy, first call included, has overtaken ``against``; None means never."""
+
+    against: str
+    calls: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Code(Struct, frozen=True, kw_only=True):
+    source: str
+    sha256: str
+
+
+class Measurement(Struct, frozen=True, kw_only=True):
+    strategy: str
+    mapper: str
+    mode: str
+    options: dict[str, Any] = {}
+    twin_of: str | None = None
+    outcome: OutcomeName = "not_run"
+    stage: str = "waiting"
+    error: Error | None = None
+    warnings: list[Warning] = []
+    first_call_s: float | None = None
+    latency: Latency | None = None
+    replicas: list[Replica] = []
+    memory: Memory | None = None
+    correctness: Correctness | None = None
+    break_even: list[BreakEven] = []
+    why: dict[str, Any] = {}
+    code: Code | None = None
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    id: str
+    kind: Literal["compare", "sweep"] = "compare"
+    parent: str | None = None
+    created: str
+    started: str | None = None
+    finished: str | None = None
+    status: Status = "interrupted"
+    stop_reason: str = ""
+    request: RequestRecord
+    environment: dict[str, Any] = {}
+    analysis: Analysis = Analysis()
+    limit: Limit | None = None
+    control: Control | None = None
+    warnings: list[Warning] = []
+    measurements: list[Measurement] = []
+    ranking: list[list[str]] = []
+    verdict: str = ""
+
+    def measurement(self, slug: str) -> Measurement:
+        """The measurement of a strategy (twins have slugs of their own); KeyError where there is none."""
+        for measurement in self.measurements:
+            if measurement.strategy == slug:
+                return measurement
+        raise KeyError(slug)
+
+
+_decoder = msgspec.json.Decoder(Run)
+
+
+def encode(run: Run) -> bytes:
+    """The run as indented JSON in UTF-8."""
+    return msgspec.json.format(msgspec.json.encode(run), indent=1)
+
+
+def decode(data: bytes) -> Run:
+    """The run in ``data``; ValueError with a sentence that names the path of the fault."""
+    try:
+        run = _decoder.decode(data)
+    except msgspec.DecodeError as error:  # ValidationError is one
+        raise ValueError(f"this is not a valid run file: {error}") from None
+    if run.schema != SCHEMA:
+        raise ValueError(f"schema {run.schema!r} is not known: {SCHEMA!r} is")
+    return run

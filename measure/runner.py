@@ -1,0 +1,305 @@
+"""The runner: one per server process. A queue, first come first served, one job at a time, whoever asks.
+
+Measurements never overlap: in this process because one thread runs them, on this machine because that thread holds a
+file lock while it does. The runner lives as long as the process: it is a module's, not a page's or a cache's.
+"""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import filelock
+import msgspec
+from msgspec.structs import replace
+
+from measure import advice, environment, fit, store
+from measure.clock import utc_now
+from measure.comparison import Comparison, Settings
+from measure.processes import HostState, Launcher, launcher
+from measure.record import View
+from measure.request import Request, RequestError
+from measure.run import Run
+from measure.verdict import verdict
+
+# Results are written as they arrive, but not more often than this while samples stream in.
+_SAVE_EVERY_S = 1.0
+_HOST_START_S = 120.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run as a page sees it. ``stages``: slug → where the strategy stands. ``version`` grows with each new result.
+
+    ``state``: queued (``position`` jobs are before it), locked (another process measures on this machine), starting
+    (TensorFlow is being loaded), running, finished.
+    """
+
+    run: Run
+    state: Literal["queued", "locked", "starting", "running", "finished"]
+    position: int = 0
+    message: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
+    elapsed_s: float | None = None
+    remaining_s: float | None = None
+    version: int = 0
+
+
+@dataclass
+class _Job:
+    comparison: Comparison
+    view: View
+    state: Literal["queued", "locked", "starting", "running", "finished"] = "queued"
+    message: str = ""
+    saved_at: float = 0.0
+    finished: threading.Event = field(default_factory=threading.Event)
+
+
+class Runner:
+    """Takes requests, runs them one after the other, and tells how they stand. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        *,
+        store_: store.Store | None = None,
+        launcher_: Launcher | None = None,
+        settings: Settings | None = None,
+        name: str = "the app",
+    ) -> None:
+        self.store = store_ or store.Store()
+        self._launcher = launcher_ or launcher(store.home() / "host.log")
+        self._settings = settings or Settings()
+        self._name = name
+        self._lock = threading.Condition()
+        self._queue: list[str] = []
+        self._jobs: dict[str, _Job] = {}
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="mapbench-runner", daemon=True)
+        self._thread.start()
+
+    # --- for pages and the command line ------------------------------------------------------------------------------
+
+    def submit(self, request: Request, parent: str | None = None) -> str:
+        """Queue a comparison; its id. Raises `RequestError` where it cannot fit or names a device that is not there."""
+        devices = self.host().devices
+        if devices and request.device not in devices:
+            raise RequestError(f"device {request.device!r} is not on this machine: {', '.join(devices)} can be used")
+        refusal = fit.check(request, environment.available_memory())
+        if refusal:
+            raise RequestError(refusal)
+        run_id = store.new_id()
+        comparison = Comparison(
+            run_id,
+            request,
+            self._launcher,
+            lambda view: self._take(run_id, view),
+            settings=self._settings,
+            parent=parent,
+        )
+        with self._lock:
+            self._jobs[run_id] = _Job(comparison, comparison.view())
+            self._queue.append(run_id)
+            self._lock.notify_all()
+        return run_id
+
+    def snapshot(self, run_id: str) -> Snapshot | None:
+        """How a run stands: live, or as it is stored; None where the id is not known. ValueError where its file is
+        damaged."""
+        with self._lock:
+            job = self._jobs.get(run_id)
+            if job is not None:
+                return self._snapshot(run_id, job)
+        run = self.store.load(run_id)
+        return None if run is None else Snapshot(run=run, state="finished", version=1)
+
+    def cancel(self, run_id: str) -> None:
+        """End a run, or take it out of the queue; what was measured is kept. Unknown ids are ignored."""
+        with self._lock:
+            job = self._jobs.get(run_id)
+            if job is None or job.state == "finished":
+                return
+            job.comparison.cancel()
+            if job.state == "queued":
+                self._queue.remove(run_id)
+                self._finish(job, _without_measuring(job.view.run))
+            self._lock.notify_all()
+
+    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
+        """Whether the run has finished within ``timeout_s``."""
+        with self._lock:
+            job = self._jobs.get(run_id)
+        return job is None or job.finished.wait(timeout_s)
+
+    def queue(self) -> tuple[str, ...]:
+        """Ids of the runs that are not finished, the running one first."""
+        with self._lock:
+            return tuple(self._queue)
+
+    def host(self) -> HostState:
+        return self._launcher.state()
+
+    def close(self) -> None:
+        """Cancel everything and end the host."""
+        for run_id in reversed(self.queue()):
+            self.cancel(run_id)
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()
+        self._thread.join(10)
+        self._launcher.close()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _snapshot(self, run_id: str, job: _Job) -> Snapshot:
+        view = job.view
+        elapsed_s = None if view.started_s is None else time.monotonic() - view.started_s
+        running = job.state == "running" and elapsed_s is not None
+        return Snapshot(
+            run=view.run,
+            state=job.state,
+            position=self._queue.index(run_id) if run_id in self._queue else 0,
+            message=job.message or view.message,
+            stages=view.stages,
+            elapsed_s=elapsed_s if running else None,
+            remaining_s=max(0.0, view.forecast_s - elapsed_s) if running and elapsed_s is not None else None,
+            version=view.version,
+        )
+
+    def _take(self, run_id: str, view: View) -> None:
+        """A comparison publishes: keep what it says, and write it when there is a new result."""
+        with self._lock:
+            job = self._jobs[run_id]
+            changed = view.version != job.view.version
+            job.view = view
+        now = time.monotonic()
+        if changed and now - job.saved_at >= _SAVE_EVERY_S:
+            job.saved_at = now
+            self._save(job)
+
+    def _save(self, job: _Job) -> None:
+        """Write the run as it is; a disk that is full is said, and measuring goes on."""
+        try:
+            self.store.save(job.view.run)
+        except OSError as error:
+            job.comparison.warn(advice.not_saved(error.strerror or type(error).__name__))
+            with self._lock:
+                job.view = dataclasses.replace(
+                    job.view, run=replace(job.view.run, warnings=job.comparison.view().run.warnings)
+                )
+
+    def _finish(self, job: _Job, run: Run) -> None:
+        with self._lock:
+            job.view = View(run, {}, "", job.view.version + 1, job.view.started_s)
+            job.state = "finished"
+            job.message = ""
+        self._save(job)
+        job.finished.set()
+
+    def _work(self) -> None:
+        # Here, so that the kernel ends subjects started from this thread only when the whole process ends.
+        while True:
+            with self._lock:
+                self._lock.wait_for(lambda: self._queue or self._closed)
+                if self._closed:
+                    return
+                run_id = self._queue[0]
+                job = self._jobs[run_id]
+                job.state = "starting"
+            try:
+                self._run(job)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the only thread that measures
+                logging.getLogger("mapbench").exception("the run %s failed", run_id)
+                run = replace(
+                    job.view.run,
+                    status="interrupted",
+                    finished=utc_now(),
+                    stop_reason=f"a fault in Mapbench ended the run: {type(error).__name__}: {error}",
+                )
+                self._finish(job, run)
+            finally:
+                with self._lock:
+                    if run_id in self._queue:
+                        self._queue.remove(run_id)
+
+    def _run(self, job: _Job) -> None:
+        with self._machine(job) as free:
+            if free:
+                job.message = "TensorFlow is being loaded"
+                ready = self._launcher.wait_ready(_HOST_START_S, lambda: job.comparison.cancelled)
+                if ready and not job.comparison.cancelled:
+                    job.state, job.message = "running", ""
+                    self._finish(job, job.comparison.run())
+                    return
+                if not job.comparison.cancelled:
+                    reason = f"the measuring process is not available: {self._launcher.state().message}"
+                    self._finish(job, replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason))
+                    return
+        self._finish(job, _without_measuring(job.view.run))
+
+    @contextlib.contextmanager
+    def _machine(self, job: _Job) -> Any:
+        """Hold the machine's lock; yields False where the job was cancelled while waiting for it."""
+        path = lock_path()
+        lock = filelock.FileLock(path, mode=0o666)
+        holder = path.with_suffix(".holder")
+        while not job.comparison.cancelled:
+            try:
+                lock.acquire(timeout=0)
+            except filelock.Timeout:
+                job.state = "locked"
+                job.message = f"waiting for {_holder(holder)}, which is measuring on this machine"
+                with self._lock:
+                    self._lock.wait(0.2)
+                continue
+            try:
+                with contextlib.suppress(OSError):
+                    holder.write_bytes(msgspec.json.encode({"pid": os.getpid(), "name": self._name}))
+                yield True
+            finally:
+                with contextlib.suppress(OSError):
+                    holder.unlink()
+                lock.release()
+            return
+        yield False
+
+
+def lock_path() -> Path:
+    """The file whose lock says that somebody measures on this machine; ``MAPBENCH_LOCK`` names another."""
+    return Path(os.environ.get("MAPBENCH_LOCK") or Path(tempfile.gettempdir()) / "mapbench.lock")
+
+
+def _holder(path: Path) -> str:
+    """Who holds the lock, as words."""
+    try:
+        said = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return f"{said['name']} (process {said['pid']})"
+    except (OSError, KeyError, msgspec.DecodeError):
+        return "another Mapbench"
+
+
+def _without_measuring(run: Run) -> Run:
+    measurements = [replace(item, outcome="cancelled") for item in run.measurements]
+    run = replace(
+        run, status="cancelled", stop_reason="cancelled before it began", finished=utc_now(), measurements=measurements
+    )
+    return replace(run, verdict=verdict(run))
+
+
+_shared: Runner | None = None
+_shared_lock = threading.Lock()
+
+
+def shared() -> Runner:
+    """The runner of this process; made, with its host, at the first call."""
+    global _shared
+    with _shared_lock:
+        if _shared is None:
+            _shared = Runner()
+        return _shared

@@ -1,0 +1,67 @@
+"""Runs on disk: one JSON file each, replaced whole, so that a reader never sees half of one."""
+
+import os
+import re
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from measure.run import Run, decode, encode
+
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def home() -> Path:
+    """The folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""
+    return Path(os.environ.get("MAPBENCH_HOME") or Path.home() / ".mapbench")
+
+
+def new_id() -> str:
+    """An id that cannot be guessed: 96 random bits in hexadecimal."""
+    return secrets.token_hex(12)
+
+
+def is_id(text: str) -> bool:
+    return bool(_ID.fullmatch(text))
+
+
+class Store:
+    """The runs in a folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or home() / "runs"
+
+    def save(self, run: Run) -> None:
+        """Write the run whole or not at all. Raises OSError, with the former file left as it was."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{run.id}-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(encode(run))
+            os.replace(temporary, self._path(run.id))
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def load(self, run_id: str) -> Run | None:
+        """The run, or None where there is none of that id. Raises ValueError where its file is damaged."""
+        if not is_id(run_id):
+            return None
+        try:
+            data = self._path(run_id).read_bytes()
+        except OSError:
+            return None
+        return decode(data)
+
+    def ids(self) -> list[str]:
+        """Ids of all runs, the newest first."""
+        try:
+            files = [path for path in self.folder.iterdir() if path.suffix == ".json" and is_id(path.stem)]
+        except OSError:
+            return []
+        return [path.stem for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)]
+
+    def _path(self, run_id: str) -> Path:
+        return self.folder / f"{run_id}.json"

@@ -1,0 +1,354 @@
+"""A subject: one process that holds one strategy of one case, ready to be called.
+
+It gets a `Spec` and does the one thing that its role names. It runs the very script that is shown to users: the script
+is executed as a module, which leaves ``elems`` and ``strategy`` behind. What it has to say goes out as lines:
+
+``{"event": "stage", "stage"}``, ``{"event": "ready", "runtime_s"}``, ``{"event": "first_call", "seconds"}``,
+``{"event": "settled", "seconds", "calls"}``, ``{"event": "sample", "seconds"}``, ``{"event": "checked", …}``,
+``{"event": "memory", …}``, ``{"event": "process_peak", "bytes"}``, ``{"event": "saved"}`` and
+``{"event": "error", "stage", "outcome", "type", "message", "detail"}``.
+A timing subject is told what to do: ``{"op": "first_call"}``, ``{"op": "settle"}``,
+``{"op": "sample", "calls", "warm"}``, ``{"op": "stop"}``. In a fresh interpreter (``python -m measure.subject``) the
+spec is the first line on stdin.
+"""
+
+import contextlib
+import gc
+import linecache
+import logging
+import os
+import pickle
+import re
+import sys
+import time
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from measure import correctness, memory
+from measure.lifeline import die_with_parent
+from measure.protocol import Channel
+from measure.run import Struct
+from measure.timing import Clock
+
+Role = Literal["reference", "memory", "timing", "process_peak", "devices"]
+
+# The longest text of an error that is kept: TensorFlow's messages can hold whole graphs.
+_MOST_DETAIL = 20_000
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
+    structure. ``mode`` selects which parts of the runtime are started before the first call is timed."""
+
+    role: Role
+    script: str = ""
+    name: str = ""
+    mode: str = "eager"
+    device: str = "CPU:0"
+    case_dir: str = ""
+    batch: int = 0
+    depth: int = 1
+    tolerance: dict[str, Any] | None = None
+    memory_limit_mib: int | None = None
+    memory_method: Literal["events", "allocator"] = "events"
+    captured_bytes: int = 0
+    input_bytes: int = 0
+
+
+class _Sender:
+    """Sends lines from the process that it was made in: a fork made by a strategy must not speak for the subject."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel, self._pid = channel, os.getpid()
+        self.stage = "start"
+
+    def send(self, event: str, **fields: Any) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)
+        self._channel.send({"event": event, **fields})
+
+    def enter(self, stage: str) -> None:
+        self.stage = stage
+        self.send("stage", stage=stage)
+
+
+def serve(spec: Spec, channel: Channel) -> None:
+    """Do what the spec says; errors of the strategy become an event. Returns when done or when told to stop."""
+    sender = _Sender(channel)
+    try:
+        _ROLES[spec.role](spec, sender, channel)
+    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a strategy are outcomes too
+        sender.send("error", stage=sender.stage, **describe(error))
+
+
+def load(script: str, name: str) -> types.ModuleType:
+    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on."""
+    module = types.ModuleType("mapbench_strategy")
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(script), None, script.splitlines(keepends=True), filename)
+    module.__file__ = filename
+    sys.modules[module.__name__] = module
+    exec(compile(script, filename, "exec"), module.__dict__)  # the script is the project's own, see strategies/script.py
+    return module
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+
+
+def _reference(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    sender.enter("reference")
+    module = load(spec.script, spec.name)
+    folder = Path(spec.case_dir)
+    leaves: list[str] = []
+
+    def save(leaf: Any) -> str:
+        path = folder / f"reference_{len(leaves)}.npy"
+        np.save(path, np.asarray(leaf))
+        leaves.append(path.name)
+        return path.name
+
+    nest = correctness.map_nest(save, module.reference_output)
+    (folder / "reference.pickle").write_bytes(pickle.dumps(nest))
+    sender.send("saved")
+
+
+def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    memory.prepare_events(spec.memory_limit_mib)
+    sender.enter("memory")
+    with _said() as said:
+        module = load(spec.script, spec.name)
+        synchronise = _synchronise(spec.device)
+        outputs = module.strategy(module.elems)
+        synchronise()
+        check, sentence = correctness.check(
+            outputs,
+            _read_reference(spec.case_dir),
+            expected=pickle.loads((Path(spec.case_dir) / "expected.pickle").read_bytes()),
+            batch=spec.batch,
+            depth=spec.depth,
+            tolerance=spec.tolerance,
+        )
+        sender.send("checked", correctness=msgspec.to_builtins(check), sentence=sentence)
+        del outputs
+        gc.collect()
+
+        def call() -> Any:
+            outputs = module.strategy(module.elems)
+            synchronise()
+            return outputs
+
+        with _traces() as traces:
+            if spec.memory_method == "events":
+                result = memory.measure_events(call, device=spec.device)
+            else:
+                result = memory.measure_allocator(call, device=spec.device)
+    result = msgspec.structs.replace(result, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
+    sender.send(
+        "memory", memory=msgspec.to_builtins(result), said=said, retraces=len(traces) if spec.mode == "eager" else 0
+    )
+
+
+def _process_peak(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    possible = memory.prepare_process_peak()
+    sender.enter("process_peak")
+    peak_bytes = None
+    if possible:
+        module = load(spec.script, spec.name)
+        synchronise = _synchronise(spec.device)
+
+        def call() -> Any:
+            outputs = module.strategy(module.elems)
+            synchronise()
+            return outputs
+
+        call()
+        peak_bytes = memory.measure_process_peak(call)
+    sender.send("process_peak", bytes=peak_bytes)
+
+
+def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    sender.enter("first_call")
+    module = load(spec.script, spec.name)
+    synchronise = _synchronise(spec.device)
+    clock = Clock(module.strategy, module.elems, synchronise)
+    sender.send("ready", runtime_s=_start_runtime(spec.mode))
+    while (command := channel.receive()) is not None and command["op"] != "stop":
+        if command["op"] == "first_call":
+            sender.send("first_call", seconds=clock.call())
+        elif command["op"] == "settle":
+            seconds, calls = clock.settle()
+            sender.stage = "sampling"
+            sender.send("settled", seconds=seconds, calls=calls)
+        elif command["op"] == "sample":
+            if command["warm"]:
+                # The subjects sampled in between have taken the caches: one call outside the clock brings them back.
+                clock.call()
+            sender.send("sample", seconds=clock.sample(command["calls"]))
+
+
+def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    """Lists devices in a process of its own: asking initialises drivers, after which a fork would not be safe."""
+    import tensorflow as tf
+
+    names, details = [], []
+    for device in tf.config.list_physical_devices():
+        kind, index = device.name.rsplit(":", 2)[-2:]
+        if kind in ("CPU", "GPU"):
+            names.append(f"{kind}:{index}")
+        if kind == "GPU":
+            found = tf.config.experimental.get_device_details(device)
+            details.append({"name": found.get("device_name"), "compute_capability": found.get("compute_capability")})
+    build = tf.sysconfig.get_build_info()
+    sender.send(
+        "devices",
+        names=names,
+        gpus=[
+            {**detail, "compute_capability": ".".join(map(str, detail["compute_capability"] or ()))}
+            for detail in details
+        ],
+        cuda=build.get("cuda_version"),
+        cudnn=build.get("cudnn_version"),
+    )
+
+
+_ROLES: dict[str, Callable[[Spec, _Sender, Channel], None]] = {
+    "reference": _reference,
+    "memory": _memory,
+    "process_peak": _process_peak,
+    "timing": _timing,
+    "devices": _devices,
+}
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _read_reference(case_dir: str) -> Any:
+    folder = Path(case_dir)
+    nest = pickle.loads((folder / "reference.pickle").read_bytes())
+    return correctness.map_nest(lambda name: np.load(folder / name, mmap_mode="r"), nest)
+
+
+def _synchronise(device: str) -> Callable[[], None]:
+    if device.startswith("GPU"):
+        import tensorflow as tf
+
+        return tf.test.experimental.sync_devices
+    return lambda: None
+
+
+def _start_runtime(mode: str) -> float:
+    """Start what TensorFlow starts once per process (contexts, thread pools, XLA with LLVM), so that a strategy's
+    first call is not charged for it; seconds that it took."""
+    import tensorflow as tf
+
+    start = time.perf_counter()
+    one = tf.constant(1.0)
+    tf.add(one, one)
+    if mode != "eager":
+
+        def increment(value: Any) -> Any:
+            return value + 1.0
+
+        tf.function(increment, jit_compile=mode == "xla", autograph=False)(one)
+    return time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _said() -> Any:
+    """Collects the warnings that a user of the strategy would see, once each."""
+    said: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage().strip()
+            if text and text not in said:
+                said.append(text[:2_000])
+
+    logger = logging.getLogger("tensorflow")
+    handler = Collect(level=logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            yield said
+        said += [text for text in dict.fromkeys(str(item.message) for item in caught) if text not in said]
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextlib.contextmanager
+def _traces() -> Any:
+    """Collects the names of functions that are traced meanwhile."""
+    from tensorflow.python.framework import func_graph
+
+    names: list[str] = []
+    original = func_graph.func_graph_from_py_func
+
+    def counting(name: str, *args: Any, **kwargs: Any) -> Any:
+        names.append(name)
+        return original(name, *args, **kwargs)
+
+    func_graph.func_graph_from_py_func = counting
+    try:
+        yield names
+    finally:
+        func_graph.func_graph_from_py_func = original
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+_NODE = re.compile(r"\{\{[^}]*\}\}\s*")
+_OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
+_NOISE = re.compile(r"^(in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)")
+
+
+def describe(error: BaseException) -> dict[str, str]:
+    """Outcome, type, the line that a person can act on, and the full text of an error."""
+    detail = "".join(traceback.format_exception(error)).strip()
+    if len(detail) > _MOST_DETAIL:
+        detail = detail[: _MOST_DETAIL // 2] + "\n[…]\n" + detail[-_MOST_DETAIL // 2 :]
+    name = type(error).__name__
+    text = str(getattr(error, "message", None) or error)
+    out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text
+    return {
+        "outcome": "out_of_memory" if out_of_memory else "failed",
+        "type": name,
+        "message": shorten(text) or name,
+        "detail": detail,
+    }
+
+
+def shorten(text: str) -> str:
+    """The line of one of TensorFlow's messages that says what was wrong."""
+    lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
+    candidates = [line.strip() for line in lines if line.strip() and not _NOISE.match(line)]
+    if not candidates:
+        # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.
+        stripped = [line.strip() for line in lines if line.strip()]
+        candidates = stripped[-1:]
+    return candidates[0][:400] if candidates else ""
+
+
+def main() -> None:
+    """A subject in a fresh interpreter: lines on stdin and stdout, everything else that is printed on stderr."""
+    die_with_parent(os.getppid())
+    channel = Channel(os.dup(0), os.dup(1))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    spec = channel.receive()
+    if spec is not None:
+        serve(msgspec.convert(spec, Spec), channel)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A run as a table of text, for a terminal."""
+
+from collections.abc import Sequence
+
+from measure import text
+from measure.analysis import rows
+from measure.run import Measurement, Run
+
+_HEAD = ("rank", "strategy", "latency", "95 % interval", "first call", "peak memory", "temporary", "largest error", "outcome")
+
+
+def outcome(item: Measurement) -> str:
+    """An outcome in a few words, with its reason where it is not ``ok``."""
+    word = item.outcome.replace("_", " ")
+    return f"{word}: {item.error.message}" if item.error is not None else word
+
+
+def render(run: Run) -> str:
+    """The table and the verdict."""
+    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    body = [_row(item, rank) for item in rows(run)]
+    parts = [_grid([_HEAD, *body]), "", run.verdict]
+    if run.control:
+        parts.append(
+            f"Differences under {text.percent(run.control.resolution)} are ties: "
+            "that is how far the same strategy, entered twice, may differ from itself in this run."
+        )
+    if run.stop_reason:
+        parts.append(f"{run.status}: {run.stop_reason}.")
+    return "\n".join(parts)
+
+
+def _row(item: Measurement, rank: dict[str, int]) -> tuple[str, ...]:
+    latency, memory, check = item.latency, item.memory, item.correctness
+    return (
+        str(rank.get(item.strategy, "–")),
+        item.strategy,
+        text.seconds(latency.median_s) if latency else "–",
+        f"{text.seconds(latency.low_s)} – {text.seconds(latency.high_s)}" if latency else "–",
+        text.seconds(item.first_call_s),
+        text.size(memory.peak_bytes) if memory else "–",
+        text.size(memory.temporary_bytes) if memory else "–",
+        f"{text.number(check.max_ulp)} ULP" if check and check.max_ulp is not None else "–",
+        outcome(item),
+    )
+
+
+def _grid(lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)]
+    return "\n".join(
+        "  ".join([cell.ljust(width) for cell, width in zip(line, widths, strict=False)] + [line[-1]]).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,60 @@
+"""Numbers as people read them: three significant digits, always with a unit. For the command line and sentences."""
+
+import math
+
+
+def number(value: float) -> str:
+    """Three significant digits without an exponent: ``1.42``, ``37.0``, ``1 420``."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    rounded = round(value, digits)
+    if rounded and digits and abs(rounded) >= 10 ** (3 - digits):  # 9.996 has become 10.00
+        digits -= 1
+    return f"{rounded:,.{digits}f}".replace(",", " ")
+
+
+def seconds(value_s: float | None) -> str:
+    """``412 ns``, ``16.2 µs``, ``1.42 ms``, ``3.10 s``, ``2.50 min``."""
+    if value_s is None or not math.isfinite(value_s):
+        return "–"
+    for limit, scale, unit in ((999.5e-9, 1e9, "ns"), (999.5e-6, 1e6, "µs"), (0.9995, 1e3, "ms"), (119.5, 1.0, "s")):
+        if value_s < limit:
+            return f"{number(value_s * scale)} {unit}"
+    return f"{number(value_s / 60)} min"
+
+
+def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
+    """``1.42 ms [1.38, 1.47]``: all in the unit of the value."""
+    text = seconds(value_s)
+    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}[text.rsplit(" ", 1)[1]]
+    return f"{text} [{number(low_s * scale)}, {number(high_s * scale)}]"
+
+
+def size(value_bytes: float | None) -> str:
+    """``512 B``, ``4.69 MiB``, ``1.20 GiB``."""
+    if value_bytes is None or not math.isfinite(value_bytes):
+        return "–"
+    for limit, scale, unit in ((1024, 1, "B"), (2**20, 2**10, "KiB"), (2**30, 2**20, "MiB"), (2**40, 2**30, "GiB")):
+        if value_bytes < limit:
+            return f"{value_bytes:.0f} B" if unit == "B" else f"{_tenths(value_bytes / scale)} {unit}"
+    return f"{_tenths(value_bytes / 2**40)} TiB"
+
+
+def _tenths(value: float) -> str:
+    """One decimal up to 1023.9, so that 100 MiB reads ``100.0``; two where that would show too little."""
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def factor(value: float | None) -> str:
+    """``1.03 ×``, ``37 ×``."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:.2f} ×" if value < 10 else f"{value:,.0f} ×".replace(",", " ")
+
+
+def percent(share: float) -> str:
+    """``2.1 %``, ``12 %``."""
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

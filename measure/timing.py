@@ -1,0 +1,71 @@
+"""Latency inside a subject: how one call, and one sample of several calls, is timed."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+# A sample lasts at least this long, so that the clock's resolution (tens of ns) and a wake-up of the kernel
+# (tens of µs) stay under a percent or so; short enough that a round over twenty subjects takes a tenth of a second.
+SAMPLE_S = 0.004
+MOST_CALLS = 4_096
+# Calls until the pace is steady: at least this many, and until the last is within the tolerance of the one before,
+# but no longer than the time given.
+_STEADY_CALLS = 3
+_STEADY_TOLERANCE = 0.10
+_STEADY_MOST_S = 0.25
+
+
+class Clock:
+    """Times calls of ``strategy(elems)`` on one device.
+
+    Outputs are held until the clock has been read. On a GPU a call returns before its work is done, so ``synchronise``
+    waits for the device before and after; on a CPU the outputs of eager and compiled calls are ready on return.
+    """
+
+    def __init__(self, strategy: Callable[[Any], Any], elems: Any, synchronise: Callable[[], None]) -> None:
+        self._strategy, self._elems, self._synchronise = strategy, elems, synchronise
+
+    def call(self) -> float:
+        """Seconds of one call."""
+        return self.sample(1)
+
+    def sample(self, calls: int) -> float:
+        """Seconds per call over ``calls`` calls in a row.
+
+        Each output is held until the next one exists, and the last until the clock is read: freeing memory is part
+        of what a user pays in a steady loop, the last free is not part of the call.
+        """
+        strategy, elems, clock = self._strategy, self._elems, time.perf_counter
+        outputs = None
+        repeat = range(calls)
+        self._synchronise()
+        start = clock()
+        for _ in repeat:
+            outputs = strategy(elems)
+        self._synchronise()
+        seconds = clock() - start
+        del outputs
+        return seconds / calls
+
+    def settle(self) -> tuple[float, int]:
+        """Call until the pace is steady; seconds per call, and the number of calls made."""
+        # What exists by now (graphs, compiled code) is not garbage: keep the collector, which users pay for too,
+        # from walking over it again and again.
+        gc.collect()
+        gc.freeze()
+        begun = time.perf_counter()
+        previous, current, calls = float("inf"), self.call(), 1
+        while time.perf_counter() - begun < _STEADY_MOST_S and (
+            calls < _STEADY_CALLS or abs(current - previous) > _STEADY_TOLERANCE * previous
+        ):
+            previous, current = current, self.call()
+            calls += 1
+        return min(previous, current), calls
+
+
+def calls_per_sample(call_s: float) -> int:
+    """How many calls make a sample of at least `SAMPLE_S` at ``call_s`` seconds a call."""
+    if call_s >= SAMPLE_S:
+        return 1
+    return min(MOST_CALLS, int(SAMPLE_S / max(call_s, 1e-9)) + 1)

@@ -1,0 +1,73 @@
+"""The sentence that a comparison ends with. A pure function of a run; it never names a winner the data do not support."""
+
+from measure import text
+from measure.run import Measurement, Run
+
+
+def verdict(run: Run) -> str:
+    """One or two sentences: who is fastest or ties, by how much against the slowest, and what memory it needs."""
+    if not run.ranking:
+        return _nothing(run)
+    leaders = [run.measurement(slug) for slug in run.ranking[0]]
+    first = leaders[0]
+    assert first.latency is not None
+    if len(leaders) == 1:
+        sentence = (
+            f"{first.strategy} is fastest: "
+            f"{text.seconds_with_interval(first.latency.median_s, first.latency.low_s, first.latency.high_s)}"
+        )
+        slowest = run.measurement(run.ranking[-1][-1])
+        if len(run.ranking) > 1 and slowest.latency is not None:
+            sentence += (
+                f", {text.factor(slowest.latency.median_s / first.latency.median_s)} faster than {slowest.strategy}"
+            )
+        return f"{sentence}{_memory(first)}."
+    if len(run.ranking) == 1 and len(leaders) == len(_timed(run)) == 1:
+        return f"{first.strategy} takes {text.seconds(first.latency.median_s)}{_memory(first)}."
+    names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
+    sentence = f"{_count(len(leaders))} strategies tie at {text.seconds(first.latency.median_s)}: {names}"
+    with_memory = [leader for leader in leaders if leader.memory is not None]
+    if len(with_memory) == len(leaders):
+        least = min(with_memory, key=_peak)
+        most = max(with_memory, key=_peak)
+        if _peak(least) < 0.99 * _peak(most):
+            # Listed in order of rank, so that of equals the faster one is named.
+            sentence += f"; of these {least.strategy} needs the least memory, {text.size(_peak(least))}"
+        else:
+            sentence += f"; each needs {text.size(_peak(least))}"
+    return f"{sentence}."
+
+
+def _timed(run: Run) -> list[Measurement]:
+    return [item for item in run.measurements if item.latency is not None and item.twin_of is None]
+
+
+def _peak(measurement: Measurement) -> int:
+    return measurement.memory.peak_bytes if measurement.memory else 0
+
+
+def _memory(measurement: Measurement) -> str:
+    memory = measurement.memory
+    if memory is None:
+        return ""
+    peak = text.size(memory.peak_bytes)
+    if memory.temporary_bytes <= 0.001 * max(1, memory.peak_bytes):
+        return f"; it needs {peak}, all of it output"
+    return f"; it needs {peak}, of which {text.size(memory.temporary_bytes)} are temporary"
+
+
+def _count(number: int) -> str:
+    words = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
+    return words[number] if number < len(words) else str(number)
+
+
+def _nothing(run: Run) -> str:
+    """Why nothing was ranked."""
+    outcomes = [item.outcome for item in run.measurements if item.twin_of is None]
+    if not outcomes or set(outcomes) <= {"not_run", "cancelled"}:
+        return "Nothing was measured before the run ended."
+    if set(outcomes) <= {"wrong", "not_run", "cancelled"}:
+        return "No strategy computed the right values, so none is ranked."
+    if "ok" in outcomes:
+        return "No latency was measured before the run ended; memory and correctness are shown."
+    return "No strategy could be measured: each row below says why."

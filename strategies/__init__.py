@@ -1,0 +1,115 @@
+"""How a function is mapped: one file a mapper. A file with a module-level ``MAPPER`` is all that a new one takes.
+
+Besides this package, the folders (or files) of the environment variable MAPBENCH_MAPPERS are looked through.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from strategies.spec import MODES, Mapper, Strategy
+from workloads import RESERVED, discovery
+from workloads.spec import Workload
+
+
+class StrategyError(ValueError):
+    """A strategy's slug is not valid: the message names what was wrong and what is valid."""
+
+
+def check(mapper: Mapper) -> None:
+    """ValueError with a sentence where a mapper's parts do not fit together."""
+    discovery.check_slug(mapper.slug)
+    if not mapper.modes or not set(mapper.modes) <= set(MODES):
+        raise ValueError(
+            f"{mapper.slug} has the modes {', '.join(mapper.modes) or 'none'}: {', '.join(MODES)} are known"
+        )
+    if (mapper.apply is None) == (mapper.rewrite is None):
+        raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
+    for function in (*((mapper.apply,) if mapper.apply else ()), *mapper.helpers):
+        discovery.check_sourced(function)
+        if function.__name__ in RESERVED:
+            raise ValueError(
+                f"{mapper.slug}: a function is named {function.__name__!r}: "
+                f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
+            )
+
+
+_discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS", check)
+
+
+def _by_slug() -> dict[str, Mapper]:
+    found = _discovery.find()[0]
+    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+
+
+def mappers() -> tuple[Mapper, ...]:
+    """Every mapper, in order."""
+    return tuple(_by_slug().values())
+
+
+def mapper(slug: str) -> Mapper:
+    """The mapper with this slug; `StrategyError` otherwise."""
+    found = _by_slug()
+    if slug not in found:
+        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(found)}")
+    return found[slug]
+
+
+def load_file(path: str | Path) -> Mapper:
+    """The mapper in one file; `workloads.discovery.DiscoveryError` (a ValueError) with a sentence otherwise."""
+    return _discovery.load_file(path)
+
+
+def broken() -> dict[str, str]:
+    """Path → what is wrong, for each file of MAPBENCH_MAPPERS that cannot be used."""
+    return _discovery.find()[1]
+
+
+def offered(mapper: Mapper, workload: Workload) -> bool:
+    """Whether the workload has what the mapper needs."""
+    return mapper.rewrite is None or mapper.rewrite in workload.rewrites
+
+
+def all_strategies(workload: Workload) -> list[Strategy]:
+    """Every offered mapper in each of its modes, with default options."""
+    return [Strategy(each.slug, mode) for each in mappers() if offered(each, workload) for mode in each.modes]
+
+
+def default_strategies(workload: Workload) -> list[Strategy]:
+    """`all_strategies` in the default modes of their mappers."""
+    return [Strategy(each.slug, mode) for each in mappers() if offered(each, workload) for mode in each.default_modes]
+
+
+def parse(slug: str) -> Strategy:
+    """The strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
+
+    Raises `StrategyError` with one sentence.
+    """
+    head, question, tail = slug.strip().partition("?")
+    name, dot, mode = head.partition(".")
+    if not name or not dot or not mode or (question and not tail):
+        raise StrategyError(
+            f"strategy {slug!r} is malformed: write mapper.mode or mapper.mode?option=value&option=value"
+        )
+    chosen = mapper(name)
+    if mode not in chosen.modes:
+        raise StrategyError(f"{name} has no mode {mode!r}: choose one of {', '.join(chosen.modes)}")
+    return Strategy(name, mode, _options(chosen, slug, tail.split("&") if tail else []))
+
+
+def _options(mapper: Mapper, slug: str, pairs: list[str]) -> dict[str, Any]:
+    known = {option.name: option for option in mapper.options}
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not name or not equals:
+            raise StrategyError(f"strategy {slug!r} is malformed: {pair!r} should read option=value")
+        if name not in known:
+            valid = f"its options are {', '.join(known)}" if known else "it has none"
+            raise StrategyError(f"{mapper.slug} has no option {name!r}: {valid}")
+        if name in values:
+            raise StrategyError(f"strategy {slug!r} gives {name} twice: give it once")
+        try:
+            values[name] = known[name].parse(text)
+        except ValueError as error:
+            raise StrategyError(f"{mapper.slug}: {error}") from None
+    return {name: values[name] for name in sorted(values) if values[name] != known[name].default}

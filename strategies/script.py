@@ -1,0 +1,281 @@
+"""Puts the whole script of a strategy together from the sources of its workload and mapper.
+
+The text is at once what a person copies and what a subject runs: a subject executes it under a module name other than
+``__main__`` and takes ``elems``, ``strategy`` and, where there are any, ``variables`` from it.
+"""
+
+import builtins
+import dis
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import strategies
+from strategies.spec import Strategy
+from workloads.spec import Leaf, Workload, type_nest
+
+WIDTH = 120
+
+_OPENING = {")": "(", "]": "[", "}": "{"}
+
+_DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
+
+_MAIN = """\
+if __name__ == "__main__":
+    outputs = strategy(elems)
+    for leaf in tf.nest.flatten(outputs):
+        print(leaf.dtype.name, leaf.shape)
+"""
+
+
+class ScriptError(ValueError):
+    """A script cannot be put together: the message names the function that is at fault."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What the functions of a workload are called with."""
+
+    workload: Workload
+    size: Mapping[str, int]
+    dtype: str
+    seed: int
+    options: Mapping[str, Any] | None
+
+    def makers(self) -> list[Callable[..., Any]]:
+        """The functions that make the data: inputs, and variables where there are any."""
+        return [self.workload.inputs, *([self.workload.variables] if self.workload.variables else [])]
+
+    def call(self, function: Callable[..., Any]) -> str:
+        """The source of a call with everything that the function names."""
+        arguments = self.workload.arguments(function, self.size, self.dtype, self.seed, self.options)
+        return f"{function.__name__}({_keywords(arguments)})"
+
+    def docstring(self, title: str, device: str | None = None) -> str:
+        facts = {**self.size, **self.workload.default_options(), **(self.options or {}), "dtype": self.dtype}
+        facts |= {"device": device, "seed": self.seed} if device else {"seed": self.seed}
+        line = ", ".join(f"{name}={value}" for name, value in facts.items())
+        return f'"""{self.workload.title}: {title}.\n\n{textwrap.fill(line, WIDTH)}\n"""'
+
+
+def build(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    device: str,
+    strategy: Strategy | str,
+    *,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+) -> str:
+    """The script that makes the inputs and maps the workload's function over them; it needs TensorFlow and NumPy.
+
+    ``device`` is ``CPU:0`` or ``GPU:n``, ``options`` are the workload's, and ``threads`` is the size of TensorFlow's
+    pools. Raises `ScriptError` where the sources do not fit together or use what the script does not have.
+    """
+    strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
+    mapper = strategies.mapper(strategy.mapper)
+    if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
+        raise ScriptError(f"{mapper.slug} needs a rewrite {mapper.rewrite!r}, which {workload.slug} does not have")
+    case = _Case(workload, size, dtype, seed, options)
+
+    data = [_layout(f"elems = tf.nest.map_structure(tf.constant, {case.call(workload.inputs)})")]
+    if workload.variables:
+        data.append(_layout(f"variables = tuple(map(tf.Variable, {case.call(workload.variables)}))"))
+    blocks = []
+    if mapper.apply is None:
+        mapped = workload.rewrites[str(mapper.rewrite)]
+        used = [mapped]
+        call = f"{mapped.__name__}(elems, *variables)" if workload.variables else f"{mapped.__name__}(elems)"
+    else:
+        used = [workload.element, mapper.apply]
+        fn = workload.element.__name__
+        if workload.variables:
+            blocks.append(f"def fn(x):\n    return {fn}(x, *variables)")
+            fn = "fn"
+        arguments = [fn, "elems"]
+        if "signature" in inspect.signature(mapper.apply).parameters:
+            output = workload.call(workload.element_output, size, dtype, seed, options)
+            data.append(_layout(f"signature = {_tensor_spec(output)}"))
+            arguments.append("signature")
+        if strategy.options:
+            arguments.append(_keywords(strategy.options))
+        call = f"{mapper.apply.__name__}({', '.join(arguments)})"
+    blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{_layout(f'return {call}', 4)}")
+
+    script = _join(
+        case.docstring(f"{mapper.title}, {strategy.mode} ({strategy.slug})", device),
+        "import numpy as np\nimport tensorflow as tf",
+        _settings(device, threads),
+        *map(_source, _with_helpers([*case.makers(), *used], [*workload.helpers, *mapper.helpers])),
+        "\n".join(data),
+        *blocks,
+        _MAIN,
+    )
+    _check_names(script, workload.slug)
+    return script
+
+
+def build_reference(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> str:
+    """The script that computes the float64 reference; it needs only NumPy (and ml_dtypes where dtype is bfloat16).
+
+    Executed, it has ``elems`` and ``variables`` (NumPy arrays) and ``reference_output`` (float64 arrays).
+    """
+    case = _Case(workload, size, dtype, seed, options)
+    imports = "import numpy as np"
+    if dtype == "bfloat16":
+        imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"
+    data = [
+        _layout(f"elems = {case.call(workload.inputs)}"),
+        _layout(f"variables = {case.call(workload.variables) if workload.variables else '()'}"),
+        f"reference_output = {workload.reference.__name__}(elems, *variables)",
+    ]
+    script = _join(
+        case.docstring("reference in float64"),
+        imports,
+        "",
+        *map(_source, _with_helpers([*case.makers(), workload.reference], workload.helpers)),
+        "\n".join(data),
+    )
+    _check_names(script, workload.slug)
+    return script
+
+
+def _join(docstring: str, imports: str, settings: str, *blocks: str) -> str:
+    head = "\n\n".join(filter(None, [docstring, imports, settings]))
+    return "\n\n\n".join(part.strip("\n") for part in (head, *blocks)) + "\n"
+
+
+def _settings(device: str, threads: int | None) -> str:
+    kind, _, index = device.partition(":")
+    if kind == "CPU":
+        lines = ['tf.config.set_visible_devices([], "GPU")']
+    elif kind == "GPU" and index.isdecimal():
+        lines = [f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")']
+    else:
+        raise ScriptError(f"device {device!r} is not valid: CPU:0, or GPU:0, GPU:1 … are")
+    if threads is not None:
+        lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({threads})")
+        lines.append(f"tf.config.threading.set_inter_op_parallelism_threads({threads})")
+    return "\n".join(lines)
+
+
+def _source(function: Callable[..., Any]) -> str:
+    return textwrap.dedent(inspect.getsource(function))
+
+
+def _with_helpers(
+    chosen: Iterable[Callable[..., Any]], helpers: Iterable[Callable[..., Any]]
+) -> list[Callable[..., Any]]:
+    """The chosen functions after those helpers that they, or their helpers, use; each function once."""
+    by_name: dict[str, Callable[..., Any]] = {}
+    for function in (*helpers, *chosen):
+        if by_name.setdefault(function.__name__, function) is not function:
+            raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
+    ordered: dict[str, Callable[..., Any]] = {}
+
+    def add(function: Callable[..., Any], above: tuple[str, ...]) -> None:
+        if function.__name__ in ordered or function.__name__ in above:
+            return
+        used = _globals_of(function.__code__)
+        for name in used & {helper.__name__ for helper in helpers}:
+            add(by_name[name], (*above, function.__name__))
+        ordered[function.__name__] = function
+
+    for function in chosen:
+        add(function, ())
+    return list(ordered.values())
+
+
+def _codes(code: CodeType) -> Iterable[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """Names that the code, or code nested in it, looks up outside of functions."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    return {step.argval for each in _codes(code) for step in dis.get_instructions(each) if step.opname in loads}
+
+
+def _check_names(script: str, slug: str) -> None:
+    code = compile(script, f"<script of {slug}>", "exec")
+    bound = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
+    missing = sorted(_globals_of(code) - bound - set(vars(builtins)) - {"__name__"})
+    if missing:
+        raise ScriptError(
+            f"the script of {slug} would use {', '.join(missing)}, which it does not have: "
+            "functions may use np, tf, their arguments and the functions listed as helpers"
+        )
+
+
+def _literal(value: Any) -> str:
+    # Double quotes, as a formatter writes them; a workload's options are plain words.
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+
+
+def _keywords(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
+
+
+def _tensor_spec(nest: type_nest) -> str:
+    """A nest of `Leaf` as the literal of a nest of ``tf.TensorSpec``."""
+    if isinstance(nest, Leaf):
+        return f"tf.TensorSpec({list(nest.shape)}, tf.{nest.dtype})"
+    if isinstance(nest, Mapping):
+        return "{" + ", ".join(f"{_literal(key)}: {_tensor_spec(part)}" for key, part in nest.items()) + "}"
+    parts = [_tensor_spec(part) for part in nest]
+    if isinstance(nest, list):
+        return f"[{', '.join(parts)}]"
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _layout(text: str, indent: int = 0, after: str = "") -> str:
+    """One statement or argument, split at its last bracket where it is too long, as ``ruff format`` lays it out.
+
+    ``after`` is what follows it on its last line.
+    """
+    pad = " " * indent
+    if len(pad + text + after) <= WIDTH or text[-1] not in _OPENING:
+        return pad + text + after
+    start = _opening_of_last(text)
+    inside, inner = text[start + 1 : -1], " " * (indent + 4)
+    parts = _arguments(inside)
+    if len(inner + inside) <= WIDTH:
+        body = inner + inside
+    else:
+        body = "\n".join(_layout(part, indent + 4, ",") for part in parts)
+    return f"{pad}{text[: start + 1]}\n{body}\n{pad}{text[-1]}{after}"
+
+
+def _opening_of_last(text: str) -> int:
+    """Where the bracket opens that the last character closes."""
+    depth = 0
+    for index in range(len(text) - 1, -1, -1):
+        depth += (text[index] in _OPENING) - (text[index] in _OPENING.values())
+        if depth == 0:
+            return index
+    raise ValueError(f"{text!r} has a bracket that is never opened")
+
+
+def _arguments(text: str) -> list[str]:
+    """The parts of ``text`` between commas outside of all brackets."""
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character in _OPENING.values()) - (character in _OPENING)
+        if character == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [part for part in (*parts, text[start:].strip()) if part]

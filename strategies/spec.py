@@ -1,0 +1,85 @@
+"""What a mapper and a strategy are: metadata, source text and a forecast. Nothing here needs TensorFlow."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workloads.spec import Option
+
+MODES = ("eager", "graph", "xla")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``."""
+
+    mode: str
+    batch: int
+    input_bytes: int
+    output_bytes: int
+    output_leaves: int
+    input_leaves: int
+    element_ops: int
+    element_flops: int
+    element_temporary_bytes: int
+    batched_temporary_bytes: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A forecast for one strategy on a CPU.
+
+    ``peak_bytes``: peak of requested bytes during one steady call, inputs not counted, outputs counted. ``events``:
+    allocations and deallocations of one steady call.
+    """
+
+    peak_bytes: int
+    first_call_s: float
+    latency_s: float
+    events: int
+
+
+@dataclass(frozen=True)
+class Mapper:
+    """A way to apply ``fn`` to every slice along axis 0.
+
+    ``apply(fn, elems[, signature], **options)`` is TensorFlow code whose source goes into a strategy's script; this
+    process never calls it. It gets ``signature`` (a nest of ``tf.TensorSpec`` of one element's output) where it names
+    it, and the options that differ from their defaults. ``helpers`` are further functions that its source needs.
+    ``rewrite`` names the workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a
+    mapper has no ``apply``.
+    ``estimate(plan)`` forecasts one strategy. ``default_modes`` are those that "default" stands for.
+    """
+
+    slug: str
+    title: str
+    summary: str
+    apply: Callable[..., Any] | None
+    estimate: Callable[[Plan], Estimate]
+    modes: tuple[str, ...] = MODES
+    default_modes: tuple[str, ...] = MODES
+    options: tuple[Option, ...] = ()
+    rewrite: str | None = None
+    helpers: tuple[Callable[..., Any], ...] = ()
+    order: int = 100  # place in lists and grids; ties go by slug
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A mapper in a mode, with its options (defaults left out)."""
+
+    mapper: str
+    mode: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """``mapper.mode``, then ``?option=value&…`` with keys sorted and defaults left out."""
+        if not self.options:
+            return f"{self.mapper}.{self.mode}"
+        pairs = (
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+            for key, value in sorted(self.options.items())
+        )
+        return f"{self.mapper}.{self.mode}?{'&'.join(pairs)}"

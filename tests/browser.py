@@ -1,0 +1,253 @@
+"""A real browser and a real server for tests: find or start them, and look at pages.
+
+Run as a script it opens a browser once and prints its version; the exit status is 1, with the reason, where that fails.
+"""
+
+import contextlib
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from playwright.sync_api import Browser, Error, Page, Playwright, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Containers run as root, without a GPU and with a small /dev/shm; and a test needs nothing from the network.
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+READY_S = 90.0  # a cold import of Streamlit from a slow disk
+STOP_S = 20.0
+TIMEOUT_MS = 30_000
+TRACEBACK = "Traceback"  # as a plain log and as a page write it
+
+
+def find_browser() -> str | None:
+    """Path of the Chromium or Chrome to drive: ``$MAPBENCH_BROWSER``, else one on PATH; None: Playwright's own."""
+    chosen = os.environ.get("MAPBENCH_BROWSER")
+    if chosen:
+        path = shutil.which(chosen)
+        if path is None:
+            raise FileNotFoundError(f"MAPBENCH_BROWSER must name a program that can be run, and is {chosen!r}")
+        return path
+    for name in PROGRAMS:
+        path = shutil.which(name)
+        # Ubuntu's chromium-browser without snapd only prints advice.
+        if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Starts a headless Chromium."""
+    return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(ARGUMENTS))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class AppServer:
+    """``python -m streamlit run`` of one app, with its standard output and error in a file."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log_path: Path
+    home: Path
+    _log_read: int = field(default=0, repr=False)
+
+    @classmethod
+    def start(cls, app: Path, home: Path, env: Mapping[str, str] | None = None) -> "AppServer":
+        """Starts ``app`` with its runs stored in ``home``, and returns once it answers.
+
+        ``env`` is added to the environment of this process. Raises RuntimeError with the log where the server ends or
+        stays silent.
+        """
+        home.mkdir(parents=True, exist_ok=True)
+        port = free_port()
+        log_path = home.parent / f"{home.name}-server-{port}.log"
+        options = {
+            "server.headless": "true",
+            "server.address": "127.0.0.1",
+            "server.port": str(port),
+            "server.fileWatcherType": "none",
+            "browser.gatherUsageStats": "false",
+            "logger.enableRich": "false",  # its colour codes would split the words that tests look for
+        }
+        command = [sys.executable, "-m", "streamlit", "run", str(app)]
+        command += [part for name, value in options.items() for part in (f"--{name}", value)]
+        with log_path.open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=app.parent,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "MAPBENCH_HOME": str(home), **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        server = cls(f"http://127.0.0.1:{port}", process, log_path, home)
+        try:
+            server._wait_ready(port)
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    def _wait_ready(self, port: int) -> None:
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log()}")
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            try:
+                connection.request("GET", "/_stcore/health")
+                if connection.getresponse().status == 200:
+                    return
+            except OSError:
+                pass
+            finally:
+                connection.close()
+            time.sleep(0.05)
+        raise RuntimeError(f"the server did not answer within {READY_S:.0f} s:\n{self.log()}")
+
+    def log(self) -> str:
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def new_log(self) -> str:
+        """What was written since the last call."""
+        text = self.log()[self._log_read :]
+        self._log_read += len(text)
+        return text
+
+    def children(self) -> list[psutil.Process]:
+        """The server's processes below it, however deep."""
+        try:
+            return psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def stop(self) -> list[str]:
+        """Ends the server, as a user would, and returns the command lines of children that outlived it.
+
+        Those are ended too.
+        """
+        children = self.children()
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        _, alive = psutil.wait_procs(children, timeout=STOP_S)
+        left = []
+        for child in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                left.append(f"{child.pid} {' '.join(child.cmdline())}")
+                child.kill()
+        return left
+
+
+@dataclass
+class Watch:
+    """What went wrong in pages, gathered while a test uses them."""
+
+    problems: list[str] = field(default_factory=list)
+
+    def follow(self, page: Page) -> None:
+        page.on("console", lambda message: self._console(message.type, message.text, message.location))
+        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        page.on("crash", lambda _: self.problems.append("the page crashed"))
+
+    def _console(self, kind: str, text: str, location: object) -> None:
+        if kind == "error":
+            self.problems.append(f"console error: {text} ({location})")
+
+    def expect(self, pattern: str) -> None:
+        """Forgives the problems that match ``pattern`` so far; fails where there is none."""
+        kept = [problem for problem in self.problems if not re.search(pattern, problem)]
+        assert len(kept) < len(self.problems), f"no problem matches {pattern!r} among {self.problems}"
+        self.problems[:] = kept
+
+
+# The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last.
+_IDLE = """quietMs => {
+  const app = document.querySelector('[data-testid=stApp]');
+  const idle = app !== null
+    && app.dataset.testScriptState === 'notRunning'
+    && app.dataset.testConnectionState === 'CONNECTED';
+  const now = performance.now();
+  if (!idle) { window.__idleSince = undefined; return false; }
+  if (window.__idleSince === undefined) window.__idleSince = now;
+  return now - window.__idleSince >= quietMs;
+}"""
+
+
+def wait_idle(page: Page, quiet_ms: int = 250, timeout_ms: int = TIMEOUT_MS) -> None:
+    """Waits until the page's script has run and nothing has started it again for ``quiet_ms``."""
+    page.evaluate("() => { window.__idleSince = undefined; }")
+    try:
+        page.wait_for_function(_IDLE, arg=quiet_ms, timeout=timeout_ms, polling=25)
+    except Error as error:
+        state = page.locator("[data-testid=stApp]").evaluate_all("apps => apps.map(app => ({...app.dataset}))")
+        raise AssertionError(f"the page was not idle within {timeout_ms} ms; its state is {state}") from error
+
+
+def shot(page: Page, name: str, whole: bool = False) -> Path | None:
+    """Saves a picture ``name``.png in the folder ``$MAPBENCH_SHOTS``, and returns its path; None where that is not set.
+
+    ``whole``: all of a page that scrolls, not only what is in view.
+    """
+    folder = os.environ.get("MAPBENCH_SHOTS")
+    if not folder:
+        return None
+    path = Path(folder) / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    size = page.viewport_size
+    if whole and size is not None:
+        # Streamlit scrolls an inner element, which a full-page picture would cut.
+        height = page.locator("[data-testid=stMain]").evaluate("main => main.scrollHeight")
+        page.set_viewport_size({"width": size["width"], "height": max(size["height"], int(height))})
+        wait_idle(page)
+        page.screenshot(path=path, animations="disabled")
+        page.set_viewport_size(size)
+    else:
+        page.screenshot(path=path, animations="disabled")
+    return path
+
+
+def check() -> int:
+    """Opens a browser and a page; 0 where that works."""
+    try:
+        with sync_playwright() as playwright:
+            browser = launch(playwright)
+            browser.new_page().set_content("<p>ready</p>")
+            print(f"Chromium {browser.version}")
+            browser.close()
+    except (Error, FileNotFoundError) as error:
+        print(str(error).strip(), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(check())

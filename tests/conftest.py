@@ -1,0 +1,129 @@
+"""Fixtures of all tests: a folder for runs, a server with the app, a browser."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser import ROOT, TIMEOUT_MS, TRACEBACK, AppServer, Watch, launch
+
+_skipped: list[str] = []
+
+
+def _nothing_may_be_skipped() -> bool:
+    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go last.
+    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _skipped and _nothing_may_be_skipped():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _skipped and _nothing_may_be_skipped():
+        terminalreporter.section("skipped while CI is set: a failure", red=True)
+        for nodeid in _skipped:
+            terminalreporter.line(nodeid)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs and the machine's measurement lock are in temporary folders, never in the user's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MAPBENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("MAPBENCH_LOCK", str(tmp_path_factory.mktemp("lock") / "measure.lock"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., AppServer]]:
+    """``start_app(app=ROOT / "app.py", home=None, env=None)`` starts a server that lives to the end of the module.
+
+    Nothing may outlive a server, and its log may hold no traceback.
+    """
+    servers: list[AppServer] = []
+
+    def start(app: Path = ROOT / "app.py", home: Path | None = None, env: dict[str, str] | None = None) -> AppServer:
+        servers.append(AppServer.start(app, home or tmp_path_factory.mktemp("server") / "home", env))
+        return servers[-1]
+
+    yield start
+    problems = []
+    for server in servers:
+        problems += [f"outlived its server: {command}" for command in server.stop()]
+        log = server.new_log()
+        if TRACEBACK in log:
+            problems.append(f"traceback in the server's log:\n{log}")
+    assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(scope="module")
+def _module_server(start_app: Callable[..., AppServer]) -> AppServer:
+    return start_app()
+
+
+@pytest.fixture
+def app_server(_module_server: AppServer) -> Iterator[AppServer]:
+    """The app, served to the tests of one module; its log may hold no traceback after any of them."""
+    _module_server.new_log()
+    yield _module_server
+    log = _module_server.new_log()
+    assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Gathers the errors of a test's pages and asserts at its end that there were none."""
+    watch = Watch()
+    yield watch
+    assert not watch.problems, "\n".join(watch.problems)
+
+
+@pytest.fixture
+def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
+    """``new_page(width=1280, height=800, color_scheme="light", **context)`` opens a page in a context of its own."""
+    contexts = []
+
+    def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light", **context: object) -> Page:
+        contexts.append(
+            browser.new_context(viewport={"width": width, "height": height}, color_scheme=color_scheme, **context)
+        )
+        page = contexts[-1].new_page()
+        page.set_default_timeout(TIMEOUT_MS)
+        watch.follow(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    return new_page()

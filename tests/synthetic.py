@@ -1,0 +1,206 @@
+"""Made-up runs with known figures, for tests of charts, tables and the page: nothing here was measured."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from measure import statistics
+from measure.ranking import break_even
+from measure.run import (
+    Analysis,
+    AtPeak,
+    Code,
+    Correctness,
+    Error,
+    Latency,
+    LeafCheck,
+    Limit,
+    Measurement,
+    Memory,
+    Replica,
+    RequestRecord,
+    Run,
+    Timeline,
+    Warning,
+)
+from measure.verdict import verdict
+
+MIB = 2**20
+OUTPUT = 4_915_200  # 100 × 64 × 64 × 3 float32
+HOSTILE = '</script><img src=x onerror=alert(1)> **bold** $x$ :red[red] :smile: `code` & "quotes" [a](http://b)'
+# slug: seconds per call, seconds of the first call, temporary bytes
+TIMED = {
+    "batched.xla": (0.00142, 0.081, 0),
+    "batched.graph": (0.00144, 0.034, 0),
+    "batched.eager": (0.00151, 0.0031, 0),
+    "vectorized_map.xla": (0.00147, 0.112, 0),
+    "vectorized_map.graph": (0.00162, 0.061, 0),
+    "vectorized_map.eager": (0.0172, 0.055, 0),
+    "map_fn.xla": (0.0083, 0.27, 2 * OUTPUT),
+    "map_fn.graph": (0.0114, 0.092, OUTPUT),
+    "loop.graph": (0.0032, 0.51, OUTPUT),
+    "loop.eager": (0.0189, 0.021, OUTPUT),
+    "map_fn.eager": (0.0526, 0.058, OUTPUT),
+}
+
+
+def _replicas(seconds: float, first_call_s: float, rng: np.random.Generator, count: int = 5) -> list[Replica]:
+    found = []
+    for number in range(count):
+        level = seconds * float(np.exp(rng.normal(0, 0.008)))
+        rounds = list(range(1, 13 if seconds < 0.01 else 6))
+        samples = [level * float(np.exp(abs(rng.normal(0, 0.02)))) for _ in rounds]
+        found.append(
+            Replica(
+                id=number,
+                first_call_s=first_call_s * float(np.exp(rng.normal(0, 0.1))),
+                calls_per_sample=max(1, int(0.02 / seconds)),
+                rounds=rounds,
+                at_s=[2.0 + 0.4 * round_ + 0.01 * number for round_ in rounds],
+                samples_s=samples,
+                ended="decided",
+            )
+        )
+    return found
+
+
+def _memory(temporary: int, seconds: float) -> Memory:
+    steps = np.linspace(0, 1, 41)
+    live = np.minimum(1, steps * 1.25) * (OUTPUT if not temporary else temporary)
+    live[30:] += np.where(steps[30:] < 1, OUTPUT if temporary else 0, 0)
+    live[-1] = OUTPUT
+    peak = OUTPUT + temporary
+    at_peak = (("TensorListStack", OUTPUT), ("Sqrt", temporary)) if temporary else (("Sqrt", peak),)
+    live = live * peak / live.max()
+    return Memory(
+        peak_bytes=peak,
+        output_bytes=OUTPUT,
+        temporary_bytes=temporary,
+        input_bytes=OUTPUT,
+        captured_bytes=0,
+        method="events",
+        process_peak_bytes=peak + 300_000,
+        at_peak=[AtPeak(op=op, bytes=size) for op, size in at_peak if size],
+        timeline=Timeline(t_s=(steps * seconds).tolist(), live_bytes=[int(value) for value in live]),
+    )
+
+
+def _right() -> Correctness:
+    leaf = LeafCheck(
+        path="output", dtype="float32", shape=[100, 64, 64, 3], max_abs=1.19e-7, max_rel=8.3e-8, max_ulp=1.0,
+        worst_index=[3, 10, 2, 1], tolerance={"relative": 1.2e-6, "absolute": 0.0},
+    )  # fmt: skip
+    return Correctness(ok=True, max_abs=1.19e-7, max_rel=8.3e-8, max_ulp=1.0, leaves=[leaf])
+
+
+def _wrong() -> Correctness:
+    leaf = LeafCheck(
+        path="output", dtype="float32", shape=[100, 64, 64, 3], max_abs=0.53, max_rel=0.71, max_ulp=5.1e6,
+        mismatch_share=0.12, worst_index=[17, 3, 60, 2], tolerance={"relative": 1.2e-6, "absolute": 0.0},
+    )  # fmt: skip
+    return Correctness(ok=False, max_abs=0.53, max_rel=0.71, max_ulp=5.1e6, nan_mismatches=3, leaves=[leaf])
+
+
+def measurement(slug: str, rng: np.random.Generator) -> Measurement:
+    seconds, first_call_s, temporary = TIMED[slug]
+    mapper, mode = slug.split(".")
+    warnings = []
+    if slug == "vectorized_map.eager":
+        warnings.append(Warning(code="retraces", message="tf.vectorized_map in eager mode traces anew at every call."))
+    return Measurement(
+        strategy=slug,
+        mapper=mapper,
+        mode=mode,
+        outcome="ok",
+        stage="done",
+        warnings=warnings,
+        first_call_s=first_call_s,
+        replicas=_replicas(seconds, first_call_s, rng),
+        memory=_memory(temporary, seconds),
+        correctness=_right(),
+        code=Code(source=f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n", sha256="0" * 64),
+    )
+
+
+def failure(mapper: str, mode: str, outcome: str, message: str, detail: str = "", stage: str = "memory") -> Measurement:
+    error = Error(type="Error", message=message, detail=detail or message)
+    return Measurement(strategy=f"{mapper}.{mode}", mapper=mapper, mode=mode, outcome=outcome, stage=stage, error=error)
+
+
+def failures(rng: np.random.Generator) -> list[Measurement]:
+    """One strategy of each unhappy outcome; the texts hold what could break a page."""
+    return [
+        replace(
+            measurement("vectorized_map.xla", rng), strategy="dataset.graph", mapper="dataset", mode="graph",
+            outcome="wrong", correctness=_wrong(),
+            error=Error(type="Wrong", message="12 % of the values differ from the reference.", detail=""),
+        ),
+        failure("loop", "xla", "timeout", "The first call did not end within 10 s.", stage="first call"),
+        failure("while_loop", "xla", "out_of_memory", "It asked for 512.0 MiB more than the limit of 256 MiB.",
+                "ResourceExhaustedError: OOM when allocating tensor with shape[100,64,64,3]\n" * 40),
+        failure("numpy_function", "graph", "failed", HOSTILE, HOSTILE + "\n" + "  at node: foo/bar:0\n" * 30),
+        failure("numpy_function", "xla", "unsupported", "XLA cannot compile tf.numpy_function."),
+        failure("chunked", "xla", "cancelled", "Cancelled before it was sampled.", stage="sampling"),
+    ]  # fmt: skip
+
+
+def run(
+    run_id: str = "0123456789abcdef01234567", slugs: tuple[str, ...] = tuple(TIMED), unhappy: bool = True, seed: int = 0
+) -> Run:
+    """A finished comparison of image_sqrt: eleven timed strategies with ties and, if wanted, six unhappy ones."""
+    rng = np.random.default_rng(seed)
+    measurements = [measurement(slug, rng) for slug in slugs]
+    twin = replace(measurement(slugs[0], rng), strategy=f"{slugs[0]}#twin", twin_of=slugs[0])
+    everything = [*measurements, *(failures(rng) if unhappy else []), twin]
+    levels = statistics.levels(everything)
+    everything = [
+        replace(m, latency=statistics.latency(levels[m.strategy], 0.95)) if m.strategy in levels else m
+        for m in everything
+    ]
+    timed = [m for m in everything if m.outcome == "ok" and m.twin_of is None]
+    everything = [replace(m, break_even=break_even(m, timed)) if m in timed else m for m in everything]
+    by_level = sorted(timed, key=lambda m: levels[m.strategy].log_mean)
+    ranking: list[list[str]] = []
+    for m in by_level:
+        last = ranking[-1][0] if ranking else None
+        if last is not None and levels[m.strategy].log_mean - levels[last].log_mean < 0.03:
+            ranking[-1].append(m.strategy)
+        else:
+            ranking.append([m.strategy])
+    finished = Run(
+        id=run_id,
+        created="2025-01-15T09:30:00Z",
+        started="2025-01-15T09:30:00Z",
+        finished="2025-01-15T09:30:09Z",
+        status="complete",
+        stop_reason="the ranking is decided",
+        request=RequestRecord(
+            workload="image_sqrt", size={"batch": 100, "height": 64, "width": 64, "channels": 3}, dtype="float32",
+            device="CPU:0", strategies=[m.strategy for m in everything if m.twin_of is None], budget_s=30.0,
+        ),
+        environment={"tensorflow": "2.21.0", "cpu": "A made-up CPU", "cores": 2},
+        analysis=Analysis(),
+        limit=Limit(
+            seconds=0.00071, bytes=2 * OUTPUT, flops=1_228_800, bandwidth_bytes_per_s=1.4e10, flops_per_s=5e10,
+            dispatch_s=0.0003,
+        ),
+        control=statistics.control(everything, levels, 0.95),
+        measurements=everything,
+        ranking=ranking,
+    )  # fmt: skip
+    return replace(finished, verdict=verdict(finished))
+
+
+def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:
+    """The same comparison while it runs: memory of all is known, ``done`` strategies have a first latency."""
+    whole = run(run_id, unhappy=False)
+    measurements = []
+    for index, m in enumerate(whole.measurements):
+        if index < done:
+            measurements.append(m)
+        else:
+            measurements.append(replace(m, outcome="not_run", stage="sampling", latency=None, replicas=[], break_even=[]))
+    return replace(whole, measurements=measurements, ranking=[], verdict="", finished=None, control=None)
+
+
+def latency(median_s: float, half: float = 0.02) -> Latency:
+    return Latency(median_s=median_s, low_s=median_s * (1 - half), high_s=median_s * (1 + half))

@@ -1,0 +1,376 @@
+"""The memory of a call: exact on made-up events, and against known sizes in fresh processes with TensorFlow."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from measure import memory
+from measure.memory import AllocationEvent, live_bytes
+from measure.run import AtPeak
+
+ROOT = Path(__file__).parent.parent
+MIB = 2**20
+
+
+def allocate(time_ps: int, address: int, count: int, op: str = "op") -> AllocationEvent:
+    return AllocationEvent(time_ps=time_ps, address=address, freed=False, bytes=count, op=op)
+
+
+def free(time_ps: int, address: int) -> AllocationEvent:
+    return AllocationEvent(time_ps=time_ps, address=address, freed=True)
+
+
+# --- pure ------------------------------------------------------------------------------------------------------------
+
+
+def test_peak_is_the_first_time_that_most_bytes_are_alive():
+    live = live_bytes(
+        [
+            allocate(1, 10, 100, "a"),
+            allocate(2, 20, 50, "b"),  # 150: the peak
+            free(3, 10),
+            allocate(4, 30, 100, "c"),  # 150 again
+            free(5, 20),
+        ]
+    )
+    assert (live.peak_bytes, live.peak_time_ps) == (150, 2)
+    assert live.live_bytes == (100, 150, 50, 150, 100)
+    assert live.times_ps == (1, 2, 3, 4, 5)
+    assert [(event.op, event.bytes) for event in live.holders] == [("a", 100), ("b", 50)]
+    assert live.survivors == {30}
+
+
+def test_events_of_several_threads_are_merged_by_time():
+    events = [allocate(5, 3, 7), free(6, 1), allocate(1, 1, 100), free(3, 2), allocate(2, 2, 10)]
+    assert live_bytes(events).live_bytes == (100, 110, 100, 107, 7)
+
+
+def test_frees_of_what_was_allocated_before_are_ignored():
+    live = live_bytes([free(1, 99), allocate(2, 10, 8), free(3, 99), free(4, 10), free(5, 10)])
+    assert (live.peak_bytes, live.live_bytes) == (8, (8, 0))
+
+
+def test_an_address_may_be_used_again():
+    live = live_bytes([allocate(1, 10, 8, "a"), free(2, 10), allocate(3, 10, 24, "b")])
+    assert live.live_bytes == (8, 0, 24)
+    assert [(event.op, event.bytes) for event in live.holders] == [("b", 24)]
+
+
+def test_an_address_allocated_twice_without_a_free_holds_the_second_buffer_only():
+    live = live_bytes([allocate(1, 10, 8, "a"), allocate(2, 10, 24, "b"), free(3, 10)])
+    assert live.live_bytes == (8, 24, 0)
+    assert [event.op for event in live.holders] == ["b"]
+
+
+def test_at_one_time_a_free_comes_before_an_allocation():
+    live = live_bytes([allocate(1, 10, 100), allocate(2, 20, 100), free(2, 10)])
+    assert live.peak_bytes == 100
+    reused = live_bytes([allocate(1, 10, 100), allocate(2, 10, 60), free(2, 10)])
+    assert reused.live_bytes == (100, 0, 60)
+
+
+def test_a_buffer_allocated_and_freed_at_one_time_does_not_stay():
+    assert live_bytes([free(2, 10), allocate(2, 10, 100)]).live_bytes == (100, 0)
+
+
+def test_no_events():
+    live = live_bytes([])
+    assert (live.peak_bytes, live.live_bytes, live.holders) == (0, (), ())
+
+
+def test_a_timeline_keeps_ends_and_extremes():
+    random = np.random.default_rng(0)
+    values = random.integers(1_000, 2_000, 20_000)
+    values[12_345], values[6_789], values[0], values[-1] = 9_999, 1, 1_234, 1_500
+    kept = memory.downsample(range(20_000), values.tolist(), most=500)
+    assert len(kept) <= 500
+    assert kept == sorted(set(kept))
+    assert {0, 19_999, 12_345, 6_789} <= set(kept)
+    for stretch in range(249):
+        indices = range(20_000 * stretch // 249, 20_000 * (stretch + 1) // 249)
+        assert max(values[i] for i in indices) == max(values[i] for i in kept if i in indices)
+    assert memory.downsample([1, 2, 3], [5, 6, 7], most=500) == [0, 1, 2]
+
+
+def test_ops_at_the_peak_add_up_and_the_many_small_ones_become_one_row():
+    events = [allocate(i, i, 1000 - i, f"op{i}x") for i in range(30)]
+    rows = memory.ops_at_peak(live_bytes(events), most=20)
+    assert rows[0] == AtPeak(op="op0x", bytes=1000)
+    assert rows[-1] == AtPeak(op="other ops", bytes=sum(1000 - i for i in range(19, 30)))
+    assert len(rows) == 20
+    assert sum(row.bytes for row in rows) == live_bytes(events).peak_bytes
+
+
+def test_ops_of_one_kind_are_one_row():
+    events = [allocate(i, i, 10, name) for i, name in enumerate(["mul", "mul_1", "mul_2", "", "stack"])]
+    assert memory.ops_at_peak(live_bytes(events)) == [
+        AtPeak(op="mul (3 ops)", bytes=30),
+        AtPeak(op="not named by TensorFlow", bytes=10),
+        AtPeak(op="stack", bytes=10),
+    ]
+    assert memory.readable_op("map/while/body/_1/map/while/mul_7") == "map/while/mul"
+
+
+def test_buffers_of_a_compiled_function_are_told_apart_by_what_stays():
+    name = "__inference_strategy_62"
+    events = [allocate(1, 1, 100, name), allocate(2, 2, 30, name), allocate(3, 3, 10, "cluster_0"), free(4, 2)]
+    assert memory.ops_at_peak(live_bytes(events)) == [
+        AtPeak(op="XLA output buffer (cluster strategy)", bytes=100),
+        AtPeak(op="XLA temporary buffer (cluster strategy)", bytes=30),
+        AtPeak(op="XLA output buffer (cluster cluster_0)", bytes=10),
+    ]
+
+
+def test_bytes_of_shared_memory_count_once():
+    array = np.zeros(1000, np.float32)
+    other = np.zeros(10, np.float64)
+    assert memory.bytes_of({"a": (array, array[500:]), "b": [array, other]}) == 4080
+    assert memory.bytes_of(array[:100]) == 400
+    assert memory.bytes_of(()) == 0
+
+
+def test_numpy_allocations_are_measured_exactly():
+    def call() -> np.ndarray:
+        temporary = np.ones(4 * MIB, np.float32)
+        return temporary[:MIB] + 1
+
+    measured = memory.measure_tracemalloc(call, input_bytes=7)
+    assert measured.peak_bytes == pytest.approx(20 * MIB, rel=1e-3)
+    assert measured.output_bytes == 4 * MIB
+    assert measured.temporary_bytes == measured.peak_bytes - 4 * MIB
+    assert (measured.method, measured.input_bytes) == ("tracemalloc", 7)
+
+
+def test_importing_needs_no_tensorflow():
+    code = "import sys, measure.memory, measure.correctness, measure.environment; print('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "False\n"
+
+
+# --- with TensorFlow, in a process of its own ------------------------------------------------------------------------
+
+
+def in_process(code: str) -> Any:
+    """What ``code`` leaves in ``result``; it runs in a fresh interpreter with TensorFlow."""
+    script = "\n".join(
+        [
+            "import json, os",
+            "import msgspec, numpy as np",
+            "from measure import memory",
+            "MIB = 2**20",
+            textwrap.dedent(code),
+            "print('RESULT', msgspec.json.encode(result).decode())",
+        ]
+    )
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
+    assert lines, run.stderr[-3000:]
+    return json.loads(lines[-1].removeprefix("RESULT "))
+
+
+@pytest.fixture(scope="module")
+def events() -> dict[str, Any]:
+    return in_process("""
+        memory.prepare_events()
+        import tensorflow as tf
+
+        elems = tf.constant(np.random.default_rng(0).random((100, 256), np.float32))
+        seed = tf.constant([1, 2])
+
+        def outer(x):
+            return x[:, None] * x[None, :]
+
+        def reduced(seed):
+            values = tf.random.stateless_uniform([64 * MIB], seed)
+            return tf.reduce_sum(values)
+
+        def sorted_outer(x):
+            return tf.reduce_sum(tf.sort(x[:, :, None] * x[:, None, :]), 2)
+
+        functions = {
+            "reduced": lambda: reduced_graph(seed),
+            "batched": lambda: batched_graph(elems),
+            "mapped": lambda: mapped_graph(elems),
+            "mapped_eager": lambda: tf.map_fn(outer, elems),
+            "xla": lambda: batched_xla(elems),
+            "xla_sorted": lambda: sorted_xla(elems),
+            "aliased": lambda: (elems, tf.identity(elems), {"x": elems}),
+            "bfloat16": lambda: tf.cast(elems, tf.bfloat16),
+            "numpy": lambda: numpy_graph(elems),
+        }
+        reduced_graph = tf.function(reduced)
+        batched_graph = tf.function(lambda x: x[:, :, None] * x[:, None, :])
+        mapped_graph = tf.function(lambda x: tf.map_fn(outer, x))
+        batched_xla = tf.function(lambda x: x[:, :, None] * x[:, None, :], jit_compile=True)
+        sorted_xla = tf.function(sorted_outer, jit_compile=True)
+        numpy_graph = tf.function(lambda x: tf.numpy_function(lambda y: y[:, :, None] * y[:, None, :], [x], tf.float32))
+
+        result = {}
+        for name, function in functions.items():
+            function()
+            result[name] = memory.measure_events(function, input_bytes=5, captured_bytes=6)
+        result["allocator"] = memory.measure_allocator(functions["reduced"])
+        result["folders"] = [path.name for path in __import__("pathlib").Path("/tmp").glob("mapbench-*/plugins")]
+    """)
+
+
+OUTER_BYTES = 100 * 256 * 256 * 4
+
+
+def test_a_known_temporary_is_measured_to_a_thousandth(events):
+    measured = events["reduced"]
+    assert measured["peak_bytes"] == pytest.approx(256 * MIB, rel=1e-3)
+    assert measured["output_bytes"] == 4
+    assert measured["temporary_bytes"] == measured["peak_bytes"] - 4
+    assert measured["method"] == "events"
+    assert (measured["input_bytes"], measured["captured_bytes"]) == (5, 6)
+    assert measured["at_peak"][0]["bytes"] == 256 * MIB
+
+
+def test_a_batched_outer_product_needs_its_output_only(events):
+    measured = events["batched"]
+    assert measured["output_bytes"] == OUTER_BYTES
+    assert measured["peak_bytes"] == pytest.approx(OUTER_BYTES, rel=1e-3)
+    assert measured["at_peak"][0] == {"op": "mul", "bytes": OUTER_BYTES}
+
+
+def test_map_fn_needs_its_output_twice_while_it_stacks(events):
+    measured = events["mapped"]
+    assert measured["peak_bytes"] == pytest.approx(2 * OUTER_BYTES, rel=1e-3)
+    assert measured["temporary_bytes"] == pytest.approx(OUTER_BYTES, rel=2e-3)
+    stacked = [row for row in measured["at_peak"] if "TensorListStack" in row["op"]]
+    assert stacked and stacked[0]["bytes"] == OUTER_BYTES
+    assert sum(row["bytes"] for row in measured["at_peak"]) == measured["peak_bytes"]
+    assert events["mapped_eager"]["peak_bytes"] == pytest.approx(2 * OUTER_BYTES, rel=1e-3)
+
+
+def test_timelines_begin_at_nothing_rise_to_the_peak_and_end_with_the_output(events):
+    for name in ("batched", "mapped", "mapped_eager", "xla"):
+        measured = events[name]
+        times, live = measured["timeline"]["t_s"], measured["timeline"]["live_bytes"]
+        assert (times[0], live[0]) == (0, 0)
+        assert times == sorted(times)
+        assert len(times) == len(live) <= 500
+        assert max(live) == measured["peak_bytes"]
+        assert live[-1] == pytest.approx(OUTER_BYTES, rel=1e-3)
+
+
+def test_buffers_of_xla_are_measured(events):
+    assert events["xla"]["peak_bytes"] == pytest.approx(OUTER_BYTES, rel=1e-3)
+    assert [row["op"] for row in events["xla"]["at_peak"]] == ["XLA output buffer (cluster <lambda>)"]
+    measured = events["xla_sorted"]
+    assert measured["output_bytes"] == 100 * 256 * 4
+    assert measured["temporary_bytes"] >= OUTER_BYTES
+    assert measured["at_peak"][0]["op"] == "XLA temporary buffer (cluster sorted_outer)"
+
+
+def test_an_output_that_is_an_input_needs_nothing(events):
+    measured = events["aliased"]
+    assert (measured["peak_bytes"], measured["temporary_bytes"]) == (0, 0)
+    assert measured["output_bytes"] == 100 * 256 * 4
+    assert measured["at_peak"] == []
+
+
+def test_outputs_that_numpy_does_not_know(events):
+    assert events["bfloat16"]["output_bytes"] == events["bfloat16"]["peak_bytes"] == 100 * 256 * 2
+
+
+def test_an_allocation_without_a_name_gets_that_of_the_op_that_ran(events):
+    assert events["numpy"]["at_peak"][0] == {"op": "PyFunc", "bytes": OUTER_BYTES}
+
+
+def test_the_counters_of_the_allocator_are_a_second_way(events):
+    measured = events["allocator"]
+    assert measured["method"] == "allocator"
+    assert 256 * MIB <= measured["peak_bytes"] <= 1.3 * 256 * MIB
+
+
+def test_the_profile_is_removed(events):
+    assert events["folders"] == []
+
+
+def test_an_allocator_that_reports_nothing_is_an_error_not_a_zero():
+    message = in_process("""
+        import tensorflow as tf
+
+        try:
+            memory.measure_events(lambda: tf.random.stateless_uniform([1000], [1, 2]))
+            result = None
+        except RuntimeError as error:
+            result = str(error)
+    """)
+    assert message == "the allocator of CPU:0 reports no events: prepare_events must come before the first op"
+
+
+def test_a_limit_fails_with_an_error_that_python_can_catch():
+    result = in_process("""
+        memory.prepare_events(limit_mib=256)
+        import tensorflow as tf
+
+        def too_much(x):
+            return tf.sort(tf.sort(x[:, None] * x[None, :]), 0)
+
+        x = tf.random.stateless_uniform([8192], [1, 2])
+        small = tf.random.stateless_uniform([512], [1, 2])
+        result = {}
+        for name, function in {
+            "eager": too_much,
+            "graph": tf.function(too_much),
+            "xla": tf.function(too_much, jit_compile=True),
+        }.items():
+            try:
+                function(x)
+                result[name] = None
+            except tf.errors.ResourceExhaustedError as error:
+                result[name] = type(error).__name__
+            result[name + " small"] = function(small).shape[0]
+    """)
+    assert result == {
+        **dict.fromkeys(("eager", "graph", "xla"), "ResourceExhaustedError"),
+        **dict.fromkeys(("eager small", "graph small", "xla small"), 512),
+    }
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells the peak of a process")
+def test_the_process_peak_is_right_for_large_and_for_many_small_buffers():
+    result = in_process("""
+        prepared = memory.prepare_process_peak()
+        import tensorflow as tf
+
+        sizes = [4 + 4 * (i % 12) for i in range(6000)]  # KiB: 4 to 48
+        large = tf.function(lambda seed: tf.reduce_sum(tf.random.stateless_uniform([64 * MIB], seed)))
+        seed = tf.constant([1, 2])
+        mapped = tf.function(lambda x: tf.map_fn(lambda y: tf.fill([1024], y), x))
+        ones = tf.ones([12_000])
+
+        calls = {
+            "large": lambda: large(seed),
+            "held": lambda: tf.fill([64 * MIB], 1.0),
+            "many": lambda: [tf.fill([size * 256], 1.0) for size in sizes],
+            "mapped": lambda: mapped(ones),
+        }
+        result = {"prepared": prepared, "many_expected": sum(sizes) * 1024}
+        for name, call in calls.items():
+            call()
+            call()
+            result[name] = memory.measure_process_peak(call)
+    """)
+    assert result["prepared"] is True
+    assert result["large"] == pytest.approx(256 * MIB, rel=0.01)
+    assert result["held"] == pytest.approx(256 * MIB, rel=0.01)
+    assert result["many"] == pytest.approx(result["many_expected"], rel=0.05)
+    # A map holds the list of its elements and their stack: 4 KiB each, 12 000 times, twice.
+    assert result["mapped"] == pytest.approx(2 * 12_000 * 4096, rel=0.05)
+
+
+def test_the_process_peak_is_not_measured_where_the_c_library_is_another(monkeypatch):
+    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    assert memory.prepare_process_peak() is False
+    assert memory.measure_process_peak(lambda: None) is None

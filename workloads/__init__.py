@@ -1,0 +1,100 @@
+"""What is computed: one file a workload. A file with a module-level ``WORKLOAD`` is all that a new one takes.
+
+Besides this package, the folders (or files) of the environment variable MAPBENCH_WORKLOADS are looked through.
+"""
+
+from pathlib import Path
+
+from workloads import discovery
+from workloads.spec import Leaf, Workload, leaves
+
+# Only the script builder's own names: a workload's function of that name would be shadowed by them.
+RESERVED = ("np", "tf", "elems", "signature", "fn", "strategy", "variables", "outputs", "reference_output")
+
+
+class UnknownWorkload(KeyError):
+    """No workload has this slug; the message names those that there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def scripted(workload: Workload) -> tuple:
+    """The functions whose source may go into a script."""
+    functions = [workload.inputs, workload.element, *workload.rewrites.values(), workload.reference, *workload.helpers]
+    return (*functions, *([workload.variables] if workload.variables else []))
+
+
+def check(workload: Workload) -> None:
+    """ValueError or TypeError with a sentence where a workload's parts do not fit together."""
+    discovery.check_slug(workload.slug)
+    names = [parameter.name for parameter in workload.sizes]
+    if "batch" not in names:
+        raise ValueError(f"{workload.slug} has the sizes {', '.join(names) or 'none'}: one must be 'batch'")
+    for parameter in workload.sizes:
+        if not parameter.least <= parameter.default <= parameter.most:
+            raise ValueError(
+                f"{workload.slug}: the default of {parameter.name} is {parameter.default}: "
+                f"it must lie from {parameter.least} to {parameter.most}"
+            )
+    bounds = {parameter.name: parameter for parameter in workload.sizes}
+    for preset, size in workload.presets.items():
+        for name, value in size.items():
+            if name not in bounds or not bounds[name].least <= value <= bounds[name].most:
+                raise ValueError(f"{workload.slug}: preset {preset!r} has {name}={value}, which is no valid size")
+    if not workload.dtypes:
+        raise ValueError(f"{workload.slug} has no dtypes: at least one is needed")
+    if (workload.variables is None) != (workload.variable_leaves is None):
+        raise ValueError(f"{workload.slug}: variables and variable_leaves go together: give both, or neither")
+    for function in scripted(workload):
+        discovery.check_sourced(function)
+        if function.__name__ in RESERVED:
+            raise ValueError(
+                f"{workload.slug}: a function is named {function.__name__!r}: "
+                f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
+            )
+    size, dtype = workload.default_size(), workload.dtypes[0]
+    for function in (workload.inputs, workload.variables):
+        if function is not None:
+            workload.arguments(function, size, dtype)
+    for function in (workload.element_input, workload.element_output, workload.variable_leaves):
+        if function is not None:
+            for leaf in leaves(workload.call(function, size, dtype)):
+                if not isinstance(leaf, Leaf):
+                    raise TypeError(f"{workload.slug}: {function.__name__} gives {leaf!r}: Leaf objects are needed")
+    workload.call(workload.cost, size, dtype)
+
+
+_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, "MAPBENCH_WORKLOADS", check)
+
+
+def _by_slug() -> dict[str, Workload]:
+    return _discovery.find()[0]
+
+
+def all() -> tuple[Workload, ...]:
+    """Every workload: the package's by file name, then those of MAPBENCH_WORKLOADS."""
+    return tuple(_by_slug().values())
+
+
+def names() -> tuple[str, ...]:
+    """Every workload's slug, in the order of `all`."""
+    return tuple(_by_slug())
+
+
+def get(slug: str) -> Workload:
+    """The workload with this slug; `UnknownWorkload` (a KeyError) otherwise."""
+    found = _by_slug()
+    if slug not in found:
+        raise UnknownWorkload(f"workload {slug!r} is not known: choose one of {', '.join(found)}")
+    return found[slug]
+
+
+def load_file(path: str | Path) -> Workload:
+    """The workload in one file; `workloads.discovery.DiscoveryError` (a ValueError) with a sentence otherwise."""
+    return _discovery.load_file(path)
+
+
+def broken() -> dict[str, str]:
+    """Path → what is wrong, for each file of MAPBENCH_WORKLOADS that cannot be used."""
+    return _discovery.find()[1]

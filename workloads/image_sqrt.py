@@ -1,0 +1,65 @@
+"""The square root of every image: one cheap op per element, so that the mapper itself is what is measured."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, height, width, channels, dtype, seed):
+    # Not below 0.1: the square root of a negative number is NaN, and near 0 a rounded input moves its root far.
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.1, 4.0, size=(batch, height, width, channels)).astype(dtype)
+
+
+def element(image):
+    return tf.sqrt(image)
+
+
+def batched(images):
+    return tf.sqrt(images)
+
+
+def reference(images):
+    return np.sqrt(images.astype(np.float64))
+
+
+def element_leaf(height, width, channels, dtype):
+    return Leaf((height, width, channels), dtype)
+
+
+def cost(height, width, channels):
+    return Cost(flops=height * width * channels, ops=1)
+
+
+WORKLOAD = Workload(
+    slug="image_sqrt",
+    title="Square root of images",
+    group="Elementwise",
+    formula="y[b] = √x[b]",
+    summary="One cheap op on each image, which works on the whole batch as it is: a mapper can only add overhead.",
+    sizes=(
+        SizeParameter("batch", 100, 1, 1_000_000, "images in the batch, the mapped axis"),
+        SizeParameter("height", 64, 1, 8_192, "rows of an image"),
+        SizeParameter("width", 64, 1, 8_192, "columns of an image"),
+        SizeParameter("channels", 3, 1, 1_024, "channels of an image"),
+    ),
+    presets={
+        "Thumbnails": {"batch": 100, "height": 16, "width": 16, "channels": 3},
+        "Small images": {"batch": 100, "height": 64, "width": 64, "channels": 3},
+        "Photographs": {"batch": 32, "height": 512, "width": 512, "channels": 3},
+        "Many thumbnails": {"batch": 2_000, "height": 16, "width": 16, "channels": 3},
+    },
+    dtypes=("float32", "float64", "float16", "bfloat16"),
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": batched},
+    reference=reference,
+    element_input=element_leaf,
+    element_output=element_leaf,
+    cost=cost,
+)

@@ -1,0 +1,68 @@
+"""The outer product of every matrix with itself: a small input makes a large output, so memory decides."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, side, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1.0, 1.0, size=(batch, side, side)).astype(dtype)
+
+
+def element(x):
+    return tf.tensordot(x, x, 0)
+
+
+def batched(x):
+    return x[:, :, :, None, None] * x[:, None, None, :, :]
+
+
+def reference(x):
+    x = x.astype(np.float64)
+    return x[:, :, :, None, None] * x[:, None, None, :, :]
+
+
+def element_input(side, dtype):
+    return Leaf((side, side), dtype)
+
+
+def element_output(side, dtype):
+    return Leaf((side, side, side, side), dtype)
+
+
+def cost(side):
+    # tf.tensordot issues two reshapes, a matrix product and a reshape; reshapes share their input's buffer.
+    return Cost(flops=side**4, ops=4)
+
+
+WORKLOAD = Workload(
+    slug="outer_product",
+    title="Outer product of matrices",
+    group="Products",
+    formula="y[b,i,j,k,l] = x[b,i,j] · x[b,k,l]",
+    summary="Every matrix times itself, all pairs of entries: the output is side² times the input, so copies hurt.",
+    sizes=(
+        SizeParameter("batch", 100, 1, 1_000_000, "matrices in the batch, the mapped axis"),
+        SizeParameter("side", 16, 1, 128, "rows and columns of a matrix; the output grows with its fourth power"),
+    ),
+    presets={
+        "Small": {"batch": 10, "side": 8},
+        "Medium": {"batch": 100, "side": 16},
+        "Large (400 MiB)": {"batch": 100, "side": 32},
+        "Many small": {"batch": 2_000, "side": 6},
+    },
+    dtypes=("float32", "float64", "float16", "bfloat16"),
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": batched},
+    reference=reference,
+    element_input=element_input,
+    element_output=element_output,
+    cost=cost,
+)

@@ -1,0 +1,186 @@
+"""What a workload is: plain metadata, NumPy functions and source text. Nothing here needs TensorFlow.
+
+A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but this process never calls them: their
+*source text* goes into the script of a strategy (see ``strategies/script.py``), and that script is what a subject runs.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+# NumPy learns bfloat16 from ml_dtypes, which not every process imports; its width is needed in all of them.
+_ITEM_BYTES = {"bfloat16": 2}
+
+
+@dataclass(frozen=True)
+class SizeParameter:
+    """One size of a workload, a whole number from ``least`` to ``most``. ``batch`` is always the mapped axis."""
+
+    name: str
+    default: int
+    least: int
+    most: int
+    help: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """A named choice of a workload or a mapper.
+
+    ``values`` lists what is valid; where it is None, whole numbers from ``least`` to ``most`` are.
+    """
+
+    name: str
+    default: str | int | bool
+    help: str
+    values: tuple[str | int | bool, ...] | None = None
+    least: int | None = None
+    most: int | None = None
+
+    def parse(self, text: str) -> str | int | bool:
+        """The value written as ``text``; ValueError with a sentence naming what is valid."""
+        if self.values is not None:
+            for value in self.values:
+                if text.lower() == str(value).lower():
+                    return value
+            valid = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in self.values)
+            raise ValueError(f"{self.name}={text} is not valid: choose one of {valid}")
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        least, most = self.least or 0, self.most if self.most is not None else 2**31 - 1
+        if number is None or not least <= number <= most:
+            raise ValueError(f"{self.name}={text} is not valid: a whole number from {least} to {most} is needed")
+        return number
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Shape and dtype of one tensor, for one element of the batch (no batch axis)."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        count = 1
+        for side in self.shape:
+            count *= side
+        return count * (_ITEM_BYTES.get(self.dtype) or np.dtype(self.dtype).itemsize)
+
+
+# A tensor, or tuples, lists and dicts of tensors, as TensorFlow's `tf.nest` sees them.
+type_nest = Any
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the computation costs when it is done as written, for ONE element.
+
+    ``flops``: floating-point operations. ``ops``: TensorFlow ops that the element function issues.
+    ``temporary_bytes``: most bytes alive at once while one element is computed, beyond its inputs and outputs.
+    ``batched_temporary_bytes``: the same per element when the whole batch is computed at once (vectorised or batched).
+    ``depth``: the longest chain of roundings between an input and an output; tolerances grow with it.
+    """
+
+    flops: int
+    ops: int
+    temporary_bytes: int = 0
+    batched_temporary_bytes: int = 0
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Overrides the tolerance of a dtype, with the reason for it."""
+
+    relative: float
+    absolute: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An element function with its inputs, sizes, rewrites, reference and cost model.
+
+    Functions get the sizes, ``dtype`` (str), ``seed`` (int) and the workload's options as keyword arguments, as far as
+    they name them. Those whose source goes into a script are top-level functions that use ``np``, ``tf``, their
+    arguments, builtins and ``helpers``, nothing else:
+
+    - ``inputs(...)``: NumPy arrays (or a nest of them), axis 0 of each has length ``batch``.
+    - ``variables(...)``: tuple of NumPy arrays that become ``tf.Variable``s, passed to ``element`` and rewrites.
+    - ``element(x, *variables)``: TensorFlow code for one slice. ``rewrites[name](batch, *variables)``: for all at once.
+    - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output.
+    - ``element_input(...)``, ``element_output(...)``: nests of `Leaf`. ``cost(...)``: a `Cost`.
+    - ``variable_leaves(...)``: tuple of `Leaf`, one for each of ``variables``, so that their bytes are known unmade.
+    - ``helpers``: further functions whose source the element function, rewrites, inputs or reference need.
+    """
+
+    slug: str
+    title: str
+    group: str
+    formula: str
+    summary: str
+    sizes: tuple[SizeParameter, ...]
+    presets: Mapping[str, Mapping[str, int]]
+    dtypes: tuple[str, ...]
+    inputs: Callable[..., type_nest]
+    element: Callable[..., type_nest]
+    rewrites: Mapping[str, Callable[..., type_nest]]
+    reference: Callable[..., type_nest]
+    element_input: Callable[..., type_nest]
+    element_output: Callable[..., type_nest]
+    cost: Callable[..., Cost]
+    variables: Callable[..., tuple[np.ndarray, ...]] | None = None
+    variable_leaves: Callable[..., tuple[Leaf, ...]] | None = None
+    options: tuple[Option, ...] = ()
+    helpers: tuple[Callable[..., Any], ...] = ()
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+
+    def default_size(self) -> dict[str, int]:
+        return {parameter.name: parameter.default for parameter in self.sizes}
+
+    def default_options(self) -> dict[str, str | int | bool]:
+        return {option.name: option.default for option in self.options}
+
+    def arguments(
+        self,
+        function: Callable[..., Any],
+        size: Mapping[str, int],
+        dtype: str,
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The keyword arguments that ``function`` names, in its order, from the case's; TypeError names one unknown."""
+        values = {**size, **self.default_options(), **(options or {}), "dtype": dtype, "seed": seed}
+        chosen = {}
+        for name, parameter in inspect.signature(function).parameters.items():
+            if name in values:
+                chosen[name] = values[name]
+            elif parameter.default is parameter.empty:
+                valid = ", ".join(values)
+                raise TypeError(f"{self.slug}: {function.__name__} asks for {name!r}: it can have {valid}")
+        return chosen
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        size: Mapping[str, int],
+        dtype: str,
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """``function``, one of the workload's that need no TensorFlow, called for a case."""
+        return function(**self.arguments(function, size, dtype, seed, options))
+
+
+def leaves(nest: type_nest) -> list[Leaf]:
+    """The leaves of a nest of `Leaf`, in the order of ``tf.nest.flatten``: dicts by sorted key."""
+    if isinstance(nest, Leaf):
+        return [nest]
+    parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else list(nest)
+    return [leaf for part in parts for leaf in leaves(part)]
