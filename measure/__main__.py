@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
     compare.add_argument("workload", help="a workload's name, see 'list'")
-    compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable; sizes have defaults")
+    compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
     compare.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
     compare.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
     compare.add_argument("--dtype")
@@ -141,7 +141,8 @@ def _list(arguments: argparse.Namespace) -> int:
     for workload in workloads.all():
         print(f"{workload.slug}  {workload.summary}")
         for parameter in workload.sizes:
-            print(f"    --size {parameter.name}={parameter.default}  ({parameter.least} to {parameter.most}) {parameter.help}")
+            bounds = f"{parameter.least} to {parameter.most}"
+            print(f"    --size {parameter.name}={parameter.default}  ({bounds}) {parameter.help}")
         for option in workload.options:
             print(f"    --workload-option {option.name}={option.default}  {option.help}")
         print(f"    --dtype {' | '.join(workload.dtypes)}")

@@ -1,11 +1,203 @@
-"""The warnings that Mapbench attaches to a result, all in one place: each says what was seen and what to do."""
+"""The warnings that Mapbench attaches to results, all in one place.
 
-from measure.run import Warning
+Each rule about noise is a small class with one threshold, the reason for it, and one sentence that says what was seen
+and what to do. Rules are pure functions of a run, so that a run file alone gives the same warnings again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from measure import statistics, text
+from measure.run import Measurement, Run, Warning
 
 
-def of_strategy(said: list[str], retraces: int) -> list[Warning]:
-    """Warnings of one strategy, from what TensorFlow said while it ran and from the functions one steady call traced."""
-    warnings = [Warning(code="tensorflow", message=text) for text in said]
+class RunRule(Protocol):
+    """A rule about a run as a whole."""
+
+    code: str
+
+    def check(self, run: Run) -> Warning | None: ...
+
+
+class StrategyRule(Protocol):
+    """A rule about one strategy: ``logs`` are its samples with round effects taken out, one array per process."""
+
+    code: str
+
+    def check(self, item: Measurement, logs: Sequence[np.ndarray]) -> Warning | None: ...
+
+
+class BusyBefore:
+    """Others used the processors when the run began."""
+
+    code = "busy_before"
+    # A tenth of a core: an idle desktop stays below; a build, a video call or a second benchmark does not.
+    threshold_cores = 0.1
+
+    def check(self, run: Run) -> Warning | None:
+        cores = run.environment.get("load_of_others_cores")
+        if not isinstance(cores, int | float) or cores <= self.threshold_cores:
+            return None
+        return Warning(
+            code=self.code,
+            message=f"other programs were using {cores:.1f} cores when the run began: close them and measure again",
+            values={"cores": cores},
+        )
+
+
+class Drift:
+    """The machine became faster or slower from the first third of the rounds to the last."""
+
+    code = "drift"
+    # Comparisons within rounds cancel a drift; beyond a tenth the latencies themselves depend on when one looks.
+    threshold = 0.10
+    least_rounds = 6
+
+    def check(self, run: Run) -> Warning | None:
+        effects = statistics.effects_by_round(run.measurements)
+        if len(effects) < self.least_rounds:
+            return None
+        third = len(effects) // 3
+        change = float(np.expm1(np.median(effects[-third:]) - np.median(effects[:third])))
+        if abs(change) <= self.threshold:
+            return None
+        return Warning(
+            code=self.code,
+            message=f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
+            "run: the order holds, since strategies are compared within rounds, but measure again for the latencies",
+            values={"change": change},
+        )
+
+
+class CoarseResolution:
+    """The control says that even large differences may be chance."""
+
+    code = "coarse_resolution"
+    # Most questions («is it worth rewriting?») turn on differences of a tenth and more.
+    threshold = 0.10
+
+    def check(self, run: Run) -> Warning | None:
+        if run.control is None or run.control.resolution <= self.threshold:
+            return None
+        return Warning(
+            code=self.code,
+            message=f"this run cannot tell differences under {text.percent(run.control.resolution)}: "
+            "measure again on a quiet machine or with a longer time budget",
+            values={"resolution": run.control.resolution},
+        )
+
+
+class FewRounds:
+    """A latency rests on few samples."""
+
+    code = "few_rounds"
+    # With fewer than five samples a median is moved by a single disturbed one in either direction.
+    threshold = 5
+
+    def check(self, item: Measurement, logs: Sequence[np.ndarray]) -> Warning | None:
+        samples = sum(map(len, logs))
+        if not 0 < samples < self.threshold:
+            return None
+        noun = "sample" if samples == 1 else "samples"
+        return Warning(
+            code=self.code,
+            message=f"its latency rests on {samples} {noun}: a longer time budget gives more",
+            values={"samples": samples},
+        )
+
+
+class Halves:
+    """A strategy's first rounds differ from its last, beyond what the machine did to all."""
+
+    code = "halves_differ"
+    # More than the margin of a tie, so that it could change a rank; and beyond chance at this error rate.
+    threshold = 0.05
+    error_rate = 0.01
+    least_samples = 8
+
+    def check(self, item: Measurement, logs: Sequence[np.ndarray]) -> Warning | None:
+        enough = [each for each in logs if len(each) >= self.least_samples]
+        if not enough:
+            return None
+        change, p = statistics.halves(enough)
+        if abs(np.expm1(change)) <= self.threshold or p >= self.error_rate:
+            return None
+        return Warning(
+            code=self.code,
+            message=f"it became {text.percent(abs(float(np.expm1(change))))} {'slower' if change > 0 else 'faster'} "
+            "from the first half of its rounds to the second, so it may not have been in its steady state: look at "
+            "its samples, and measure again with a longer time budget",
+            values={"change": float(np.expm1(change))},
+        )
+
+
+class Multimodal:
+    """A process switches between two paces."""
+
+    code = "multimodal"
+    # Two paces that differ by a tenth, and stand apart by four times what either scatters: halves of one normal
+    # distribution stand apart by 2.2 times.
+    threshold = 0.10
+    separation = 4.0
+    least_samples = 10
+
+    def check(self, item: Measurement, logs: Sequence[np.ndarray]) -> Warning | None:
+        enough = [each for each in logs if len(each) >= self.least_samples]
+        split = [gap for each in enough if (gap := statistics.two_paces(each, self.separation)) > self.threshold]
+        if not enough or 2 * len(split) < len(enough):
+            return None
+        gap = float(np.expm1(np.median(split)))
+        return Warning(
+            code=self.code,
+            message=f"its calls run at two paces, {text.percent(gap)} apart, and the median says little about either: "
+            "look at its samples",
+            values={"gap": gap, "processes": len(split)},
+        )
+
+
+RUN_RULES: tuple[RunRule, ...] = (BusyBefore(), Drift(), CoarseResolution())
+STRATEGY_RULES: tuple[StrategyRule, ...] = (FewRounds(), Halves(), Multimodal())
+
+
+def of_run(run: Run) -> list[Warning]:
+    """The run's warnings: those that its data give, after those that were seen while it ran."""
+    derived = {rule.code for rule in RUN_RULES}
+    found = [warning for rule in RUN_RULES if (warning := rule.check(run)) is not None]
+    return [warning for warning in run.warnings if warning.code not in derived] + found
+
+
+def of_measurement(item: Measurement, logs: Mapping[str, Sequence[np.ndarray]]) -> list[Warning]:
+    """A strategy's warnings, likewise; ``logs`` as `statistics.detrended` gives them."""
+    derived = {rule.code for rule in STRATEGY_RULES}
+    own = logs.get(item.strategy, [])
+    found = [warning for rule in STRATEGY_RULES if (warning := rule.check(item, own)) is not None]
+    return [warning for warning in item.warnings if warning.code not in derived] + found
+
+
+# --- seen while a run goes on --------------------------------------------------------------------------------------
+
+
+# Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
+BUSY_DURING_CORES = 0.5
+
+
+def busy_during(cores_of_others: float) -> Warning | None:
+    """Others used the processors while latencies were sampled."""
+    if cores_of_others <= BUSY_DURING_CORES:
+        return None
+    return Warning(
+        code="busy_during",
+        message=f"other programs used {cores_of_others:.1f} cores while latencies were sampled: "
+        "close them and measure again",
+        values={"cores": round(cores_of_others, 2)},
+    )
+
+
+def of_strategy(said: Sequence[str], retraces: int) -> list[Warning]:
+    """Warnings from what TensorFlow said while a strategy ran, and from how many functions one steady call traced."""
+    warnings = [Warning(code="tensorflow", message=sentence) for sentence in said]
     if retraces:
         functions = "a function" if retraces == 1 else f"{retraces} functions"
         warnings.append(

@@ -2,14 +2,15 @@
 
 from msgspec.structs import replace
 
-from measure import ranking, statistics
+from measure import advice, ranking, statistics
 from measure.run import Measurement, Run
 from measure.verdict import verdict
 
 
 def analyse(run: Run) -> Run:
     """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
-    levels = statistics.levels(run.measurements)
+    found = statistics.levels(run.measurements)
+    levels = found.by_slug
     confidence = run.analysis.confidence
     measurements = [
         replace(
@@ -22,11 +23,13 @@ def analyse(run: Run) -> Run:
     measurements = [
         replace(item, break_even=[] if item.twin_of else ranking.break_even(item, rows)) for item in measurements
     ]
-    control = statistics.control(measurements, levels, confidence)
+    control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
     tie_groups = ranking.groups(ranked, run.analysis, control.resolution if control else 0.0)
+    logs = statistics.detrended(run.measurements)
+    measurements = [replace(item, warnings=advice.of_measurement(item, logs)) for item in measurements]
     run = replace(run, measurements=measurements, control=control, ranking=tie_groups)
-    return replace(run, verdict=verdict(run))
+    return replace(run, warnings=advice.of_run(run), verdict=verdict(run))
 
 
 def rows(run: Run) -> list[Measurement]:

@@ -25,10 +25,10 @@ from measure import advice, environment, forecast, rounds
 from measure.clock import utc_now
 from measure.dialogue import Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
 from measure.processes import Launcher
-from measure.race import Race
 from measure.record import TWIN, Record, View
 from measure.request import Request
 from measure.run import Correctness, Error, Memory, OutcomeName, Run, Status, Warning
+from measure.sampling import Sampling
 from measure.subject import Spec
 from strategies import script
 
@@ -93,9 +93,7 @@ class Comparison:
 
     def view(self) -> View:
         stages = dict(self._record.stages)
-        return View(
-            self._record.run, stages, self._message, self._version, self._started_s, self._forecast.seconds
-        )
+        return View(self._record.run, stages, self._message, self._version, self._started_s, self._forecast.seconds)
 
     def cancel(self) -> None:
         self._dialogues.cancel()
@@ -128,7 +126,7 @@ class Comparison:
     def _measure(self) -> tuple[Status, str]:
         self._reference()
         self._memory_stage()
-        race = Race(
+        sampling = Sampling(
             self.request,
             self._settings.rules,
             self._record,
@@ -143,9 +141,10 @@ class Comparison:
         )
         try:
             timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
-            status, reason = race.run(timed)
+            status, reason = sampling.run(timed)
+            sampling.end("decided" if status == "complete" else "budget")
         finally:
-            race.end("cancelled" if self.cancelled else "interrupted")
+            sampling.end("cancelled" if self.cancelled else "interrupted")
         self._record.analyse()
         self._record.set_stage(self._record.stages, "done")
         self._say(result=True)

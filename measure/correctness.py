@@ -214,7 +214,8 @@ def _values_fault(name: str, array: np.ndarray, right: np.ndarray, errors: "_Err
             parts.append(f"{100 * wrong / array.size:.3g} % of the values of {name} are off")
     index = tuple(result.worst_index)
     at = f", the worst at {_tuple(index)}" if index else ""
-    return f"{' and '.join(parts)}{at}: {_value(array[index])} where {_value(right[index])} is right"
+    is_right = _value(right[index], is_whole=array.dtype.kind in "iub")
+    return f"{' and '.join(parts)}{at}: {_value(array[index])} where {is_right} is right"
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -244,7 +245,8 @@ def _compare(array: np.ndarray, right: np.ndarray, dtype: str, tolerance: Mappin
     errors = _Errors()
     worst_ratio = -1.0
     for start, values, wanted in _blocks(array, right, parts):
-        difference = np.abs(values - wanted)
+        with np.errstate(invalid="ignore"):  # infinity less infinity is judged below
+            difference = np.abs(values - wanted)
         size = np.abs(wanted)
         greatest = float(difference.max())
         if not math.isfinite(greatest):
@@ -403,14 +405,15 @@ def _tuple(numbers: Sequence[int]) -> str:
     return str(tuple(int(number) for number in numbers))
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, is_whole: bool = False) -> str:
+    """Nine digits tell all float32 values apart. ``is_whole``: integers are meant, whatever the dtype."""
     value = np.asarray(value)
     if value.dtype.kind in "iub":
         return str(value)
     if value.dtype.kind == "c":
         return f"{complex(value):.9g}"
     text = f"{float(value):.9g}"
-    return text if any(sign in text for sign in ".en") else text + ".0"
+    return text if is_whole or any(sign in text for sign in ".en") else text + ".0"
 
 
 def _finite(value: float) -> float | None:

@@ -314,8 +314,7 @@ def _cgroup_memory(root: Path) -> list[tuple[int, int]]:
                 stat = dict(line.split()[:2] for line in _lines(folder / "memory.stat"))
             except (OSError, ValueError):
                 continue
-            # Version 1 says "no limit" with a number near 2^63.
-            if limit != "max" and int(limit) < 2**60:
+            if limit != "max":  # version 1 says "no limit" with a number near 2^63, which limits nothing
                 pairs.append((int(limit), max(0, used - int(stat.get(inactive_name, 0)))))
     return pairs
 

@@ -240,7 +240,7 @@ def main() -> None:
     import tensorflow as tf
 
     # Modules that the first use of the profiler or of correctness would import in every subject.
-    import tensorflow.tsl.profiler.protobuf.xplane_pb2  # noqa: F401, I001
+    import tensorflow.tsl.profiler.protobuf.xplane_pb2
 
     print(f"host: TensorFlow {tf.__version__} imported in {time.perf_counter() - started:.1f} s", file=sys.stderr)
     # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.

@@ -32,8 +32,8 @@ _PS_PER_NS = 1000
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
-# Buffers from here on are mapped on their own and leave no trace when freed. A lower threshold would add up to a page
-# to each small buffer (4 KiB buffers would read 1.5 times their size); smaller ones lie in the one heap that is trimmed.
+# Buffers from here on are mapped on their own and leave no trace when freed. Smaller ones lie in the one heap, which is
+# trimmed; mapping those too would add up to a page to each (4 KiB buffers would read 1.5 times their size).
 _MMAP_THRESHOLD_BYTES = 64 * 1024
 
 _CALL = "mapbench call"
@@ -191,10 +191,10 @@ def prepare_process_peak() -> bool:
 
     False where that can not be had: anywhere but on Linux with glibc.
     """
-    os.environ["TF_ONEDNN_USE_SYSTEM_ALLOCATOR"] = "1"
     libc = _glibc()
     if libc is None:
         return False
+    os.environ["TF_ONEDNN_USE_SYSTEM_ALLOCATOR"] = "1"
     return all(
         libc.mallopt(parameter, value) == 1
         for parameter, value in (

@@ -98,7 +98,7 @@ class Record:
 
     def levels(self) -> dict[str, statistics.Level]:
         """Levels of the strategies that may be ranked: right, timed, and no twin."""
-        levels = statistics.levels(self.items())
+        levels = statistics.levels(self.items()).by_slug
         return {
             item.strategy: levels[item.strategy]
             for item in self.items()

@@ -8,12 +8,12 @@ from typing import Any
 
 import strategies
 import workloads
-from measure import forecast
+from measure import forecast, text
 from measure.run import RequestRecord
 from strategies.spec import MODES, Strategy
 from workloads.spec import Workload
 
-DEFAULT_BUDGET_S = 30.0
+DEFAULT_BUDGET_S = 20.0
 MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 MOST_SEED = 2**32 - 1
@@ -66,8 +66,8 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
         number = None
     elif isinstance(value, int):
         number = value
-    elif isinstance(value, float) and value.is_integer():
-        number = int(value)
+    elif isinstance(value, float):
+        number = int(value) if value.is_integer() else None
     elif isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
         number = int(value)
     if number is None or not least <= number <= most:
@@ -121,7 +121,9 @@ def parse_device(value: Any) -> str:
     return f"{match[1].upper()}:{int(match[2] or 0)}"
 
 
-def default_strategies(workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]) -> list[str]:
+def default_strategies(
+    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]
+) -> list[str]:
     """Every mapper × mode that finishes in reasonable time at this size, by forecast."""
     slugs = []
     for strategy in strategies.all_strategies(workload):
@@ -220,7 +222,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
         limit = _whole("memory limit", limit, 1, 2**24)
         if limit * 2**20 < input_bytes + captured_bytes:
             raise RequestError(
-                f"memory limit {limit} MiB is below the inputs: they take {(input_bytes + captured_bytes) / 2**20:.1f} MiB"
+                f"memory limit {limit} MiB is below the inputs: they take {text.size(input_bytes + captured_bytes)}"
             )
     threads, chosen = raw.get("threads"), raw.get("strategies")
     return Request(

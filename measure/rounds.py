@@ -1,8 +1,10 @@
 """Who is sampled next, who gets more processes, and when it is enough: the rules of racing, as functions of data."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 from measure.run import Analysis
 from measure.statistics import Level, ratio
@@ -10,13 +12,16 @@ from measure.statistics import Level, ratio
 
 @dataclass(frozen=True)
 class Rules:
-    """How much is sampled. Each constant is a trade of time against certainty, checked by the benchmark script."""
+    """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
     replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
-    least_rounds: int = 10  # rounds in which all processes of the contenders take part
-    most_rounds: int = 30  # beyond, the spread between processes dominates and more rounds add nothing
-    # A sample of a slow strategy takes this share of the budget at most, all its rounds together.
+    more_replicas: int = 3  # further processes where the ranking is still open
+    most_replicas: int = 8
+    least_rounds: int = 10  # with all processes of the contenders, before the first look at the ranking
+    rounds_between_looks: int = 5  # every look is a chance to stop on a coincidence
+    most_rounds: int = 20  # beyond, the spread between processes dominates and more rounds add little
+    # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
 
 
@@ -33,28 +38,150 @@ def scout_rounds(rules: Rules, call_s: float, budget_s: float) -> int:
     return max(1, min(rules.scout_rounds, affordable))
 
 
-def contenders(by_slug: Mapping[str, Level], analysis: Analysis) -> list[str]:
-    """Strategies that may still be the fastest or tie with it, fastest first: all whose ratio to the leader, at the
-    low end of its interval, is within the margin. The others are clear and rest."""
-    ordered = sorted(by_slug, key=lambda slug: (by_slug[slug].log_mean, slug))
-    return [
-        slug
-        for slug in ordered
-        if ratio(by_slug[slug], by_slug[ordered[0]], analysis.confidence).low < 1 + analysis.margin
-    ]
+@dataclass(frozen=True)
+class Standing:
+    """What the data say at one moment: levels of the strategies that are ranked, and the smallest difference (relative)
+    that the run can resolve."""
+
+    levels: Mapping[str, Level]
+    resolution: float
+    analysis: Analysis
+
+    def ordered(self) -> list[str]:
+        """Slugs, fastest first."""
+        return sorted(self.levels, key=lambda slug: (self.levels[slug].log_mean, slug))
+
+    def is_open(self, faster: str, slower: str) -> bool:
+        """Whether two neighbours are neither separated nor shown equivalent within the margin."""
+        difference = ratio(self.levels[slower], self.levels[faster], self.analysis.confidence)
+        # Bonferroni: all decisions between neighbours together err with at most 1 − confidence.
+        level = (1 - self.analysis.confidence) / max(1, len(self.levels) - 1)
+        separated = difference.p < level and difference.ratio > 1 + self.resolution
+        margin = self.analysis.margin
+        equivalent = 1 / (1 + margin) < difference.low and difference.high < 1 + margin
+        return not separated and not equivalent
+
+    def undecided(self) -> list[str]:
+        """Strategies whose place among their neighbours is open, fastest first."""
+        ordered = self.ordered()
+        members = {slug for pair in pairwise(ordered) if self.is_open(*pair) for slug in pair}
+        return [slug for slug in ordered if slug in members]
+
+    def contenders(self) -> list[str]:
+        """The leader, and all whose ratio to it, at the low end of its interval, is within the margin."""
+        ordered = self.ordered()
+        return [
+            slug
+            for slug in ordered
+            if slug == ordered[0]
+            or ratio(self.levels[slug], self.levels[ordered[0]], self.analysis.confidence).low
+            < 1 + self.analysis.margin
+        ]
 
 
-def decided(by_slug: Mapping[str, Level], racing: Sequence[str], analysis: Analysis, resolution: float) -> bool:
-    """Whether each contender is separated from the leader, or shown equivalent to it within the margin."""
-    ordered = sorted(racing, key=lambda slug: by_slug[slug].log_mean)
-    level = (1 - analysis.confidence) / max(1, len(ordered) - 1)
-    for slug in ordered[1:]:
-        difference = ratio(by_slug[slug], by_slug[ordered[0]], analysis.confidence)
-        separated = difference.p < level and difference.ratio > 1 + resolution
-        equivalent = 1 - analysis.margin < difference.low and difference.high < 1 + analysis.margin
-        if not separated and not equivalent:
-            return False
-    return True
+@dataclass(frozen=True)
+class Start:
+    """Start one more process of each of these, in this order."""
+
+    slugs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Sample every living process in one more round."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Let go of the processes of these: their place is clear."""
+
+    slugs: tuple[str, ...]
+
+
+Action = Start | Sample | Rest
+
+
+class StopRule(Protocol):
+    """Says when sampling has been enough, and why."""
+
+    @property
+    def reason(self) -> str: ...
+
+    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool: ...
+
+
+class Decided:
+    """Every two neighbours are separated, or shown equivalent within the margin."""
+
+    reason = "every two neighbours of the ranking are separated, or shown equivalent within the margin"
+
+    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool:
+        return not standing.undecided()
+
+
+@dataclass(frozen=True)
+class Exhausted:
+    """As many processes and rounds as the rules allow have been sampled."""
+
+    most_processes: int
+    most_rounds: int
+    reason: str = "more processes would not separate the neighbours that are left open: they tie in this run"
+
+    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool:
+        return processes >= self.most_processes and rounds_done >= self.most_rounds
+
+
+class Race:
+    """Sends processes and rounds to where the ranking is open, until a stop rule is satisfied.
+
+    ``standing`` tells what the data say now; whoever executes `actions` adds to them. The twin of the leader gets as
+    many processes as a contender does. Among the ranks behind, only those that are ``affordable`` get more.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        standing: Callable[[], Standing],
+        enter_twin: Callable[[str], str],
+        affordable: Callable[[str], bool] = lambda slug: True,
+    ) -> None:
+        self._rules, self._standing, self._enter_twin, self._affordable = rules, standing, enter_twin, affordable
+        self._stop_rules: tuple[StopRule, ...] = (Decided(), Exhausted(rules.most_replicas, rules.most_rounds))
+        self.reason = ""
+
+    def actions(self) -> Iterator[Action]:
+        """What to do next, until `reason` says why it is enough. One process and the scouting rounds of every
+        strategy have been done."""
+        standing, rules = self._standing(), self._rules
+        known = standing.ordered()
+        contenders = standing.contenders()
+        twin = self._enter_twin(contenders[0])
+        behind = [slug for slug in standing.undecided() if self._affordable(slug)]
+        racing = [slug for slug in known if slug in contenders or slug in behind]
+        processes = {**dict.fromkeys(known, 1), twin: 0}
+        yield Rest(tuple(slug for slug in known if slug not in racing))
+        target = rules.replicas
+        while True:
+            entered = [*racing, twin]
+            while missing := tuple(slug for slug in entered if processes[slug] < target):
+                for slug in missing:
+                    processes[slug] += 1
+                yield Start(missing)
+            for rounds_done in range(1, rules.most_rounds + 1):
+                yield Sample()
+                if rounds_done >= rules.least_rounds and rounds_done % rules.rounds_between_looks == 0:
+                    standing = self._standing()
+                    for rule in self._stop_rules:
+                        if rule.finished(standing, rounds_done, target):
+                            self.reason = rule.reason
+                            return
+            still_open = [slug for slug in standing.undecided() if slug in contenders or self._affordable(slug)]
+            if not still_open or target >= rules.most_replicas:
+                self.reason = self._stop_rules[-1].reason
+                return
+            yield Rest(tuple(slug for slug in racing if slug not in still_open))
+            racing = still_open
+            target += rules.more_replicas
 
 
 def cohorts(bytes_by_slug: Mapping[str, int], room: int) -> list[list[str]]:
@@ -75,12 +202,6 @@ def cohorts(bytes_by_slug: Mapping[str, int], room: int) -> list[list[str]]:
         found[-1].append(slug)
         free -= bytes_by_slug[slug]
     return found
-
-
-def replicas(entered: Sequence[str], alive: Sequence[str], wanted: int) -> list[str]:
-    """The processes still to be started so that each strategy has ``wanted``, one of each strategy after the other."""
-    missing = {slug: wanted - alive.count(slug) for slug in entered}
-    return [slug for number in range(wanted) for slug in entered if missing[slug] > number]
 
 
 def batches(wanted: Sequence[str], live_bytes: Callable[[str], int], free: int, room: int) -> list[list[str]]:

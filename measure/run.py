@@ -11,9 +11,7 @@ import msgspec
 SCHEMA = "mapbench.run/1"
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
-OutcomeName = Literal[
-    "ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"
-]
+OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +62,7 @@ class Control(Struct, frozen=True, kw_only=True):
     resolution: float
 
 
-class Warning(Struct, frozen=True, kw_only=True):  # noqa: A001 - the run file's word
+class Warning(Struct, frozen=True, kw_only=True):
     code: str
     message: str
     values: dict[str, Any] = {}
@@ -108,7 +106,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """Memory of one steady call. ``temporary_bytes`` = max(0, peak − output); inputs and captured are not in the peak."""
+    """Memory of one steady call. ``temporary_bytes`` = max(0, peak − output). Inputs and captured bytes exist before
+    the call and are not in its peak."""
 
     peak_bytes: int
     output_bytes: int

@@ -214,7 +214,7 @@ class Runner:
                 job.state = "starting"
             try:
                 self._run(job)
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the only thread that measures
+            except Exception as error:  # a fault of ours must not end the only thread that measures
                 logging.getLogger("mapbench").exception("the run %s failed", run_id)
                 run = replace(
                     job.view.run,
@@ -239,7 +239,8 @@ class Runner:
                     return
                 if not job.comparison.cancelled:
                     reason = f"the measuring process is not available: {self._launcher.state().message}"
-                    self._finish(job, replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason))
+                    run = replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason)
+                    self._finish(job, run)
                     return
         self._finish(job, _without_measuring(job.view.run))
 

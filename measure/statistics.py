@@ -1,14 +1,16 @@
 """From samples to intervals: pure functions of a run's samples, without a process, a clock or a page.
 
-The unit of evidence is the *process* (replica): samples of one process share its memory layout and thread placement,
-and processes of one strategy differ by up to several percent. So a strategy's latency is the geometric mean of its
+First the rounds: all subjects that take part in a round meet the same machine, so what a round adds to all of them is
+taken out (`detrended`), and strategies are compared within rounds. Then the processes: the unit of evidence is the
+*process* (replica). Samples of one process share its memory layout and thread placement, and processes of one strategy
+differ by up to several percent. So a strategy's latency is the geometric mean of its
 processes' medians, and its interval a Student-t interval on their logarithms; two strategies are compared with
 Welch's t test on the same numbers (Welch 1947, «The generalization of Student's problem»). A strategy with fewer than
 three processes says too little about its own spread; it borrows the spread that the run's other strategies show.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,11 @@ _OWN_SPREAD_PROCESSES = 3
 # standard deviation, the upper end of what was seen for calls of 0.3 to 10 ms) with the weight of few observations.
 ASSUMED_SPREAD = 0.03
 _ASSUMED_DEGREES = 4.0
+# A round's effect is told from its subjects' where at least so many take part.
+_PAIRED = 3
+# Median polish converges in a few sweeps; a sweep that changes no effect by this much (0.01 %) is the last.
+_POLISHES = 10
+_POLISHED = 1e-4
 # The standard error of a median is this much larger than that of a mean, for normal samples.
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 
@@ -63,49 +70,110 @@ def student_quantile(confidence: float, degrees: float) -> float:
     return float(special.stdtrit(degrees, 0.5 + confidence / 2))
 
 
-def process_log_medians(measurement: Measurement) -> np.ndarray:
-    """Logarithms of the medians of the replicas that have samples, float64 [processes]."""
-    return np.array(
-        [math.log(float(np.median(replica.samples_s))) for replica in measurement.replicas if replica.samples_s]
+def detrended(measurements: Sequence[Measurement]) -> dict[str, list[np.ndarray]]:
+    """Logarithms of the samples with the effect of their round taken out: slug → one float64 array per replica that
+    has samples, in order."""
+    slugs, logs, owners, numbers = _flat(measurements)
+    found: dict[str, list[np.ndarray]] = {}
+    if not slugs:
+        return found
+    rest = logs - round_effects(logs, owners, numbers)
+    for owner, slug in enumerate(slugs):
+        found.setdefault(slug, []).append(rest[owners == owner])
+    return found
+
+
+def effects_by_round(measurements: Sequence[Measurement]) -> np.ndarray:
+    """What each round did to all that took part in it, as a logarithm, float64 [rounds], in the order of rounds."""
+    slugs, logs, owners, numbers = _flat(measurements)
+    if not slugs:
+        return np.zeros(0)
+    _, first = np.unique(numbers, return_index=True)
+    return round_effects(logs, owners, numbers)[first]
+
+
+def _flat(measurements: Sequence[Measurement]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    """The slug of each process that has samples; of each sample its logarithm, its process and its round."""
+    processes = [(item.strategy, replica) for item in measurements for replica in item.replicas if replica.samples_s]
+    if not processes:
+        return [], np.zeros(0), np.zeros(0, int), np.zeros(0, int)
+    return (
+        [slug for slug, _ in processes],
+        np.log(np.concatenate([replica.samples_s for _, replica in processes])),
+        np.repeat(np.arange(len(processes)), [len(replica.samples_s) for _, replica in processes]),
+        np.concatenate([replica.rounds for _, replica in processes]),
     )
 
 
-def _median_variance(measurement: Measurement) -> float:
+def round_effects(logs: np.ndarray, owners: np.ndarray, rounds: np.ndarray) -> np.ndarray:
+    """The effect of its round on each sample, float64 [samples]; the median over rounds is 0.
+
+    An additive model, logarithm = process + round + rest, fitted by median polish (Tukey 1977, «Exploratory Data
+    Analysis», chapter 11), which a few disturbed samples do not move. A round that fewer than `_PAIRED` subjects took
+    part in has no effect of its own: it could not be told from the subjects'.
+
+    ``owners``: which process each sample is of. ``rounds``: which round it was taken in.
+    """
+    distinct, place, counts = np.unique(rounds, return_inverse=True, return_counts=True)
+    paired = counts >= _PAIRED
+    effects = np.zeros(len(distinct))
+    by_round = [np.flatnonzero(place == number) for number in range(len(distinct))]
+    by_owner = [np.flatnonzero(owners == owner) for owner in range(owners.max() + 1)]
+    for _ in range(_POLISHES):
+        rest = logs - effects[place]
+        for samples in by_owner:
+            rest[samples] -= np.median(rest[samples])
+        change = np.array([np.median(rest[samples]) for samples in by_round])
+        effects += np.where(paired, change, 0.0)
+        if np.abs(change[paired]).max(initial=0.0) < _POLISHED:
+            break
+    effects -= np.median(effects)
+    return effects[place]
+
+
+def _log_medians(logs: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([float(np.median(each)) for each in logs])
+
+
+def _robust_deviation(values: np.ndarray) -> float:
+    """Estimates a normal's standard deviation and ignores a few disturbed values: 1.4826 × the median absolute one."""
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
+def _median_variance(logs: Sequence[np.ndarray]) -> float:
     """Variance of a process median's logarithm that comes from its few, scattered samples; the mean over processes."""
     variances = []
-    for replica in measurement.replicas:
-        if len(replica.samples_s) >= 2:
-            logs = np.log(np.array(replica.samples_s))
-            # 1.4826 × the median absolute deviation estimates a normal's deviation and ignores a few disturbed samples.
-            deviation = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
-            variances.append((_MEDIAN_ERROR * deviation) ** 2 / len(logs))
+    for each in logs:
+        if len(each) >= 2:
+            variances.append((_MEDIAN_ERROR * _robust_deviation(each)) ** 2 / len(each))
     return float(np.mean(variances)) if variances else 0.0
 
 
-def pooled_spread(measurements: Iterable[Measurement]) -> Spread:
-    """The spread between processes, pooled over all strategies that have at least three processes."""
+def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
+    """The spread between processes, pooled over all strategies that have at least three processes.
+
+    ``by_slug``: as `detrended` gives it.
+    """
     squares, degrees = 0.0, 0
-    for measurement in measurements:
-        logs = process_log_medians(measurement)
-        if len(logs) >= _OWN_SPREAD_PROCESSES:
-            squares += float(np.sum((logs - logs.mean()) ** 2))
-            degrees += len(logs) - 1
+    for logs in by_slug.values():
+        medians = _log_medians(logs)
+        if len(medians) >= _OWN_SPREAD_PROCESSES:
+            squares += float(np.sum((medians - medians.mean()) ** 2))
+            degrees += len(medians) - 1
     if not degrees:
         return Spread(ASSUMED_SPREAD, _ASSUMED_DEGREES)
     return Spread(math.sqrt(squares / degrees), float(degrees))
 
 
-def level(measurement: Measurement, spread: Spread) -> Level | None:
-    """A strategy's latency, or None where it has no sample."""
-    logs = process_log_medians(measurement)
-    count = len(logs)
-    if not count:
-        return None
+def level(logs: Sequence[np.ndarray], spread: Spread) -> Level:
+    """A strategy's latency from the logarithms of its samples, one array per process."""
+    medians = _log_medians(logs)
+    count = len(medians)
     if count >= _OWN_SPREAD_PROCESSES:
-        variance, degrees = float(logs.var(ddof=1)) / count, float(count - 1)
+        variance, degrees = float(medians.var(ddof=1)) / count, float(count - 1)
     else:
-        variance, degrees = (spread.deviation**2 + _median_variance(measurement)) / count, spread.degrees
-    return Level(float(logs.mean()), variance, degrees, count)
+        variance, degrees = (spread.deviation**2 + _median_variance(logs)) / count, spread.degrees
+    return Level(float(medians.mean()), variance, degrees, count)
 
 
 def latency(level_: Level, confidence: float) -> Latency:
@@ -126,14 +194,22 @@ def ratio(a: Level, b: Level, confidence: float) -> Ratio:
     return Ratio(math.exp(difference), math.exp(difference - half), math.exp(difference + half), p)
 
 
-def levels(measurements: Sequence[Measurement]) -> dict[str, Level]:
-    """Levels of all measurements that have samples, by strategy slug (twins included)."""
-    spread = pooled_spread(measurements)
-    found = ((measurement.strategy, level(measurement, spread)) for measurement in measurements)
-    return {slug: level_ for slug, level_ in found if level_ is not None}
+@dataclass(frozen=True)
+class Levels:
+    """Levels by strategy slug (twins included), and the spread between processes that they were made with."""
+
+    by_slug: Mapping[str, Level]
+    spread: Spread
 
 
-def control(measurements: Sequence[Measurement], by_slug: Mapping[str, Level], confidence: float) -> Control | None:
+def levels(measurements: Sequence[Measurement]) -> Levels:
+    """Levels of all measurements that have samples."""
+    logs = detrended(measurements)
+    spread = pooled_spread(logs)
+    return Levels({slug: level(each, spread) for slug, each in logs.items()}, spread)
+
+
+def control(measurements: Sequence[Measurement], found: Levels, confidence: float) -> Control | None:
     """What the twin says of the run's resolution, or None where there is no timed twin.
 
     Resolution is the farther end of the twin ratio's interval from 1, and at least what the spread between processes
@@ -141,13 +217,48 @@ def control(measurements: Sequence[Measurement], by_slug: Mapping[str, Level], c
     """
     for measurement in measurements:
         original = measurement.twin_of
-        if original is None or measurement.strategy not in by_slug or original not in by_slug:
+        if original is None or measurement.strategy not in found.by_slug or original not in found.by_slug:
             continue
-        twin, own = by_slug[measurement.strategy], by_slug[original]
+        twin, own = found.by_slug[measurement.strategy], found.by_slug[original]
         twins = ratio(twin, own, confidence)
-        spread = pooled_spread(measurements)
-        processes = min(twin.processes, own.processes)
+        spread, processes = found.spread, min(twin.processes, own.processes)
         chance = student_quantile(confidence, spread.degrees) * spread.deviation * math.sqrt(2 / processes)
         resolution = max(twins.high - 1, 1 - twins.low, math.expm1(chance))
         return Control(strategy=original, ratio=twins.ratio, low=twins.low, high=twins.high, resolution=resolution)
     return None
+
+
+def halves(logs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """How a strategy changed from the first half of its samples to the second (a difference of logarithms), and the
+    two-sided p value of «it did not». ``logs``: one array per process.
+
+    The mean over processes of the difference of medians, against its standard error from the samples' scatter.
+    """
+    differences, variances = [], []
+    for each in logs:
+        first, second = each[: len(each) // 2], each[len(each) // 2 :]
+        differences.append(float(np.median(second) - np.median(first)))
+        variances.append(_median_variance([first]) + _median_variance([second]))
+    change, error = float(np.mean(differences)), math.sqrt(float(np.sum(variances))) / len(differences)
+    if error == 0.0:
+        return change, float(change == 0.0)
+    return change, 2 * float(special.stdtr(min(map(len, logs)) - 2, -abs(change) / error))
+
+
+def two_paces(logs: np.ndarray, separation: float) -> float:
+    """The distance (of logarithms) between two groups that the samples fall into, 0 where they form one.
+
+    The split at the widest gap that leaves a quarter of the samples on either side counts where the groups' medians
+    are ``separation`` times as far apart as the groups scatter (Ashman's D, Ashman, Bird and Zepf 1994, with robust
+    scale).
+    """
+    ordered = np.sort(logs)
+    least = max(2, len(ordered) // 4)
+    gaps = np.diff(ordered)[least - 1 : len(ordered) - least]
+    if not len(gaps):
+        return 0.0
+    cut = int(np.argmax(gaps)) + least
+    low, high = ordered[:cut], ordered[cut:]
+    distance = float(np.median(high) - np.median(low))
+    scatter = math.sqrt((_robust_deviation(low) ** 2 + _robust_deviation(high) ** 2) / 2)
+    return distance if distance > separation * scatter else 0.0

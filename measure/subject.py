@@ -84,7 +84,7 @@ def serve(spec: Spec, channel: Channel) -> None:
     sender = _Sender(channel)
     try:
         _ROLES[spec.role](spec, sender, channel)
-    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a strategy are outcomes too
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of a strategy are outcomes too
         sender.send("error", stage=sender.stage, **describe(error))
 
 
@@ -95,7 +95,7 @@ def load(script: str, name: str) -> types.ModuleType:
     linecache.cache[filename] = (len(script), None, script.splitlines(keepends=True), filename)
     module.__file__ = filename
     sys.modules[module.__name__] = module
-    exec(compile(script, filename, "exec"), module.__dict__)  # the script is the project's own, see strategies/script.py
+    exec(compile(script, filename, "exec"), module.__dict__)
     return module
 
 
@@ -307,7 +307,9 @@ def _traces() -> Any:
 
 _NODE = re.compile(r"\{\{[^}]*\}\}\s*")
 _OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
-_NOISE = re.compile(r"^(in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)")
+_NOISE = re.compile(
+    r"^(in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
+)
 
 
 def describe(error: BaseException) -> dict[str, str]:

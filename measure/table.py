@@ -6,7 +6,10 @@ from measure import text
 from measure.analysis import rows
 from measure.run import Measurement, Run
 
-_HEAD = ("rank", "strategy", "latency", "95 % interval", "first call", "peak memory", "temporary", "largest error", "outcome")
+_HEAD = (
+    *("rank", "strategy", "latency", "95 % interval", "first call"),
+    *("peak memory", "temporary", "largest error", "outcome"),
+)
 
 
 def outcome(item: Measurement) -> str:

@@ -1,7 +1,7 @@
-"""The sentence that a comparison ends with. A pure function of a run; it never names a winner the data do not support."""
+"""The sentence that a comparison ends with. It never names a winner that the data do not support."""
 
 from measure import text
-from measure.run import Measurement, Run
+from measure.run import Latency, Measurement, Run
 
 
 def verdict(run: Run) -> str:
@@ -11,19 +11,16 @@ def verdict(run: Run) -> str:
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
     first = leaders[0]
     assert first.latency is not None
+    if len(_timed(run)) == 1:
+        return f"{first.strategy} takes {_latency(first.latency)}{_memory(first)}."
     if len(leaders) == 1:
-        sentence = (
-            f"{first.strategy} is fastest: "
-            f"{text.seconds_with_interval(first.latency.median_s, first.latency.low_s, first.latency.high_s)}"
-        )
+        sentence = f"{first.strategy} is fastest: {_latency(first.latency)}"
         slowest = run.measurement(run.ranking[-1][-1])
         if len(run.ranking) > 1 and slowest.latency is not None:
             sentence += (
                 f", {text.factor(slowest.latency.median_s / first.latency.median_s)} faster than {slowest.strategy}"
             )
         return f"{sentence}{_memory(first)}."
-    if len(run.ranking) == 1 and len(leaders) == len(_timed(run)) == 1:
-        return f"{first.strategy} takes {text.seconds(first.latency.median_s)}{_memory(first)}."
     names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
     sentence = f"{_count(len(leaders))} strategies tie at {text.seconds(first.latency.median_s)}: {names}"
     with_memory = [leader for leader in leaders if leader.memory is not None]
@@ -36,6 +33,10 @@ def verdict(run: Run) -> str:
         else:
             sentence += f"; each needs {text.size(_peak(least))}"
     return f"{sentence}."
+
+
+def _latency(latency: Latency) -> str:
+    return text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
 
 
 def _timed(run: Run) -> list[Measurement]:

@@ -74,11 +74,6 @@ def all_strategies(workload: Workload) -> list[Strategy]:
     return [Strategy(each.slug, mode) for each in mappers() if offered(each, workload) for mode in each.modes]
 
 
-def default_strategies(workload: Workload) -> list[Strategy]:
-    """`all_strategies` in the default modes of their mappers."""
-    return [Strategy(each.slug, mode) for each in mappers() if offered(each, workload) for mode in each.default_modes]
-
-
 def parse(slug: str) -> Strategy:
     """The strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
 

@@ -205,9 +205,13 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
 
 
 def _globals_of(code: CodeType) -> set[str]:
-    """Names that the code, or code nested in it, looks up outside of functions."""
-    loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    return {step.argval for each in _codes(code) for step in dis.get_instructions(each) if step.opname in loads}
+    """Names that the code, or code nested in it, looks up outside of functions and does not bind itself."""
+    names: set[str] = set()
+    for each in _codes(code):
+        steps = [(step.opname, step.argval) for step in dis.get_instructions(each)]
+        loaded = {name for operation, name in steps if operation in ("LOAD_GLOBAL", "LOAD_NAME")}
+        names |= loaded - {name for operation, name in steps if operation == "STORE_NAME"}
+    return names
 
 
 def _check_names(script: str, slug: str) -> None:

@@ -48,8 +48,8 @@ class Mapper:
     process never calls it. It gets ``signature`` (a nest of ``tf.TensorSpec`` of one element's output) where it names
     it, and the options that differ from their defaults. ``helpers`` are further functions that its source needs.
     ``rewrite`` names the workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a
-    mapper has no ``apply``.
-    ``estimate(plan)`` forecasts one strategy. ``default_modes`` are those that "default" stands for.
+    mapper has no ``apply``. ``estimate(plan)`` forecasts one strategy. Of its ``modes``, those in ``default_modes`` are
+    what "default" stands for.
     """
 
     slug: str

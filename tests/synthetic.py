@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from measure import statistics
-from measure.ranking import break_even
+from measure.analysis import analyse
 from measure.run import (
     Analysis,
     AtPeak,
@@ -27,6 +26,14 @@ from measure.verdict import verdict
 MIB = 2**20
 OUTPUT = 4_915_200  # 100 × 64 × 64 × 3 float32
 HOSTILE = '</script><img src=x onerror=alert(1)> **bold** $x$ :red[red] :smile: `code` & "quotes" [a](http://b)'
+# By construction, two ties among them.
+RANKING = [
+    ["batched.xla", "batched.graph"],
+    ["vectorized_map.xla", "batched.eager"],
+    *([slug] for slug in ("vectorized_map.graph", "loop.graph", "map_fn.xla", "map_fn.graph", "vectorized_map.eager")),
+    ["loop.eager"],
+    ["map_fn.eager"],
+]
 # slug: seconds per call, seconds of the first call, temporary bytes
 TIMED = {
     "batched.xla": (0.00142, 0.081, 0),
@@ -65,7 +72,7 @@ def _replicas(seconds: float, first_call_s: float, rng: np.random.Generator, cou
 
 def _memory(temporary: int, seconds: float) -> Memory:
     steps = np.linspace(0, 1, 41)
-    live = np.minimum(1, steps * 1.25) * (OUTPUT if not temporary else temporary)
+    live = np.minimum(1, steps * 1.25) * (temporary or OUTPUT)
     live[30:] += np.where(steps[30:] < 1, OUTPUT if temporary else 0, 0)
     live[-1] = OUTPUT
     peak = OUTPUT + temporary
@@ -117,7 +124,10 @@ def measurement(slug: str, rng: np.random.Generator) -> Measurement:
         replicas=_replicas(seconds, first_call_s, rng),
         memory=_memory(temporary, seconds),
         correctness=_right(),
-        code=Code(source=f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n", sha256="0" * 64),
+        code=Code(
+            source=f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n",
+            sha256="0" * 64,
+        ),
     )
 
 
@@ -151,21 +161,6 @@ def run(
     measurements = [measurement(slug, rng) for slug in slugs]
     twin = replace(measurement(slugs[0], rng), strategy=f"{slugs[0]}#twin", twin_of=slugs[0])
     everything = [*measurements, *(failures(rng) if unhappy else []), twin]
-    levels = statistics.levels(everything)
-    everything = [
-        replace(m, latency=statistics.latency(levels[m.strategy], 0.95)) if m.strategy in levels else m
-        for m in everything
-    ]
-    timed = [m for m in everything if m.outcome == "ok" and m.twin_of is None]
-    everything = [replace(m, break_even=break_even(m, timed)) if m in timed else m for m in everything]
-    by_level = sorted(timed, key=lambda m: levels[m.strategy].log_mean)
-    ranking: list[list[str]] = []
-    for m in by_level:
-        last = ranking[-1][0] if ranking else None
-        if last is not None and levels[m.strategy].log_mean - levels[last].log_mean < 0.03:
-            ranking[-1].append(m.strategy)
-        else:
-            ranking.append([m.strategy])
     finished = Run(
         id=run_id,
         created="2025-01-15T09:30:00Z",
@@ -183,10 +178,10 @@ def run(
             seconds=0.00071, bytes=2 * OUTPUT, flops=1_228_800, bandwidth_bytes_per_s=1.4e10, flops_per_s=5e10,
             dispatch_s=0.0003,
         ),
-        control=statistics.control(everything, levels, 0.95),
         measurements=everything,
-        ranking=ranking,
     )  # fmt: skip
+    finished = replace(analyse(finished), ranking=[[slug for slug in group if slug in slugs] for group in RANKING])
+    finished = replace(finished, ranking=[group for group in finished.ranking if group])
     return replace(finished, verdict=verdict(finished))
 
 
@@ -198,7 +193,9 @@ def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:
         if index < done:
             measurements.append(m)
         else:
-            measurements.append(replace(m, outcome="not_run", stage="sampling", latency=None, replicas=[], break_even=[]))
+            measurements.append(
+                replace(m, outcome="not_run", stage="sampling", latency=None, replicas=[], break_even=[])
+            )
     return replace(whole, measurements=measurements, ranking=[], verdict="", finished=None, control=None)
 
 

@@ -6,7 +6,7 @@ Besides this package, the folders (or files) of the environment variable MAPBENC
 from pathlib import Path
 
 from workloads import discovery
-from workloads.spec import Leaf, Workload, leaves
+from workloads.spec import Cost, Workload, leaves
 
 # Only the script builder's own names: a workload's function of that name would be shadowed by them.
 RESERVED = ("np", "tf", "elems", "signature", "fn", "strategy", "variables", "outputs", "reference_output")
@@ -59,10 +59,13 @@ def check(workload: Workload) -> None:
             workload.arguments(function, size, dtype)
     for function in (workload.element_input, workload.element_output, workload.variable_leaves):
         if function is not None:
-            for leaf in leaves(workload.call(function, size, dtype)):
-                if not isinstance(leaf, Leaf):
-                    raise TypeError(f"{workload.slug}: {function.__name__} gives {leaf!r}: Leaf objects are needed")
-    workload.call(workload.cost, size, dtype)
+            try:
+                leaves(workload.call(function, size, dtype))
+            except TypeError as error:
+                raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
+    cost = workload.call(workload.cost, size, dtype)
+    if not isinstance(cost, Cost):
+        raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {cost!r}: a Cost is needed")
 
 
 _discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, "MAPBENCH_WORKLOADS", check)

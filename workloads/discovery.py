@@ -92,7 +92,7 @@ class Discovery(Generic[T]):
         except DiscoveryError:
             del sys.modules[name]
             raise
-        except Exception as error:  # whatever somebody else's file may raise
+        except (Exception, SystemExit) as error:  # whatever somebody else's file may raise
             del sys.modules[name]
             raise DiscoveryError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
 

@@ -182,5 +182,7 @@ def leaves(nest: type_nest) -> list[Leaf]:
     """The leaves of a nest of `Leaf`, in the order of ``tf.nest.flatten``: dicts by sorted key."""
     if isinstance(nest, Leaf):
         return [nest]
+    if not isinstance(nest, Mapping | list | tuple):
+        raise TypeError(f"{nest!r} is neither a Leaf nor a tuple, list or dict of them")
     parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else list(nest)
     return [leaf for part in parts for leaf in leaves(part)]

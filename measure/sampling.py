@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure import rounds, statistics
+from measure import advice, load, rounds, statistics
 from measure.dialogue import Dialogue, Dialogues, SubjectFailed
-from measure.record import Record
+from measure.record import TWIN, Record
 from measure.request import Request
 from measure.run import Replica, Status
 from measure.subject import Spec
@@ -15,6 +15,8 @@ from measure.timing import SAMPLE_S, calls_per_sample
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
 _PUBLISH_EVERY_ROUNDS = 5
+# One more process of a strategy that is not among the leaders may cost this share of the budget.
+_AFFORDABLE_SHARE = 0.03
 _BUDGET = "the time budget was spent before the ranking was decided"
 
 
@@ -29,8 +31,8 @@ class _Live:
     calls: int
 
 
-class Race:
-    """Times strategies until the ranking of the leaders is decided or the budget is spent.
+class Sampling:
+    """Times strategies until their ranking is decided or the budget is spent.
 
     ``spec`` and ``timeout_s`` make and bound a timing subject of a strategy, ``live_bytes`` is what it takes while it
     lives, ``room_bytes`` what all of them may take together; ``say`` publishes.
@@ -64,16 +66,31 @@ class Race:
         """Time the strategies; how the run ended, and why it stopped."""
         if not slugs:
             return "complete", "no strategy was left to be timed"
+        watch = load.Watch()
+        try:
+            return self._time(slugs)
+        finally:
+            if warning := advice.busy_during(watch.cores_of_others()):
+                self._record.warn(warning)
+
+    def _time(self, slugs: Sequence[str]) -> tuple[Status, str]:
         if not self._scout(slugs):
             return "budget", _BUDGET
-        levels = self._record.levels()
-        if not levels:
+        if not self._record.levels():
             return "complete", "no strategy was left to be ranked"
-        racing = rounds.contenders(levels, self._record.run.analysis)
-        self._retire([live for live in self._live.values() if live.slug not in racing], "clear")
-        status, reason = self._decide(racing)
-        self.end("decided" if status == "complete" else "budget")
-        return status, reason
+        self._retire([live for live in self._live.values() if live.slug not in self._record.levels()], "unranked")
+        race = rounds.Race(self._rules, self._standing, self._record.enter_twin, self._affordable)
+        for action in race.actions():
+            if self._budget_left_s() <= 0:
+                return "budget", _BUDGET
+            match action:
+                case rounds.Start(started):
+                    self._start(started)
+                case rounds.Sample():
+                    self._sample_rounds(dict.fromkeys(self._live, 1))
+                case rounds.Rest(resting):
+                    self._retire([live for live in self._live.values() if live.slug in resting], "clear")
+        return "complete", race.reason
 
     def end(self, reason: str) -> None:
         """Let go of every subject that still lives."""
@@ -89,7 +106,7 @@ class Race:
             for slug in cohort:
                 if self._budget_left_s() <= 0:
                     return False
-                self._dialogues.hold([self._enter(slug, len(self._record[slug].replicas))])
+                self._dialogues.hold([self._enter(slug)])
             self._sample_rounds(
                 {
                     live.subject: rounds.scout_rounds(self._rules, live.call_s, self._request.budget_s)
@@ -100,48 +117,38 @@ class Race:
                 self._retire(list(self._live.values()), "cohort")
         return self._budget_left_s() > 0
 
-    def _decide(self, racing: Sequence[str]) -> tuple[Status, str]:
-        """Give the contenders, and the twin of the first, processes and rounds until the data decide."""
-        twin = self._record.enter_twin(racing[0])
-        self._say(f"starting more processes of {', '.join(racing)}")
-        room = self._room_bytes() - sum(self._live_bytes(live.slug) for live in self._live.values())
-        alive = [live.slug for live in self._live.values()]
-        wanted = rounds.replicas([*racing, twin], alive, self._rules.replicas)
-        batches = rounds.batches(wanted, self._live_bytes, room, self._room_bytes())
-        for number, batch in enumerate(batches):
-            if number:
+    def _start(self, slugs: Sequence[str]) -> None:
+        """Start processes; where they do not fit beside those that live, these are sampled and make room first."""
+        self._say(f"starting more processes of {', '.join(slug for slug in slugs if not slug.endswith(TWIN))}")
+        for batch in rounds.batches(slugs, self._live_bytes, self._free_bytes(), self._room_bytes()):
+            if self._live and sum(map(self._live_bytes, batch)) > self._free_bytes():
+                for _ in range(self._rules.least_rounds):
+                    self._sample_rounds(dict.fromkeys(self._live, 1))
                 self._retire(list(self._live.values()), "cohort")
-            # The first calls of replicas are not reported: they may overlap.
-            self._dialogues.hold(
-                (
-                    self._enter(slug, len(self._record[slug].replicas))
-                    for slug in batch
-                    if self._budget_left_s() > 0
-                ),
-                at_once=2,
-            )
-            for done in range(1, self._rules.most_rounds + 1):
-                if self._budget_left_s() <= 0 or not self._live:
-                    return "budget", _BUDGET
-                self._sample_rounds(dict.fromkeys(self._live, 1))
-                if done >= self._rules.least_rounds and (self._is_decided(racing) or number < len(batches) - 1):
-                    break
-        if self._is_decided(racing):
-            return "complete", "the ranking of the leaders is decided"
-        return "complete", "more rounds would not separate the leaders: they tie at this run's resolution"
+            # The first calls of these are not reported: they may overlap.
+            self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
 
-    def _is_decided(self, racing: Sequence[str]) -> bool:
-        levels = self._record.levels()
-        analysis = self._record.run.analysis
-        items = self._record.items()
+    def _standing(self) -> rounds.Standing:
+        items, analysis = self._record.items(), self._record.run.analysis
         control = statistics.control(items, statistics.levels(items), analysis.confidence)
-        resolution = control.resolution if control else 0.0
-        return rounds.decided(levels, [slug for slug in racing if slug in levels], analysis, resolution)
+        return rounds.Standing(self._record.levels(), control.resolution if control else 0.0, analysis)
+
+    def _affordable(self, slug: str) -> bool:
+        """Whether one more process of a strategy costs little of the budget."""
+        item = self._record[slug]
+        latency_s = max((replica.samples_s[-1] for replica in item.replicas if replica.samples_s), default=0.0)
+        cost_s = (item.first_call_s or 0.0) + self._rules.least_rounds * latency_s
+        return cost_s < _AFFORDABLE_SHARE * self._request.budget_s
+
+    def _free_bytes(self) -> int:
+        return self._room_bytes() - sum(self._live_bytes(live.slug) for live in self._live.values())
 
     # --- subjects ----------------------------------------------------------------------------------------------------
 
-    def _enter(self, slug: str, replica: int) -> Dialogue:
+    def _enter(self, slug: str) -> Dialogue:
         """Start a subject, time its first call and let it settle; then it lives and waits to be sampled."""
+        if self._record[slug].outcome not in ("ok", "wrong", "not_run"):
+            return  # another process of it has failed meanwhile
         self._record.set_stage([slug], "first call")
         self._say()
         timeout_s = self._timeout_s(slug)
@@ -155,7 +162,7 @@ class Race:
         except SubjectFailed as failure:
             self._fail(slug, "first_call", failure)
             return
-        calls = calls_per_sample(settled["seconds"])
+        calls, replica = calls_per_sample(settled["seconds"]), len(self._record[slug].replicas)
         self._live[subject] = _Live(subject, slug, replica, settled["seconds"], calls)
         self._record.add_replica(
             slug,

@@ -1,0 +1,287 @@
+"""The facts of an environment: always the same keys, control groups read right, nothing private."""
+
+import getpass
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from measure import environment
+from measure.environment import available_memory, collect, describe, granted_cores, without_paths
+
+MIB = 2**20
+
+KEYS = [
+    *("mapbench", "analysis", "python", "python_implementation", "os", "os_release", "tensorflow", "numpy", "keras"),
+    *("cpu_model", "architecture", "cpu_features", "cache_l1d_bytes", "cache_l2_bytes", "cache_l3_bytes"),
+    *("cores_machine", "cores_granted", "cpu_governor", "virtualised"),
+    *("memory_total_bytes", "memory_available_bytes", "memory_limit_bytes", "swap_total_bytes", "swap_used_bytes"),
+    *("gpus", "gpu_driver", "cuda", "cudnn", "threads_intra", "threads_inter", "flags", "allocator"),
+    *("start_method", "load_of_others_cores", "load_average_1min"),
+]
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+MEMINFO = "MemTotal: 8192000 kB\nMemFree: 1 kB\nMemAvailable: 4096000 kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine with four caches and a processor, without control groups."""
+    caches = {}
+    for index, (level, kind, size) in enumerate(
+        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K"), ("3", "Unified", "105M")]
+    ):
+        folder = f"sys/devices/system/cpu/cpu0/cache/index{index}"
+        caches |= {f"{folder}/level": level, f"{folder}/type": kind, f"{folder}/size": size}
+    return write(
+        tmp_path,
+        {
+            **caches,
+            "proc/meminfo": MEMINFO,
+            "proc/cpuinfo": "model name\t: Quick 9000\nflags\t\t: fpu avx2 avx512f amx_tile hypervisor\n",
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+            "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
+            "etc/os-release": 'NAME="Linux"\nPRETTY_NAME="Some Linux 12"\n',
+            "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n",
+        },
+    )
+
+
+def test_the_keys_are_always_the_same(tmp_path, machine):
+    assert list(collect(start_method="fork")) == KEYS
+    assert list(collect(start_method="fresh", root=machine, variables={})) == KEYS
+    empty = collect(start_method="fresh", root=tmp_path / "nothing", variables={})
+    assert list(empty) == KEYS
+    json.dumps(empty, allow_nan=False)
+
+
+def test_every_fact_has_a_label_and_a_text(machine):
+    for facts in (collect(start_method="fork"), {}, dict.fromkeys(KEYS), {key: ["odd"] for key in KEYS}):
+        rows = describe(facts)
+        assert len(rows) == len(KEYS)
+        assert all(label and isinstance(text, str) and text for label, text in rows)
+    rows = dict(describe(collect(start_method="fork", root=machine, variables={}, threads=4)))
+    assert rows["Memory available"] == "3.91 GiB"
+    assert rows["Threads within an op"] == "4"
+    assert rows["GPUs"] == "not known"
+    assert rows["Processes start"] == "as forks of one host"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the files of Linux")
+def test_facts_are_read_from_the_system(machine):
+    facts = collect(start_method="fork", root=machine, variables={"LD_PRELOAD": "/home/me/libjemalloc.so.2"}, threads=3)
+    assert facts["cpu_model"] == "Quick 9000"
+    assert facts["cpu_governor"] == "powersave"
+    assert facts["os"] == "Some Linux 12"
+    assert facts["gpu_driver"] == "550.54.15"
+    assert (facts["cache_l1d_bytes"], facts["cache_l2_bytes"], facts["cache_l3_bytes"]) == (
+        48 * 1024,
+        2 * MIB,
+        105 * MIB,
+    )
+    assert (facts["memory_total_bytes"], facts["memory_available_bytes"]) == (8_192_000 * 1024, 4_096_000 * 1024)
+    assert (facts["swap_total_bytes"], facts["swap_used_bytes"]) == (2 * MIB, MIB)
+    assert facts["memory_limit_bytes"] is None
+    assert facts["allocator"] == "jemalloc (preloaded)"
+    assert (facts["threads_intra"], facts["threads_inter"], facts["start_method"]) == (3, 3, "fork")
+    assert facts["cpu_features"] == ["avx2", "avx512f", "amx_tile"]
+
+
+def test_gpus_are_those_that_tensorflow_reports(machine):
+    reported = {"gpus": [{"name": "NVIDIA H200", "compute_capability": "9.0"}], "cuda": "12.5", "cudnn": "9"}
+    facts = collect(start_method="fork", root=machine, tensorflow=reported)
+    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"]
+    assert (facts["cuda"], facts["cudnn"]) == ("12.5", "9")
+    without = collect(start_method="fork", root=machine, tensorflow={**reported, "gpus": []})
+    assert (without["gpus"], without["cuda"], without["cudnn"]) == ([], None, None)
+
+
+# --- control groups ---------------------------------------------------------------------------------------------------
+
+
+def test_without_control_groups_the_machine_decides(machine):
+    assert available_memory(machine) == 4_096_000 * 1024
+    assert granted_cores(machine) == environment._affinity()
+
+
+def test_version_2_limits_memory(machine):
+    folder = "sys/fs/cgroup/apps/mine"
+    write(
+        machine,
+        {
+            "proc/self/cgroup": "0::/apps/mine\n",
+            f"{folder}/memory.max": "max\n",
+            f"{folder}/memory.current": f"{300 * MIB}\n",
+            f"{folder}/memory.stat": f"anon 1\ninactive_file {100 * MIB}\n",
+            "sys/fs/cgroup/apps/memory.max": f"{1024 * MIB}\n",
+            "sys/fs/cgroup/apps/memory.current": f"{500 * MIB}\n",
+            "sys/fs/cgroup/apps/memory.stat": f"anon 1\ninactive_file {100 * MIB}\n",
+        },
+    )
+    assert available_memory(machine) == 624 * MIB  # the group above has the limit; its page cache can go
+    assert collect(start_method="fork", root=machine)["memory_limit_bytes"] == 1024 * MIB
+    write(machine, {f"{folder}/memory.max": f"{256 * MIB}\n"})
+    assert available_memory(machine) == 56 * MIB
+    assert collect(start_method="fork", root=machine)["memory_limit_bytes"] == 256 * MIB
+    write(machine, {f"{folder}/memory.current": f"{900 * MIB}\n"})
+    assert available_memory(machine) == 0
+
+
+def test_version_2_inside_a_container_has_the_topmost_folder_only(machine):
+    write(
+        machine,
+        {
+            "proc/self/cgroup": "0::/system.slice/docker-0123.scope\n",
+            "sys/fs/cgroup/memory.max": f"{512 * MIB}\n",
+            "sys/fs/cgroup/memory.current": f"{112 * MIB}\n",
+            "sys/fs/cgroup/memory.stat": "inactive_file 0\n",
+            "sys/fs/cgroup/cpu.max": "50000 100000\n",
+        },
+    )
+    assert available_memory(machine) == 400 * MIB
+    assert granted_cores(machine) == 1
+    assert collect(start_method="fork", root=machine)["cores_granted"] == 0.5
+
+
+def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
+    monkeypatch.setattr(environment, "_affinity", lambda: 8)
+    write(
+        machine,
+        {
+            "proc/self/cgroup": "4:memory:/mine\n3:cpu,cpuacct:/mine\n1:name=systemd:/\n0::/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
+            "sys/fs/cgroup/memory/memory.stat": "cache 1\n",
+            "sys/fs/cgroup/memory/mine/memory.limit_in_bytes": f"{2048 * MIB}\n",
+            "sys/fs/cgroup/memory/mine/memory.usage_in_bytes": f"{1000 * MIB}\n",
+            "sys/fs/cgroup/memory/mine/memory.stat": f"inactive_file 7\ntotal_inactive_file {200 * MIB}\n",
+            "sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_quota_us": "250000\n",
+            "sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    assert available_memory(machine) == 1248 * MIB
+    assert granted_cores(machine) == 3
+    assert collect(start_method="fork", root=machine)["cores_granted"] == 2.5
+    write(machine, {"sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_quota_us": "-1\n"})
+    assert granted_cores(machine) == 8
+
+
+def test_a_limit_beyond_the_machine_is_none(machine):
+    write(
+        machine,
+        {
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/memory.max": f"{2**45}\n",
+            "sys/fs/cgroup/memory.current": "0\n",
+            "sys/fs/cgroup/memory.stat": "inactive_file 0\n",
+        },
+    )
+    assert available_memory(machine) == 4_096_000 * 1024
+    assert collect(start_method="fork", root=machine)["memory_limit_bytes"] is None
+
+
+def test_files_that_hold_nonsense_are_not_known(machine):
+    write(
+        machine,
+        {
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/memory.max": "lots\n",
+            "sys/fs/cgroup/memory.current": "some\n",
+            "sys/fs/cgroup/memory.stat": "",
+            "sys/fs/cgroup/cpu.max": "",
+            "sys/devices/system/cpu/cpu0/cache/index0/size": "big",
+        },
+    )
+    assert available_memory(machine) == 4_096_000 * 1024
+    assert collect(start_method="fork", root=machine)["cache_l1d_bytes"] is None
+
+
+# --- private, load ----------------------------------------------------------------------------------------------------
+
+
+def test_nothing_private_is_kept(machine):
+    variables = {
+        **os.environ,
+        "XLA_FLAGS": f"--xla_dump_to={Path.home()}/secret --xla_gpu_autotune_level=2",
+        "TF_XLA_FLAGS": "--tf_xla_auto_jit=2",
+        "CUDA_VISIBLE_DEVICES": "GPU-8f6a1c2e-1234,1",
+        "LD_PRELOAD": f"{Path.home()}/lib/libtcmalloc.so",
+        "PASSWORD": "hunter2",
+    }
+    facts = collect(start_method="fork", variables=variables)
+    document = json.dumps(facts)
+    for private in (
+        socket.gethostname(),
+        getpass.getuser(),
+        str(Path.home()),
+        os.getcwd(),
+        "secret",
+        "8f6a",
+        "hunter2",
+    ):
+        # A machine called "vm", or a user "root", may be part of a word: then the whole word is looked for.
+        values = [str(value) for value in facts.values()]
+        assert f'"{private}"' not in document and not any(private == value for value in values)
+        if len(private) > 4:
+            assert private not in document
+    assert facts["flags"]["XLA_FLAGS"] == "--xla_dump_to=<path> --xla_gpu_autotune_level=2"
+    assert facts["flags"]["TF_XLA_FLAGS"] == "--tf_xla_auto_jit=2"
+    assert facts["flags"]["CUDA_VISIBLE_DEVICES"] == "GPU-<id>,1"
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("1", "1"),
+        ("--a=/home/me/x --b=3", "--a=<path> --b=3"),
+        ("--a=~/x,--b", "--a=<path>,--b"),
+        (r"--a=C:\Users\me", "--a=<path>"),
+        ("relative/me", "<path>"),
+        ("file:///home/me", "<path>"),
+        ("", ""),
+    ],
+)
+def test_paths_are_taken_out_of_flags(value, kept):
+    assert without_paths(value) == kept
+
+
+def test_what_others_use_does_not_count_this_process(monkeypatch):
+    ticks = iter([100.0, 101.2])
+    own = iter([50.0, 50.5])
+    clock = iter([10.0, 12.0])
+    monkeypatch.setattr(environment, "_busy_s", lambda: next(ticks))
+    monkeypatch.setattr(environment, "_own_s", lambda tree: next(own))
+    monkeypatch.setattr(environment.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(environment.time, "sleep", lambda window_s: None)
+    assert environment.cpu_use_of_others(2.0) == pytest.approx(0.35)
+
+
+def test_the_load_is_measured_only_when_asked(machine):
+    assert collect(start_method="fork", root=machine)["load_of_others_cores"] is None
+    assert collect(start_method="fork", root=machine, load_window_s=0.05)["load_of_others_cores"] >= 0
+
+
+def test_this_machine_is_described_without_tensorflow():
+    code = """
+import sys
+from measure import environment
+facts = environment.collect(start_method="fork")
+print(facts["tensorflow"], facts["numpy"], "tensorflow" in sys.modules, environment.available_memory() > 0)
+"""
+    root = Path(__file__).parent.parent
+    run = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    tensorflow, numpy, is_imported, has_memory = run.stdout.split()
+    assert tensorflow.startswith("2.") and numpy[0].isdigit()
+    assert (is_imported, has_memory) == ("False", "True")

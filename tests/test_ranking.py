@@ -1,0 +1,122 @@
+"""Ranks with ties, break-even points and the sentence of the verdict."""
+
+import math
+
+import pytest
+
+from measure import ranking
+from measure.run import Analysis, Latency, Measurement, Memory
+from measure.statistics import Level
+from measure.verdict import verdict
+from tests.test_statistics import constant, measurement, run_of
+
+
+def level(seconds: float, relative_error: float = 0.005) -> Level:
+    return Level(math.log(seconds), relative_error**2, 8.0, 5)
+
+
+def test_strategies_that_differ_clearly_are_ranked_and_those_that_do_not_tie() -> None:
+    levels = {"slow": level(5e-3), "a": level(1e-3), "b": level(1.004e-3), "c": level(1.3e-3)}
+    assert ranking.groups(levels, Analysis(), 0.0) == [["a", "b"], ["c"], ["slow"]]
+
+
+def test_differences_under_the_resolution_are_ties_however_significant() -> None:
+    levels = {"a": level(1e-3, 1e-5), "b": level(1.04e-3, 1e-5)}
+    assert ranking.groups(levels, Analysis(), 0.03) == [["a"], ["b"]]
+    assert ranking.groups(levels, Analysis(), 0.05) == [["a", "b"]]
+
+
+def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() -> None:
+    # Two standard errors of the difference and a half: significant as the only comparison, not as one of eleven.
+    a, b = level(1e-3), level(1e-3 * math.exp(2.5 * 0.005 * math.sqrt(2)))
+    assert ranking.groups({"a": a, "b": b}, Analysis(), 0.0) == [["a"], ["b"]]
+    others = {f"slow{index}": level(1.0 * 2**index) for index in range(9)}
+    assert ranking.groups({"a": a, "b": b, **others}, Analysis(), 0.0)[0] == ["a", "b"]
+
+
+def timed(slug: str, first_call_s: float, median_s: float, spread: float = 0.1) -> Measurement:
+    latency = Latency(median_s=median_s, low_s=median_s * (1 - spread), high_s=median_s * (1 + spread))
+    return Measurement(strategy=slug, mapper=slug, mode="xla", outcome="ok", first_call_s=first_call_s, latency=latency)
+
+
+def test_a_compiled_strategy_breaks_even_when_its_faster_calls_have_paid_for_its_first() -> None:
+    compiled, eager = timed("compiled", 0.101, 0.001), timed("eager", 0.002, 0.002)
+    (found,) = ranking.break_even(compiled, [compiled, eager])
+    # 0.101 + (n − 1)·0.001 = 0.002 + (n − 1)·0.002 at n = 100.
+    assert found.against == "eager"
+    assert found.calls == pytest.approx(100.0)
+    assert found.low == pytest.approx(1 + 0.099 / (0.0022 - 0.0009))
+    assert found.high == pytest.approx(1 + 0.099 / (0.0018 - 0.0011))
+
+
+def test_a_strategy_that_starts_later_and_runs_slower_never_breaks_even() -> None:
+    slow, fast = timed("slow", 0.1, 0.003), timed("fast", 0.01, 0.001)
+    (found,) = ranking.break_even(slow, [slow, fast])
+    assert (found.calls, found.low, found.high) == (None, None, None)
+    assert ranking.break_even(fast, [slow, fast]) == []
+
+
+def with_memory(item: Measurement, peak_bytes: int, temporary_bytes: int) -> Measurement:
+    from msgspec.structs import replace
+
+    memory = Memory(
+        peak_bytes=peak_bytes,
+        output_bytes=peak_bytes - temporary_bytes,
+        temporary_bytes=temporary_bytes,
+        input_bytes=0,
+        captured_bytes=0,
+        method="events",
+    )
+    return replace(item, memory=memory)
+
+
+def analysed(*items: Measurement):
+    from measure.analysis import analyse
+
+    return analyse(run_of(*items))
+
+
+TIGHT = [0.999, 1.0, 1.001, 1.0005, 0.9995]
+
+
+def test_the_verdict_names_the_winner_its_interval_the_factor_and_its_memory() -> None:
+    fast = with_memory(measurement("batched.graph", constant(1.42e-3, TIGHT)), 100 * 2**20, 0)
+    slow = measurement("loop.eager", constant(52.5e-3, TIGHT))
+    sentence = verdict(analysed(slow, fast))
+    assert sentence.startswith("batched.graph is fastest: 1.42 ms [1.42, 1.42], 37 × faster than loop.eager")
+    assert sentence.endswith("it needs 100.0 MiB, all of it output.")
+
+
+def test_the_verdict_names_no_winner_among_ties_but_the_one_that_needs_the_least_memory() -> None:
+    a = with_memory(measurement("a.graph", constant(1.000e-3, TIGHT)), 2**21, 2**20)
+    b = with_memory(measurement("b.graph", constant(1.0002e-3, TIGHT)), 2**20, 0)
+    sentence = verdict(analysed(a, b))
+    assert "fastest" not in sentence
+    assert sentence == (
+        "Two strategies tie at 1.00 ms: a.graph and b.graph; of these b.graph needs the least memory, 1.00 MiB."
+    )
+
+
+def test_a_single_strategy_is_not_called_the_fastest() -> None:
+    assert verdict(analysed(measurement("a.graph", constant(1e-3, TIGHT)))).startswith("a.graph takes 1.00 ms [")
+
+
+def test_a_wrong_strategy_has_a_latency_and_no_rank() -> None:
+    wrong = measurement("wrong.xla", constant(1e-4, TIGHT), outcome="wrong")
+    run = analysed(wrong, measurement("right.graph", constant(1e-3, TIGHT)))
+    assert run.ranking == [["right.graph"]]
+    assert run.measurement("wrong.xla").latency is not None
+    assert "wrong.xla" not in run.verdict
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        (["cancelled", "not_run"], "Nothing was measured"),
+        (["wrong"], "No strategy computed the right values"),
+        (["failed", "timeout"], "No strategy could be measured"),
+    ],
+)
+def test_the_verdict_says_why_nothing_is_ranked(outcomes: list[str], words: str) -> None:
+    items = [measurement(f"m{index}.graph", [], outcome=outcome) for index, outcome in enumerate(outcomes)]
+    assert words in verdict(run_of(*items))
