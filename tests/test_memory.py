@@ -160,7 +160,7 @@ def in_process(code: str) -> Any:
     """What ``code`` leaves in ``result``; it runs in a fresh interpreter with TensorFlow."""
     script = "\n".join(
         [
-            "import json, os, tempfile",
+            "import concurrent.futures, os, tempfile",
             "import msgspec, numpy as np",
             "from measure import memory",
             "MIB = 2**20",
@@ -206,17 +206,31 @@ def events() -> dict[str, Any]:
             "bfloat16": lambda: tf.cast(elems, tf.bfloat16),
             "numpy": lambda: numpy_graph(elems),
         }
+
+        def at(offset):
+            # An outer product in NumPy whose memory starts `offset` bytes after a multiple of 64.
+            def outer(y):
+                raw = np.empty(100 * 256 * 256 * 4 + 128, np.uint8)
+                start = -raw.ctypes.data % 64 + offset
+                values = raw[start : start + 100 * 256 * 256 * 4].view(np.float32).reshape(100, 256, 256)
+                return np.multiply(y[:, :, None], y[:, None, :], out=values)
+
+            return tf.function(lambda x: tf.numpy_function(outer, [x], tf.float32))
+
         reduced_graph = tf.function(reduced)
         batched_graph = tf.function(lambda x: x[:, :, None] * x[:, None, :])
         mapped_graph = tf.function(lambda x: tf.map_fn(outer, x))
         batched_xla = tf.function(lambda x: x[:, :, None] * x[:, None, :], jit_compile=True)
         sorted_xla = tf.function(sorted_outer, jit_compile=True)
-        numpy_graph = tf.function(lambda x: tf.numpy_function(lambda y: y[:, :, None] * y[:, None, :], [x], tf.float32))
+        numpy_graph, numpy_aliased = at(4), at(0)
 
         result = {}
         for name, function in functions.items():
             function()
             result[name] = memory.measure_events(function, input_bytes=5, captured_bytes=6)
+        for name, function in {"numpy_copied": numpy_graph, "numpy_aliased": numpy_aliased}.items():
+            function(elems)
+            result[name] = memory.measure_events(lambda: function(elems), with_numpy=True)
         result["allocator"] = memory.measure_allocator(functions["reduced"])
         result["left"] = os.listdir(tempfile.tempdir)
     """)
@@ -287,6 +301,17 @@ def test_an_allocation_without_a_name_gets_that_of_the_op_that_ran(events):
     assert events["numpy"]["at_peak"][0] == {"op": "PyFunc", "bytes": OUTER_BYTES}
 
 
+def test_memory_of_numpy_counts_whether_tensorflow_copies_it_or_not(events):
+    copied, aliased = events["numpy_copied"], events["numpy_aliased"]
+    assert copied["peak_bytes"] == pytest.approx(2 * OUTER_BYTES, abs=MIB // 4)
+    assert aliased["peak_bytes"] == pytest.approx(OUTER_BYTES, abs=MIB // 4)
+    for measured in (copied, aliased):
+        assert measured["output_bytes"] == OUTER_BYTES
+        held = {row["op"]: row["bytes"] for row in measured["at_peak"]}
+        assert held["NumPy and Python"] == pytest.approx(OUTER_BYTES, abs=MIB // 4)
+        assert sum(held.values()) == measured["peak_bytes"]
+
+
 def test_the_counters_of_the_allocator_are_a_second_way(events):
     measured = events["allocator"]
     assert measured["method"] == "allocator"
@@ -320,18 +345,22 @@ def test_a_limit_fails_with_an_error_that_python_can_catch():
 
         x = tf.random.stateless_uniform([8192], [1, 2])
         small = tf.random.stateless_uniform([512], [1, 2])
-        result = {}
-        for name, function in {
+        functions = {
             "eager": too_much,
             "graph": tf.function(too_much),
             "xla": tf.function(too_much, jit_compile=True),
-        }.items():
+        }
+
+        def fail(function):
             try:
                 function(x)
-                result[name] = None
             except tf.errors.ResourceExhaustedError as error:
-                result[name] = type(error).__name__
-            result[name + " small"] = function(small).shape[0]
+                return type(error).__name__
+
+        # The allocator waits 10 s for memory before it gives up: all three wait at once.
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            result = dict(zip(functions, pool.map(fail, functions.values())))
+        result |= {name + " small": function(small).shape[0] for name, function in functions.items()}
     """)
     assert result == {
         **dict.fromkeys(("eager", "graph", "xla"), "ResourceExhaustedError"),

@@ -1,0 +1,105 @@
+"""Who is sampled next, who gets more processes, and when it is enough."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measure import rounds
+from measure.run import Analysis
+from measure.statistics import Level
+from measure.timing import MOST_CALLS, SAMPLE_S, calls_per_sample
+from tests.simulation import Model, simulate
+
+
+def standing(latencies_s: dict[str, float], error: float = 0.005, resolution: float = 0.02) -> rounds.Standing:
+    levels = {slug: Level(math.log(value), error**2, 8.0, 5) for slug, value in latencies_s.items()}
+    return rounds.Standing(levels, resolution, Analysis())
+
+
+def test_neighbours_that_are_separated_or_equivalent_are_not_open() -> None:
+    found = standing({"a": 1.0, "b": 1.0005, "c": 1.2, "d": 1.25}, error=0.003)
+    assert found.undecided() == []
+    assert standing({"a": 1.0, "b": 1.03}, error=0.01).undecided() == ["a", "b"]
+
+
+def test_a_significant_difference_under_the_resolution_stays_open() -> None:
+    assert standing({"a": 1.0, "b": 1.05}, error=0.001, resolution=0.08).undecided() == ["a", "b"]
+    assert standing({"a": 1.0, "b": 1.05}, error=0.001, resolution=0.04).undecided() == []
+
+
+def test_contenders_are_those_that_may_still_tie_with_the_leader() -> None:
+    found = standing({"far": 2.0, "a": 1.0, "near": 1.06}, error=0.02)
+    assert found.contenders() == ["a", "near"]
+
+
+def test_every_round_has_an_order_of_its_own_that_the_seed_alone_decides() -> None:
+    orders = [tuple(rounds.shuffled(range(8), 0, number)) for number in range(20)]
+    assert len(set(orders)) > 15
+    assert all(sorted(order) == list(range(8)) for order in orders)
+    assert orders == [tuple(rounds.shuffled(reversed(range(8)), 0, number)) for number in range(20)]
+
+
+def test_slow_strategies_are_scouted_in_fewer_rounds_but_at_least_one() -> None:
+    rules = rounds.Rules()
+    assert rounds.scout_rounds(rules, 0.01, 20.0) == rules.scout_rounds
+    assert rounds.scout_rounds(rules, 1.0, 20.0) == 3
+    assert rounds.scout_rounds(rules, 60.0, 20.0) == 1
+
+
+def test_contenders_and_the_twin_get_at_least_five_processes_and_clear_losers_only_one() -> None:
+    found = simulate({"a": 1.0e-3, "b": 1.01e-3, "slow": 5e-3, "slower": 20e-3}, Model(), seed=1)
+    processes = {item.strategy: len(item.replicas) for item in found.measurements}
+    assert processes["a"] >= 5
+    assert processes["b"] >= 5
+    assert max(count for slug, count in processes.items() if slug.endswith("#twin")) >= 5
+    assert processes["slow"] == processes["slower"] == 1
+    assert all(len(item.replicas[0].samples_s) == 5 for item in found.measurements if item.strategy == "slower")
+
+
+def test_sampling_goes_on_where_the_ranking_is_open_and_ends_early_where_it_is_clear() -> None:
+    clear = simulate({"a": 1.0e-3, "b": 2.0e-3}, Model(process=0.01, sample=0.01), seed=2)
+    open_ = simulate({"a": 1.0e-3, "b": 1.04e-3}, Model(process=0.04, sample=0.01), seed=2)
+    assert clear.rounds == rounds.Rules().scout_rounds + rounds.Rules().least_rounds
+    assert clear.reason == rounds.Decided.reason
+    assert open_.rounds > clear.rounds
+    rules = rounds.Rules()
+    most = {item.strategy: len(item.replicas) for item in open_.measurements}
+    assert max(most.values()) > rules.replicas
+    assert max(most.values()) <= rules.most_replicas
+
+
+def test_ranks_behind_the_leaders_that_would_cost_too_much_are_left_as_ties() -> None:
+    started: list[str] = []
+    levels = standing({"a": 1.0, "b": 5.0, "c": 5.1}, error=0.05)
+    race = rounds.Race(rounds.Rules(), lambda: levels, lambda slug: slug + "#twin", affordable=lambda slug: False)
+    for action in race.actions():
+        if isinstance(action, rounds.Start):
+            started += action.slugs
+    assert set(started) == {"a", "a#twin"}
+
+
+def test_cohorts_fit_into_memory_and_share_an_anchor() -> None:
+    bytes_by_slug = {"a": 5, "b": 1, "c": 4, "d": 3, "e": 9}
+    found = rounds.cohorts(bytes_by_slug, 10)
+    assert all(sum(bytes_by_slug[slug] for slug in cohort) <= 10 for cohort in found)
+    assert all(cohort[0] == "b" for cohort in found)
+    assert set().union(*found) == set(bytes_by_slug)
+    assert rounds.cohorts(bytes_by_slug, 22) == [list(bytes_by_slug)]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(-5, 20), st.integers(10, 40))
+def test_batches_keep_the_order_and_fit(sizes: list[int], free: int, room: int) -> None:
+    slugs = [str(index) for index in range(len(sizes))]
+    free = min(free, room)
+    found = rounds.batches(slugs, lambda slug: sizes[int(slug)], free, room)
+    assert [slug for batch in found for slug in batch] == slugs
+    assert sum(sizes[int(slug)] for slug in found[0]) <= max(free, 0)
+    assert all(sum(sizes[int(slug)] for slug in batch) <= room for batch in found[1:])
+
+
+@given(st.floats(1e-7, 10.0))
+def test_a_sample_lasts_long_enough_for_the_clock_and_no_longer_than_needed(call_s: float) -> None:
+    calls = calls_per_sample(call_s)
+    assert calls == MOST_CALLS or calls * call_s >= SAMPLE_S
+    assert calls == 1 or (calls - 1) * call_s <= SAMPLE_S
