@@ -126,9 +126,10 @@ class Comparison:
     def _measure(self) -> tuple[Status, str]:
         self._reference()
         self._memory_stage()
+        rules = self._settings.rules
         sampling = Sampling(
             self.request,
-            self._settings.rules,
+            rules.with_fresh_interpreters() if self._launcher.start_method == "fresh" else rules,
             self._record,
             self._dialogues,
             self._say,

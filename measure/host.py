@@ -178,6 +178,8 @@ class Host:
             self._kill_orphans()
             self._drain(child)
             del self._children[child.id]
+            if child.tail:
+                print(f"subject {child.id} said:\n{child.tail.decode(errors='replace')}", file=sys.stderr, flush=True)
             self._send(
                 {
                     "id": child.id,

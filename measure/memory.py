@@ -231,7 +231,7 @@ def measure_events(
     counts (``CPU:0``, ``GPU:1``). RuntimeError where events do not arrive, since `prepare_events` came too late.
     Source of the events: ``tsl/framework/bfc_allocator.cc``, seen through TensorFlow's profiler.
 
-    ``with_numpy``: the call runs NumPy code. TensorFlow's allocator knows NumPy's memory only once it is copied, which is
+    ``with_numpy``: the call runs NumPy code. The allocator knows NumPy's memory only once it is copied, which is
     not done where it happens to start at a multiple of 64 bytes. The most that NumPy and Python used is then added to
     the peak, an upper bound and good to some 100 KiB of Python's own; the timeline stays TensorFlow's.
     """

@@ -31,6 +31,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 _BACK_OFF_S = (0.0, 1.0, 5.0, 15.0, 60.0)
 _STABLE_S = 60.0
 _TAIL_BYTES = 8_192
+# A host starts a new log when the old one is larger than this; one old log is kept.
+_MOST_LOG_BYTES = 2**20
 
 State = Literal["starting", "ready", "restarting", "failed"]
 
@@ -190,6 +192,8 @@ class HostLauncher:
 
     def _one_life(self) -> str:
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
+            self._log_path.replace(self._log_path.with_suffix(".old.log"))
         with open(self._log_path, "ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "measure.host"],

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -23,6 +23,11 @@ class Rules:
     most_rounds: int = 20  # beyond, the spread between processes dominates and more rounds add little
     # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
+
+
+    def with_fresh_interpreters(self) -> "Rules":
+        """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
+        return replace(self, replicas=min(3, self.replicas), most_replicas=min(3, self.replicas))
 
 
 def shuffled(subjects: Iterable[int], seed: int, round_number: int) -> list[int]:

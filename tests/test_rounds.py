@@ -79,6 +79,11 @@ def test_ranks_behind_the_leaders_that_would_cost_too_much_are_left_as_ties() ->
     assert set(started) == {"a", "a#twin"}
 
 
+def test_fresh_interpreters_shrink_the_plan() -> None:
+    rules = rounds.Rules().with_fresh_interpreters()
+    assert (rules.replicas, rules.most_replicas) == (3, 3)
+
+
 def test_cohorts_fit_into_memory_and_share_an_anchor() -> None:
     bytes_by_slug = {"a": 5, "b": 1, "c": 4, "d": 3, "e": 9}
     found = rounds.cohorts(bytes_by_slug, 10)
