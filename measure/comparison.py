@@ -36,6 +36,12 @@ from strategies import script
 _PROCESS_BYTES = 120 * 2**20
 # How long the use of the processors by others is watched before a run.
 _LOAD_WINDOW_S = 0.1
+# A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
+# of 1.5. Each allocation that fails for good does so after 10 s (kMaxMillisToWait in tsl/framework/bfc_allocator.cc),
+# and several may fail one after the other.
+_TIGHT_SHARE = 0.5
+_ALLOCATOR_WAITS_S = 35.0
+_WAITING_AT_ONCE = 6
 # Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
 _LEAST_LIMIT_MIB = 256
 
@@ -209,18 +215,23 @@ class Comparison:
         # at the end.
         slugs.sort(key=lambda slug: estimates[slug].first_call_s)
         order = slugs[:1] + slugs[:0:-1]
-        self._dialogues.hold(
-            (self._memory_dialogue(slug, method) for slug in order),
-            at_once=2,
-            costs=[estimates[slug].peak_bytes + sum(self._bytes) + _PROCESS_BYTES for slug in order],
-            room=self._room_bytes(),
-        )
-
-    def _memory_dialogue(self, slug: str, method: Any) -> Dialogue:
-        self._record.set_stage([slug], "memory")
+        needs = {slug: estimates[slug].peak_bytes + sum(self._bytes) for slug in order}
         limit_mib = self.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, self._room_bytes() // 2**20)
+        tight = {slug for slug in order if needs[slug] > _TIGHT_SHARE * limit_mib * 2**20}
+        # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
+        for group, at_once in (([slug for slug in order if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
+            self._dialogues.hold(
+                (self._memory_dialogue(slug, method, limit_mib, slug in tight) for slug in group),
+                at_once=at_once,
+                costs=[min(needs[slug], limit_mib * 2**20) + _PROCESS_BYTES for slug in group],
+                room=self._room_bytes(),
+            )
+
+    def _memory_dialogue(self, slug: str, method: Any, limit_mib: int, tight: bool) -> Dialogue:
+        self._record.set_stage([slug], "memory")
         spec = self._spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
         subject = self._dialogues.start(spec)
+        timeout_s = self._timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
 
         def take(message: dict[str, Any]) -> None:
             if message["event"] == "checked":
@@ -230,7 +241,7 @@ class Comparison:
                     self._record.update(slug, error=Error(type="WrongValues", message=message["sentence"]))
 
         try:
-            message = yield from self._dialogues.until(subject, "memory", self._timeout_s(slug), take)
+            message = yield from self._dialogues.until(subject, "memory", timeout_s, take)
         except SubjectFailed as failure:
             self._fail(slug, "memory", failure)
             return

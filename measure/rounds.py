@@ -1,7 +1,7 @@
 """Who is sampled next, who gets more processes, and when it is enough: the rules of racing, as functions of data."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
@@ -18,12 +18,14 @@ class Rules:
     replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
     more_replicas: int = 3  # further processes where the ranking is still open
     most_replicas: int = 8
+    # Ranks behind the contenders matter less: a few processes, whose spread is pooled over the run, and few rounds.
+    replicas_behind: int = 3
+    rounds_behind: int = 5
     least_rounds: int = 10  # with all processes of the contenders, before the first look at the ranking
     rounds_between_looks: int = 5  # every look is a chance to stop on a coincidence
     most_rounds: int = 20  # beyond, the spread between processes dominates and more rounds add little
     # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
-
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
@@ -66,9 +68,9 @@ class Standing:
         equivalent = 1 / (1 + margin) < difference.low and difference.high < 1 + margin
         return not separated and not equivalent
 
-    def undecided(self) -> list[str]:
-        """Strategies whose place among their neighbours is open, fastest first."""
-        ordered = self.ordered()
+    def undecided(self, among: Collection[str] | None = None) -> list[str]:
+        """Strategies whose place among their neighbours is open, fastest first; ``among``: only these are looked at."""
+        ordered = [slug for slug in self.ordered() if among is None or slug in among]
         members = {slug for pair in pairwise(ordered) if self.is_open(*pair) for slug in pair}
         return [slug for slug in ordered if slug in members]
 
@@ -112,16 +114,16 @@ class StopRule(Protocol):
     @property
     def reason(self) -> str: ...
 
-    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool: ...
+    def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool: ...
 
 
 class Decided:
-    """Every two neighbours are separated, or shown equivalent within the margin."""
+    """Every two neighbours among the contenders are separated, or shown equivalent within the margin."""
 
-    reason = "every two neighbours of the ranking are separated, or shown equivalent within the margin"
+    reason = "the leaders are separated, or shown equivalent within the margin"
 
-    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool:
-        return not standing.undecided()
+    def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool:
+        return not standing.undecided(racing)
 
 
 @dataclass(frozen=True)
@@ -130,17 +132,18 @@ class Exhausted:
 
     most_processes: int
     most_rounds: int
-    reason: str = "more processes would not separate the neighbours that are left open: they tie in this run"
+    reason: str = "more processes would hardly separate the leaders: they tie at this run's resolution"
 
-    def finished(self, standing: Standing, rounds_done: int, processes: int) -> bool:
+    def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool:
         return processes >= self.most_processes and rounds_done >= self.most_rounds
 
 
 class Race:
     """Sends processes and rounds to where the ranking is open, until a stop rule is satisfied.
 
+    First to the contenders for the lead, then to open ranks behind them, as far as these are ``affordable``.
     ``standing`` tells what the data say now; whoever executes `actions` adds to them. The twin of the leader gets as
-    many processes as a contender does. Among the ranks behind, only those that are ``affordable`` get more.
+    many processes as a contender does.
     """
 
     def __init__(
@@ -151,39 +154,50 @@ class Race:
         affordable: Callable[[str], bool] = lambda slug: True,
     ) -> None:
         self._rules, self._standing, self._enter_twin, self._affordable = rules, standing, enter_twin, affordable
-        self._stop_rules: tuple[StopRule, ...] = (Decided(), Exhausted(rules.most_replicas, rules.most_rounds))
+        self._processes: dict[str, int] = {}
         self.reason = ""
 
     def actions(self) -> Iterator[Action]:
         """What to do next, until `reason` says why it is enough. One process and the scouting rounds of every
         strategy have been done."""
-        standing, rules = self._standing(), self._rules
-        known = standing.ordered()
-        contenders = standing.contenders()
+        standing = self._standing()
+        known, contenders = standing.ordered(), standing.contenders()
         twin = self._enter_twin(contenders[0])
-        behind = [slug for slug in standing.undecided() if self._affordable(slug)]
-        racing = [slug for slug in known if slug in contenders or slug in behind]
-        processes = {**dict.fromkeys(known, 1), twin: 0}
-        yield Rest(tuple(slug for slug in known if slug not in racing))
-        target = rules.replicas
+        self._processes = {**dict.fromkeys(known, 1), twin: 0}
+        yield Rest(tuple(slug for slug in known if slug not in contenders))
+        yield from self._decide(contenders, twin)
+        if behind := [slug for slug in self._standing().undecided() if slug not in contenders]:
+            yield from self._behind([slug for slug in behind if self._affordable(slug)], [*contenders, twin])
+
+    def _behind(self, slugs: Sequence[str], leaders: Sequence[str]) -> Iterator[Action]:
+        """A few more processes and rounds for open ranks behind the contenders."""
+        yield Rest(tuple(leaders))
+        yield from self._start(slugs, self._rules.replicas_behind)
+        for _ in range(self._rules.rounds_behind):
+            yield Sample()
+
+    def _start(self, slugs: Sequence[str], target: int) -> Iterator[Action]:
+        while missing := tuple(slug for slug in slugs if self._processes[slug] < target):
+            for slug in missing:
+                self._processes[slug] += 1
+            yield Start(missing)
+
+    def _decide(self, racing: Sequence[str], twin: str) -> Iterator[Action]:
+        """Sample the contenders and the twin until the order among them is decided, or enough."""
+        rules, among, target = self._rules, tuple(racing), self._rules.replicas
+        stop_rules: tuple[StopRule, ...] = (Decided(), Exhausted(rules.most_replicas, rules.most_rounds))
         while True:
-            entered = [*racing, twin]
-            while missing := tuple(slug for slug in entered if processes[slug] < target):
-                for slug in missing:
-                    processes[slug] += 1
-                yield Start(missing)
+            yield from self._start([*racing, twin], target)
+            standing = self._standing()
             for rounds_done in range(1, rules.most_rounds + 1):
                 yield Sample()
                 if rounds_done >= rules.least_rounds and rounds_done % rules.rounds_between_looks == 0:
                     standing = self._standing()
-                    for rule in self._stop_rules:
-                        if rule.finished(standing, rounds_done, target):
+                    for rule in stop_rules:
+                        if rule.finished(standing, among, target, rounds_done):
                             self.reason = rule.reason
                             return
-            still_open = [slug for slug in standing.undecided() if slug in contenders or self._affordable(slug)]
-            if not still_open or target >= rules.most_replicas:
-                self.reason = self._stop_rules[-1].reason
-                return
+            still_open = standing.undecided(among)
             yield Rest(tuple(slug for slug in racing if slug not in still_open))
             racing = still_open
             target += rules.more_replicas

@@ -17,7 +17,7 @@ _WARM_WITHIN = 10
 _PUBLISH_EVERY_ROUNDS = 5
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
-_BUDGET = "the time budget was spent before the ranking was decided"
+_BUDGET = "the time budget was spent before the ranking of the leaders was decided"
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Sampling:
         self._spec, self._timeout_s = spec, timeout_s
         self._live_bytes, self._room_bytes = live_bytes, room_bytes
         self._started_s = started_s
+        self._end_s = time.monotonic() + request.budget_s
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
         self._round = 0
@@ -82,7 +83,7 @@ class Sampling:
         race = rounds.Race(self._rules, self._standing, self._record.enter_twin, self._affordable)
         for action in race.actions():
             if self._budget_left_s() <= 0:
-                return "budget", _BUDGET
+                return ("complete", race.reason) if race.reason else ("budget", _BUDGET)
             match action:
                 case rounds.Start(started):
                     self._start(started)
@@ -224,4 +225,4 @@ class Sampling:
             self._record.end_replica(live.slug, live.replica, reason)
 
     def _budget_left_s(self) -> float:
-        return self._started_s + self._request.budget_s - time.monotonic()
+        return self._end_s - time.monotonic()

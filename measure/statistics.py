@@ -5,8 +5,8 @@ taken out (`detrended`), and strategies are compared within rounds. Then the pro
 *process* (replica). Samples of one process share its memory layout and thread placement, and processes of one strategy
 differ by up to several percent. So a strategy's latency is the geometric mean of its
 processes' medians, and its interval a Student-t interval on their logarithms; two strategies are compared with
-Welch's t test on the same numbers (Welch 1947, «The generalization of Student's problem»). A strategy with fewer than
-three processes says too little about its own spread; it borrows the spread that the run's other strategies show.
+Welch's t test on the same numbers (Welch 1947, «The generalization of Student's problem»). A strategy with few
+processes says too little about its own spread; it borrows the spread that all strategies of the run show together.
 """
 
 import math
@@ -18,8 +18,8 @@ from scipy import special
 
 from measure.run import Control, Latency, Measurement
 
-# With fewer processes a strategy's own spread is not estimated from them.
-_OWN_SPREAD_PROCESSES = 3
+# With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
+_OWN_SPREAD_PROCESSES = 4
 # Where no strategy of the run has enough processes, the spread between processes is taken to be this (a relative
 # standard deviation, the upper end of what was seen for calls of 0.3 to 10 ms) with the weight of few observations.
 ASSUMED_SPREAD = 0.03
@@ -150,14 +150,14 @@ def _median_variance(logs: Sequence[np.ndarray]) -> float:
 
 
 def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
-    """The spread between processes, pooled over all strategies that have at least three processes.
+    """The spread between processes, pooled over all strategies that have several.
 
     ``by_slug``: as `detrended` gives it.
     """
     squares, degrees = 0.0, 0
     for logs in by_slug.values():
         medians = _log_medians(logs)
-        if len(medians) >= _OWN_SPREAD_PROCESSES:
+        if len(medians) >= 2:
             squares += float(np.sum((medians - medians.mean()) ** 2))
             degrees += len(medians) - 1
     if not degrees:

@@ -1,0 +1,231 @@
+"""What the benchmarks share: cases, an engine in folders of its own, loads, and tables of figures beside their limits."""
+
+import contextlib
+import importlib.metadata
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import workloads
+from measure import environment, fit, forecast, text
+from measure.comparison import Settings
+from measure.request import Request, parse
+from measure.run import Run
+from measure.runner import Runner, Snapshot
+from strategies import script
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# How often a run is looked at: often enough for figures of seconds, seldom enough not to disturb what is measured.
+_LOOK_S = 0.02
+_MACHINE = (
+    *("cpu_model", "cores_granted", "memory_total_bytes", "virtualised", "os", "python", "tensorflow", "numpy"),
+    *("load_of_others_cores",),
+)
+_PACKAGES = ("streamlit", "pyperf")
+# Ends with its parent, so that no benchmark that is killed leaves a load behind.
+_BUSY = """
+import os, sys
+parent = os.getppid()
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print("busy", flush=True)
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload at a size; what ``size`` leaves out has its default."""
+
+    workload: str
+    size: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in self.size.items())])
+
+    def request(self, strategies: str | Sequence[str] = "default", **more: Any) -> Request:
+        return parse({"workload": self.workload, "size": self.size, "strategies": strategies, **more})
+
+    def script(self, slug: str) -> str:
+        """The whole script of a strategy, the very text that a subject runs."""
+        workload = workloads.get(self.workload)
+        size = {**workload.default_size(), **self.size}
+        return script.build(workload, size, workload.dtypes[0], "CPU:0", slug)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure beside what it may be: at most ``limit``, or at least, where ``at_least``. ``show`` gives its unit."""
+
+    name: str
+    value: float
+    limit: float | None = None
+    aim: float | None = None
+    show: Callable[[float], str] = text.seconds
+    at_least: bool = False
+
+    def verdict(self) -> str:
+        if self.limit is None:
+            return ""
+        if self.aim is not None and self._holds(self.aim):
+            return "reaches the aim"
+        return "within the limit" if self._holds(self.limit) else "OUTSIDE THE LIMIT"
+
+    def _holds(self, bound: float) -> bool:
+        return self.value >= bound if self.at_least else self.value <= bound
+
+    def row(self) -> tuple[str, ...]:
+        sign = "≥ " if self.at_least else "≤ "
+        bounds = [f"{sign}{self.show(bound)}" if bound is not None else "" for bound in (self.limit, self.aim)]
+        return (self.name, self.show(self.value), *bounds, self.verdict())
+
+
+def figures(items: Iterable[Figure]) -> str:
+    return table(("figure", "measured", "limit", "aim", ""), [item.row() for item in items])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns of text, as wide as they need to be."""
+    lines = [tuple(head), *(tuple(map(str, row)) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    lines.insert(1, tuple("-" * width for width in widths))
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def megabytes(value_bytes: float) -> str:
+    return f"{value_bytes / 1e6:.0f} MB"
+
+
+def milliseconds(value_s: float) -> str:
+    return f"{1e3 * value_s:.1f} ms"
+
+
+def whole_seconds(value_s: float) -> str:
+    return f"{value_s:.2f} s"
+
+
+def start(title: str) -> None:
+    """Print what is measured, and on which machine."""
+    facts = environment.collect(start_method="fork", load_window_s=0.5)
+    labels = {fact.key: fact for fact in environment.FACTS}
+    parts = [f"{labels[key].label}: {labels[key].show(facts[key])}" for key in _MACHINE if facts[key] is not None]
+    for package in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            parts.append(f"{package}: {importlib.metadata.version(package)}")
+    print(f"{title}\n{'; '.join(parts)}\n", flush=True)
+
+
+def say(message: str) -> None:
+    """Progress, apart from the table."""
+    print(f"[{time.strftime('%H:%M:%S')}] {message}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def own_folders() -> Iterator[Path]:
+    """A folder for runs, a lock and scratch files that nobody else uses, for this process and its children."""
+    names = ("MAPBENCH_HOME", "MAPBENCH_LOCK")
+    before = {name: os.environ.get(name) for name in names}
+    with tempfile.TemporaryDirectory(prefix="mapbench-benchmark-") as folder:
+        os.environ.update(dict(zip(names, (f"{folder}/home", f"{folder}/measure.lock"), strict=True)))
+        try:
+            yield Path(folder)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+@contextlib.contextmanager
+def engine(settings: Settings | None = None) -> Iterator[Runner]:
+    """A runner whose host is ready."""
+    runner = Runner(name="a benchmark", settings=settings)
+    try:
+        while runner.host().state in ("starting", "restarting"):
+            time.sleep(0.02)
+        if runner.host().state != "ready":
+            raise RuntimeError(f"the host does not start: {runner.host().message}")
+        yield runner
+    finally:
+        runner.close()
+
+
+def compare(runner: Runner, request: Request, look: Callable[[float, Snapshot], None] | None = None) -> Run:
+    """Run one comparison to its end. ``look`` gets each snapshot with the seconds since the request was submitted."""
+    begun = time.perf_counter()
+    run_id = runner.submit(request)
+    while True:
+        finished = runner.wait(run_id, _LOOK_S)
+        snapshot = runner.snapshot(run_id)
+        assert snapshot is not None
+        if look is not None:
+            look(time.perf_counter() - begun, snapshot)
+        if finished:
+            break
+    if snapshot.run.status in ("interrupted", "cancelled"):
+        raise RuntimeError(f"{request.workload} was {snapshot.run.status}: {snapshot.run.stop_reason}")
+    return snapshot.run
+
+
+@dataclass
+class Milestones:
+    """Seconds from the request until the first outcome (memory and correctness of a strategy) was there to be seen,
+    until the verdict was, and until the end, which the process peaks make later."""
+
+    first_outcome_s: float | None = None
+    verdict_s: float | None = None
+    end_s: float | None = None
+
+    def look(self, at_s: float, snapshot: Snapshot) -> None:
+        known = any(item.memory and item.correctness for item in snapshot.run.measurements)
+        if self.first_outcome_s is None and known:
+            self.first_outcome_s = at_s
+        # After the rounds everything is done, until a process peak is measured.
+        over = snapshot.state == "finished" or set(snapshot.stages.values()) <= {"done", "process peak"}
+        if self.verdict_s is None and snapshot.run.verdict and snapshot.state in ("running", "finished") and over:
+            self.verdict_s = at_s
+        if self.end_s is None and snapshot.state == "finished":
+            self.end_s = at_s
+
+
+def cores() -> list[int]:
+    """The cores that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def busy(on: Iterable[int]) -> Iterator[None]:
+    """One process that computes without end on each of these cores."""
+    with contextlib.ExitStack() as stack:
+        for core in on:
+            process = subprocess.Popen([sys.executable, "-c", _BUSY, str(core)], stdout=subprocess.PIPE)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            process.stdout.readline()
+        yield
+
+
+def defaults() -> list[Case]:
+    """Every workload at its default size."""
+    return [Case(each.slug, each.default_size()) for each in workloads.all()]
+
+
+def forecast_of(request: Request) -> forecast.RunForecast:
+    workload = workloads.get(request.workload)
+    return forecast.forecast_run(
+        workload, request.size, request.dtype, request.strategies, request.workload_options, request.budget_s
+    )
+
+
+def fits(request: Request) -> bool:
+    return fit.check(request, environment.available_memory()) is None
