@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure import advice, load, rounds, statistics
+from measure import advice, load, rounds
 from measure.dialogue import Dialogue, Dialogues, SubjectFailed
 from measure.record import TWIN, Record
 from measure.request import Request
@@ -77,10 +77,11 @@ class Sampling:
     def _time(self, slugs: Sequence[str]) -> tuple[Status, str]:
         if not self._scout(slugs):
             return "budget", _BUDGET
-        if not self._record.levels():
+        ranked = self._record.standing().levels
+        if not ranked:
             return "complete", "no strategy was left to be ranked"
-        self._retire([live for live in self._live.values() if live.slug not in self._record.levels()], "unranked")
-        race = rounds.Race(self._rules, self._standing, self._record.enter_twin, self._affordable)
+        self._retire([live for live in self._live.values() if live.slug not in ranked], "unranked")
+        race = rounds.Race(self._rules, self._record.standing, self._record.enter_twin, self._affordable)
         for action in race.actions():
             if self._budget_left_s() <= 0:
                 return ("complete", race.reason) if race.reason else ("budget", _BUDGET)
@@ -128,11 +129,6 @@ class Sampling:
                 self._retire(list(self._live.values()), "cohort")
             # The first calls of these are not reported: they may overlap.
             self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
-
-    def _standing(self) -> rounds.Standing:
-        items, analysis = self._record.items(), self._record.run.analysis
-        control = statistics.control(items, statistics.levels(items), analysis.confidence)
-        return rounds.Standing(self._record.levels(), control.resolution if control else 0.0, analysis)
 
     def _affordable(self, slug: str) -> bool:
         """Whether one more process of a strategy costs little of the budget."""
