@@ -1,5 +1,6 @@
-"""Who is faster than whom: tie groups from levels. Pure functions of data."""
+"""Who is faster than whom: tie groups from levels, ordered by memory within. Pure functions of data."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from measure.run import Analysis, BreakEven, Measurement
@@ -23,6 +24,12 @@ def groups(by_slug: Mapping[str, Level], analysis: Analysis, resolution: float) 
                 continue
         found.append([slug])
     return found
+
+
+def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
+    """A tie group with those first that need less memory; within 1 % of the group's most, the order is left."""
+    step = max([peak_bytes.get(slug, 0) for slug in tied], default=0) / 100 or 1.0
+    return sorted(tied, key=lambda slug: round(peak_bytes[slug] / step) if slug in peak_bytes else math.inf)
 
 
 def break_even(measurement: Measurement, others: Sequence[Measurement]) -> list[BreakEven]:

@@ -151,7 +151,7 @@ class Sampling:
         timeout_s = self._timeout_s(slug)
         subject = self._dialogues.start(self._spec(slug))
         try:
-            yield from self._dialogues.until(subject, "ready", timeout_s)
+            ready = yield from self._dialogues.until(subject, "ready", timeout_s)
             self._dialogues.send(subject, {"op": "first_call"})
             first = yield from self._dialogues.until(subject, "first_call", timeout_s)
             self._dialogues.send(subject, {"op": "settle"})
@@ -168,7 +168,9 @@ class Sampling:
         item = self._record[slug]
         if item.first_call_s is None:
             outcome = "ok" if item.outcome == "not_run" else item.outcome
-            self._record.update(slug, first_call_s=first["seconds"], outcome=outcome)
+            # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
+            why = {**item.why, "runtime_start_s": ready["runtime_s"]}
+            self._record.update(slug, first_call_s=first["seconds"], outcome=outcome, why=why)
         self._record.set_stage([slug], "sampling")
         self._say(result=replica == 0)
 
