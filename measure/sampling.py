@@ -14,7 +14,8 @@ from measure.timing import SAMPLE_S, calls_per_sample
 
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
-_PUBLISH_EVERY_ROUNDS = 5
+# While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
+_PUBLISH_EVERY_S = 3.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
@@ -62,6 +63,7 @@ class Sampling:
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
         self._round = 0
+        self._published_s = 0.0
 
     def run(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Time the strategies; how the run ended, and why it stopped."""
@@ -106,9 +108,9 @@ class Sampling:
         for number, cohort in enumerate(cohorts):
             self._say("timing first calls")
             for slug in cohort:
-                if self._budget_left_s() <= 0:
-                    return False
-                self._dialogues.hold([self._enter(slug)])
+                # Even where the budget is short, what has been started is sampled once.
+                if self._budget_left_s() > 0:
+                    self._dialogues.hold([self._enter(slug)])
             self._sample_rounds(
                 {
                     live.subject: rounds.scout_rounds(self._rules, live.call_s, self._request.budget_s)
@@ -117,6 +119,7 @@ class Sampling:
             )
             if number < len(cohorts) - 1:
                 self._retire(list(self._live.values()), "cohort")
+        self._publish()
         return self._budget_left_s() > 0
 
     def _start(self, slugs: Sequence[str]) -> None:
@@ -172,7 +175,7 @@ class Sampling:
             why = {**item.why, "runtime_start_s": ready["runtime_s"]}
             self._record.update(slug, first_call_s=first["seconds"], outcome=outcome, why=why)
         self._record.set_stage([slug], "sampling")
-        self._say(result=replica == 0)
+        self._say()
 
     def _sample_rounds(self, wanted: Mapping[int, int]) -> None:
         """Sample each subject in so many rounds, in a fresh random order each round."""
@@ -187,9 +190,13 @@ class Sampling:
                 if self._budget_left_s() <= 0 and self._has_samples(live.slug):
                     continue
                 self._dialogues.hold([self._sample(live)])
-            if self._round % _PUBLISH_EVERY_ROUNDS == 0:
-                self._record.analyse()
-                self._say(result=True)
+            if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
+                self._publish()
+
+    def _publish(self) -> None:
+        self._record.analyse()
+        self._published_s = time.monotonic()
+        self._say(result=True)
 
     def _sample(self, live: _Live) -> Dialogue:
         expected_s = live.call_s * live.calls
