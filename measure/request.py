@@ -125,15 +125,17 @@ def parse_device(value: Any) -> str:
 def default_strategies(
     workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]
 ) -> list[str]:
-    """Every mapper × mode that finishes in reasonable time at this size, by forecast."""
+    """Every mapper × mode that finishes in reasonable time at this size, by forecast; the quickest where none does."""
+    latency_s = {}
     slugs = []
     for strategy in strategies.all_strategies(workload):
         if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
             continue
         estimate = forecast.forecast(workload, size, dtype, strategy, options)
+        latency_s[strategy.slug] = estimate.latency_s
         if estimate.latency_s <= DEFAULT_LATENCY_S and estimate.first_call_s <= DEFAULT_FIRST_CALL_S:
             slugs.append(strategy.slug)
-    return slugs
+    return slugs or sorted(latency_s, key=lambda slug: latency_s[slug])[:1]
 
 
 def parse_strategies(

@@ -162,9 +162,14 @@ class Race:
         self._processes = {**dict.fromkeys(known, 1), twin: 0}
         yield Rest(tuple(slug for slug in known if slug not in contenders))
         yield from self._decide(contenders, twin)
+        # The twin may show that the run resolves less than it seemed, so that more may tie with the leader.
+        while more := [slug for slug in self._standing().contenders() if slug not in contenders]:
+            contenders += more
+            yield from self._decide(contenders, twin)
         if behind := [slug for slug in self._standing().undecided() if slug not in contenders]:
             yield from self._behind([slug for slug in behind if self._affordable(slug)], [*contenders, twin])
-        if self._standing().undecided(contenders):
+        standing = self._standing()
+        if standing.undecided(standing.contenders()):
             self.reason = Exhausted.reason
 
     def _behind(self, slugs: Sequence[str], leaders: Sequence[str]) -> Iterator[Action]:

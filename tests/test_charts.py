@@ -104,13 +104,19 @@ class TestLatency:
         assert first["low"] < first["median"] < first["high"]
         assert first["value"] == look.seconds(shown[0].median_s)
 
-    def test_ties_are_bracketed_from_their_first_to_their_last(self, shown):
-        frame = charts.latency_frame(shown, None)
-        ties = frame.dropna(subset="tie_to")
-        assert list(zip(ties["strategy"], ties["tie_to"], strict=True)) == [
-            ("◆ batched.xla", "■ batched.graph"),
-            ("◆ vectorized_map.xla", "● batched.eager"),
+    def test_ties_are_bracketed(self, shown):
+        ties = charts.latency_frame(shown, None).dropna(subset="tie")
+        assert list(zip(ties["strategy"], ties["tie"], strict=True)) == [
+            ("◆ batched.xla", 0),
+            ("■ batched.graph", 0),
+            ("◆ vectorized_map.xla", 1),
+            ("● batched.eager", 1),
         ]
+
+    def test_only_the_strategy_decides_the_order_of_rows(self):
+        """A second field on the axis would take part in its sort."""
+        fields = {layer["encoding"].get("y2", {}).get("field") for layer in charts.LATENCY["layer"]}
+        assert fields == {None}
 
     def test_failures_are_rows_with_their_reason(self, shown):
         frame = charts.latency_frame(shown, None).set_index("strategy")

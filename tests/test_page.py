@@ -352,6 +352,10 @@ class TestResult:
         assert "The first call did not end within 10 s." in words(app)
         assert any("ResourceExhaustedError" in code.value for code in app.code)
 
+    def test_warnings_are_shown(self, visit, fake):
+        app = self.show(visit, fake, synthetic.run(RUN_ID))
+        assert "vectorized_map.eager: tf.vectorized_map in eager mode traces anew at every call." in words(app)
+
     def test_hostile_texts_stay_texts(self, visit, fake):
         run = synthetic.run(RUN_ID)
         evil = [

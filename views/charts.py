@@ -56,6 +56,7 @@ _Y = {
         "grid": False,
         "labelPadding": 6,
         "labelFlush": False,
+        "labelColor": INK,
     },
 }
 # Room around a chart, in pixels; Vega adds what the column of values at the right takes.
@@ -92,7 +93,14 @@ def _latency_spec() -> Spec:
     x = {
         "type": "quantitative",
         "scale": {"type": "log", "nice": False, "padding": 14},
-        "axis": {"title": None, "labelExpr": SECONDS_AXIS, "labelOverlap": "greedy", "grid": False, "ticks": True},
+        "axis": {
+            "title": None,
+            "labelExpr": SECONDS_AXIS,
+            "labelOverlap": "greedy",
+            "labelColor": INK,
+            "grid": False,
+            "ticks": True,
+        },
     }
     tip = _tooltip("strategy", "latency", "first call", "faster than baseline", "multiple of the limit")
     limit: Spec = {
@@ -138,17 +146,17 @@ def _latency_spec() -> Spec:
                     "tooltip": tip,
                 },
             },
+            # A line through the rows of a tie, not a rule from the first to the last: a field of its own for the last
+            # one would count when the rows are sorted.
             {
-                "transform": [{"filter": "isValid(datum.tie_to)"}],
-                "mark": {
-                    "type": "rule",
-                    "xOffset": 6,
-                    "strokeWidth": 2,
-                    "strokeCap": "round",
-                    "opacity": 0.55,
-                    "color": INK,
+                "transform": [{"filter": "isValid(datum.tie)"}],
+                "mark": {"type": "line", "xOffset": 6, "strokeWidth": 2, "opacity": 0.55, "color": INK},
+                "encoding": {
+                    "x": {"value": "width"},
+                    "y": _Y,
+                    "detail": {"field": "tie"},
+                    "order": {"field": "order"},
                 },
-                "encoding": {"x": {"value": "width"}, "y": _Y, "y2": {"field": "tie_to"}},
             },
             _value_column("value"),
             _NOTE,
@@ -160,7 +168,7 @@ def _memory_spec() -> Spec:
     x = {
         "type": "quantitative",
         "scale": {"zero": True, "nice": False, "padding": 2},
-        "axis": {"title": None, "labelExpr": "datum.label + ' MiB'", "tickCount": 4, "grid": False},
+        "axis": {"title": None, "labelExpr": "datum.label + ' MiB'", "labelColor": INK, "tickCount": 4, "grid": False},
     }
     tip = _tooltip("strategy", "peak", "output", "temporary", "process peak")
     return {
@@ -210,13 +218,9 @@ def sized(spec: Spec, rows: int) -> Spec:
 
 
 def latency_frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
-    """One line per strategy. ``tie_to`` stands at the first of a tie and names its last."""
-    last_of_tie = {row.tie: row.label for row in rows if row.tied}
-    seen: set[int | None] = set()
+    """One line per strategy; ``tie`` numbers the tie group of those that are not alone in theirs."""
     lines = []
     for row in rows:
-        opens_tie = row.tied and row.tie not in seen
-        seen.add(row.tie)
         has_interval = row.median_s is not None and row.low_s is not None and row.high_s is not None
         lines.append(
             {
@@ -228,7 +232,7 @@ def latency_frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
                 "low": row.low_s,
                 "high": row.high_s,
                 "limit": limit_s,
-                "tie_to": last_of_tie[row.tie] if opens_tie else None,
+                "tie": row.tie if row.tied else None,
                 "value": _value(row),
                 "note": "" if row.median_s is not None else row.status if row.failed else "not timed",
                 "latency": _interval(row) if has_interval else look.MISSING,
@@ -238,7 +242,7 @@ def latency_frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(lines)
-    return frame.astype(dict.fromkeys(("median", "low", "high", "limit"), float)) if lines else frame
+    return frame.astype(dict.fromkeys(("median", "low", "high", "limit", "tie"), float)) if lines else frame
 
 
 def _value(row: Row) -> str:

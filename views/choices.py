@@ -1,6 +1,5 @@
 """The left column: what is to be compared. Every choice lives in the address, by the widget's key."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +10,9 @@ import workloads
 from measure import environment, fit, forecast
 from measure import request as requests
 from measure.request import Request, RequestError
-from strategies.spec import MODES
-from views import look, picture
+from views import grid, look, picture
 from views.link import AUTOMATIC, NONE, WORDS, option_key, size_key
 from workloads.spec import Workload, leaves
-
-_USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
-# Within this factor of the least forecast peak a strategy counts as a memory saver.
-_THRIFTY = 1.1
 
 
 @dataclass(frozen=True)
@@ -37,13 +31,15 @@ def draw(devices: tuple[str, ...]) -> Choices:
     size = _sizes(workload)
     options = _options(workload)
     dtype, device = _dtype_and_device(workload, devices)
+    case = grid.Case(workload, size, options, dtype, device)
     # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
-    grid = st.container(key="strategies_box", gap="small")
+    box = st.container(key="strategies_box", gap="small")
     advanced, words = _advanced(workload)
-    chosen, problem = _resolve(workload, size, dtype, options, words)
-    with grid:
-        _strategies(workload, size, dtype, options, chosen, words)
-    return _judge(workload, size, dtype, device, options, chosen, problem, advanced)
+    presets = grid.presets_of(case)
+    chosen, problem = grid.resolve(case, presets, words)
+    with box:
+        grid.draw(case, presets, chosen)
+    return _judge(case, chosen, problem, advanced)
 
 
 def _workload() -> Workload:
@@ -192,132 +188,19 @@ def _advanced(workload: Workload) -> tuple[dict[str, Any], list[str]]:
     return advanced, list(words)
 
 
-def _resolve(
-    workload: Workload, size: dict[str, int], dtype: str, options: dict[str, Any], words: list[str]
-) -> tuple[tuple[str, ...], str | None]:
-    """The chosen slugs, and what is wrong with the list."""
-    words = [word for word in words if word != NONE] if len(words) > 1 else words
-    if words == [NONE]:
-        return (), "Choose at least one strategy."
-    good: list[str] = []
-    problem = None
-    for word in words or [WORDS[0]]:
-        try:
-            good += requests.parse_strategies(workload, size, dtype, options, [word])
-        except RequestError as error:
-            problem = str(error)
-    return tuple(dict.fromkeys(good)), problem
-
-
-def _preset_sets(
-    workload: Workload, size: dict[str, int], dtype: str, options: dict[str, Any]
-) -> dict[str, tuple[list[str], tuple[str, ...]]]:
-    """Name → (words for the list, slugs that they stand for)."""
-    everything = tuple(strategy.slug for strategy in strategies.all_strategies(workload))
-    peaks = {slug: forecast.forecast(workload, size, dtype, slug, options).peak_bytes for slug in everything}
-    default = tuple(requests.default_strategies(workload, size, dtype, options))
-    usual = tuple(slug for slug in everything if slug in _USUAL)
-    savers = tuple(slug for slug in default if peaks[slug] <= _THRIFTY * min(peaks.values()))
-    return {
-        "Default": (["default"], default),
-        "The usual four": (list(usual), usual),
-        "Everything in graph mode": (["graph"], tuple(slug for slug in everything if slug.endswith(".graph"))),
-        "Memory savers": (list(savers), savers),
-        "All": (["all"], everything),
-    }
-
-
-def _choose(words: Iterable[str]) -> None:
-    st.session_state["strategies"] = list(words) or [NONE]
-
-
-def _toggle(chosen: tuple[str, ...], group: tuple[str, ...], everything: tuple[str, ...]) -> None:
-    """All of the group are chosen, or, where they are already, none of it."""
-    left = [slug for slug in chosen if slug not in group]
-    wanted = left if set(group) <= set(chosen) else [*left, *group]
-    _choose(sorted(wanted, key=lambda slug: everything.index(slug) if slug in everything else len(everything)))
-
-
-def _use_preset(presets: dict[str, tuple[list[str], tuple[str, ...]]]) -> None:
-    picked = st.session_state["strategy_preset"]
-    if picked:
-        _choose(presets[picked][0])
-
-
-def _strategies(
-    workload: Workload,
-    size: dict[str, int],
-    dtype: str,
-    options: dict[str, Any],
-    chosen: tuple[str, ...],
-    words: list[str],
-) -> None:
-    offered = [mapper for mapper in strategies.mappers() if strategies.offered(mapper, workload)]
-    everything = tuple(strategy.slug for strategy in strategies.all_strategies(workload))
-    presets = _preset_sets(workload, size, dtype, options)
-    same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
-    st.session_state["strategy_preset"] = same[0] if same else None
-    st.pills(
-        "Strategies", list(presets), key="strategy_preset", on_change=_use_preset, args=(presets,),
-        help="How the function is mapped (rows), and how that runs (columns). "
-        "The name of a row or a column chooses all of it.",
-    )  # fmt: skip
-    with st.grid(
-        5, min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
-    ) as grid:
-        with grid.cell(column_span=2):
-            st.caption(f"{len(chosen)} chosen")
-        for mode in MODES:
-            group = tuple(slug for slug in everything if slug.endswith(f".{mode}"))
-            st.button(
-                f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
-                on_click=_toggle, args=(chosen, group, everything), wrap=False,
-            )  # fmt: skip
-        for mapper in offered:
-            group = tuple(f"{mapper.slug}.{mode}" for mode in mapper.modes)
-            with grid.cell(column_span=2):
-                st.button(
-                    mapper.slug, key=look.key("row", mapper.slug), type="tertiary", on_click=_toggle,
-                    args=(chosen, group, everything), help=look.plain(mapper.summary), wrap=False,
-                )  # fmt: skip
-            for mode in MODES:
-                slug = f"{mapper.slug}.{mode}"
-                if mode not in mapper.modes:
-                    grid.cell()
-                    continue
-                key = look.key("cell", mapper.slug, mode)
-                st.session_state[key] = slug in chosen
-                st.checkbox(
-                    slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed"
-                )
-    typed = [slug for slug in chosen if slug not in everything]
-    if typed:
-        st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")
-
-
-def _judge(
-    workload: Workload,
-    size: dict[str, int],
-    dtype: str,
-    device: str,
-    options: dict[str, Any],
-    chosen: tuple[str, ...],
-    problem: str | None,
-    advanced: dict[str, Any],
-) -> Choices:
+def _judge(case: grid.Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
     """The request that the choices make, whether it can fit, and what it will need."""
     baseline = None if advanced["baseline"] == AUTOMATIC else advanced["baseline"]
-    if problem or not chosen:
-        return Choices(None, problem or "Choose at least one strategy.", baseline)
     try:
         request = requests.parse(
             {
-                "workload": workload.slug,
-                "workload_options": options,
-                "size": size,
-                "dtype": dtype,
-                "device": device,
-                "strategies": list(chosen),
+                "workload": case.workload.slug,
+                "workload_options": case.options,
+                "size": case.size,
+                "dtype": case.dtype,
+                "device": case.device,
+                # With nothing chosen, a size that is too large for everything is still what has to be said first.
+                "strategies": list(chosen) or "all",
                 "budget_s": advanced["budget_s"],
                 "memory_limit_mib": advanced["memory_limit_mib"],
                 "threads": advanced["threads"],
@@ -326,6 +209,8 @@ def _judge(
         )
     except RequestError as error:
         return Choices(None, str(error), baseline)
-    needs = forecast.forecast_run(workload, size, dtype, chosen, options, request.budget_s)
-    refusal = fit.check(request, environment.available_memory())
-    return Choices(request, refusal, baseline, needs)
+    refusal = fit.check(request, environment.available_memory()) or problem
+    if refusal or not chosen:
+        return Choices(None, refusal or "Choose at least one strategy.", baseline)
+    needs = forecast.forecast_run(case.workload, case.size, case.dtype, chosen, case.options, request.budget_s)
+    return Choices(request, None, baseline, needs)

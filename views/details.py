@@ -1,6 +1,9 @@
 """What is behind a comparison, in tabs: break even, samples, memory over one call, code, environment."""
 
+from collections.abc import Callable
+
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 import workloads
@@ -8,13 +11,15 @@ from measure import environment
 from measure.run import Measurement, Run, encode
 from strategies import script
 from views import charts, curves, diff, guard, look
-from views.rows import Row, strategies_of
+from views.memo import Memo, packed
+from views.rows import Row
 
+_memo = Memo()
 _ALL = "all"
 _NOTHING = "none"
 
 
-def draw(run: Run, rows: list[Row], prefix: str) -> None:
+def draw(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     """The tabs; only the open one is drawn."""
     tabs = {
         "Break even": _break_even,
@@ -28,19 +33,24 @@ def draw(run: Run, rows: list[Row], prefix: str) -> None:
     ):
         if tab.open:
             with tab, guard.calm(f"the tab «{name}»"):
-                body(run, rows, prefix)
+                body(run, version, rows, prefix)
 
 
-def _break_even(run: Run, rows: list[Row], prefix: str) -> None:
-    frame = curves.totals_frame(rows)
-    if frame.empty:
+def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Table:
+    """What a chart is filled with, made once for a version of a run and a choice within it."""
+    return _memo.get(key, lambda: packed(charts.revised(make(), *key)))
+
+
+def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    frame = _frame((run.id, version, "totals"), lambda: curves.totals_frame(rows))
+    if not frame.num_rows:
         st.caption("No strategy has both a first call and a latency.")
         return
     sentence = curves.cheapest_sentence(curves.cheapest(rows))
     st.markdown(look.plain(sentence))
     timed = [row for row in rows if row.outcome == "ok" and row.median_s is not None]
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
-    st.vega_lite_chart(charts.revised(frame, run.id), curves.TOTALS, key=f"{prefix}totals", alt=sentence)
+    st.vega_lite_chart(frame, curves.TOTALS, key=f"{prefix}totals", alt=sentence)
     st.caption("The first call traces and compiles; each further one costs the latency.")
 
 
@@ -51,17 +61,17 @@ def _pick(label: str, slugs: list[str], key: str, *, first: str | None = None) -
     return st.selectbox(label, options, key=key)
 
 
-def _samples(run: Run, rows: list[Row], prefix: str) -> None:
+def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     slugs = [row.slug for row in rows if row.samples]
     if not slugs:
         st.caption("No sample was taken.")
         return
     picked = _pick("Strategy", slugs, "samples_of", first=_ALL)
     chosen = slugs if picked == _ALL else [picked]
-    frame = charts.revised(curves.samples_frame(run, chosen), run.id, picked)
+    frame = _frame((run.id, version, "samples", picked), lambda: curves.samples_frame(run, chosen))
     drawn = [row for row in rows if row.slug in chosen]
     st.html(look.legend_html([row.mapper for row in drawn], [row.mode for row in drawn], lines=False))
-    count = f"{len(frame):,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
+    count = f"{frame.num_rows:,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
     st.vega_lite_chart(
         frame, curves.SAMPLES, key=f"{prefix}samples",
         alt=f"{count}, by round; a line joins the samples of one process.",
@@ -76,7 +86,7 @@ def _samples(run: Run, rows: list[Row], prefix: str) -> None:
     )
 
 
-def _memory(run: Run, rows: list[Row], prefix: str) -> None:
+def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     known = {m.strategy: m for m in curves.has_timeline(run)}
     slugs = [row.slug for row in rows if row.slug in known]
     if not slugs:
@@ -89,7 +99,7 @@ def _memory(run: Run, rows: list[Row], prefix: str) -> None:
     peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
     alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
     st.vega_lite_chart(
-        charts.revised(curves.timeline_frame(chosen, share=share), run.id, picked),
+        _frame((run.id, version, "timeline", picked), lambda: curves.timeline_frame(chosen, share=share)),
         curves.TIMELINE_SHARE if share else curves.TIMELINE,
         key=f"{prefix}timeline_{share}",
         alt=f"{alt} ({peak.strategy})",
@@ -128,8 +138,11 @@ def _source(run: Run, slug: str) -> str:
         return f"# The script of this strategy is not known: {error}\n"
 
 
-def _code(run: Run, rows: list[Row], prefix: str) -> None:
-    slugs = [row.slug for row in rows] or [m.strategy for m in strategies_of(run)]
+def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    slugs = [row.slug for row in rows]
+    if not slugs:
+        st.caption("The run has no strategy.")
+        return
     left, right = st.columns(2)
     with left:
         shown = _pick("Script of", slugs, "code_of")
@@ -146,7 +159,7 @@ def _code(run: Run, rows: list[Row], prefix: str) -> None:
     st.code(_source(run, other), height=220)
 
 
-def _environment(run: Run, rows: list[Row], prefix: str) -> None:
+def _environment(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     facts = [*environment.describe(run.environment), *_about(run)]
     frame = pd.DataFrame([{"fact": str(label), "value": str(value)} for label, value in facts])
     st.dataframe(

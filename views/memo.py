@@ -5,6 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+import pandas as pd
+import pyarrow as pa
+
 _T = TypeVar("_T")
 _MOST = 64
 
@@ -28,3 +31,8 @@ class Memo:
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
         return value
+
+
+def packed(frame: pd.DataFrame) -> pa.Table:
+    """A frame in the form in which it is sent, so that this work is done once and not at every change of a widget."""
+    return pa.Table.from_pandas(frame, preserve_index=False)

@@ -4,15 +4,16 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from measure.run import Run
 from views import charts, details, guard, look, rows, tables
-from views.memo import Memo
+from views.memo import Memo, packed
 from views.rows import Row
 
 _memo = Memo()
+_FEW_NOTES, _NOTE_SIGNS = 3, 220
 _FASTER = 1  # which of the four figures depends on the baseline
 _TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
 
@@ -22,10 +23,10 @@ class Shown:
     """What is drawn of one version of a run; computed once, however often a widget changes."""
 
     rows: list[Row]
-    latency: pd.DataFrame
-    memory: pd.DataFrame
-    correctness: pd.DataFrame
-    everything: pd.DataFrame
+    latency: pa.Table
+    memory: pa.Table
+    correctness: pa.Table
+    everything: pa.Table
     figures: list[dict[str, str]]
     latency_alt: str
     memory_alt: str
@@ -34,12 +35,13 @@ class Shown:
 def _shown(run: Run, version: int, baseline: str | None) -> Shown:
     found = rows.make(run, baseline)
     revision = (run.id, version, baseline)
+    limit_s = run.limit.seconds if run.limit else None
     return Shown(
         rows=found,
-        latency=charts.revised(charts.latency_frame(found, run.limit.seconds if run.limit else None), *revision),
-        memory=charts.revised(charts.memory_frame(found), *revision),
-        correctness=tables.correctness_frame(found),
-        everything=tables.everything_frame(found, run),
+        latency=packed(charts.revised(charts.latency_frame(found, limit_s), *revision)),
+        memory=packed(charts.revised(charts.memory_frame(found), *revision)),
+        correctness=packed(tables.correctness_frame(found)),
+        everything=packed(tables.everything_frame(found, run)),
         figures=tables.figures(found, run, baseline),
         latency_alt=charts.latency_takeaway(found),
         memory_alt=charts.memory_takeaway(found),
@@ -57,10 +59,11 @@ def draw(run: Run, version: int, *, finished: bool, baseline: str | None, prefix
         _figures(shown, base, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
+        _notes(shown, run)
         _correctness(shown, prefix)
         _everything(shown, base, prefix)
     if finished:
-        details.draw(run, shown.rows, prefix)
+        details.draw(run, version, shown.rows, prefix)
 
 
 def _verdict(run: Run) -> None:
@@ -143,9 +146,22 @@ def _failures(shown: Shown, run: Run, prefix: str) -> None:
                     st.code(row.detail, language=None, wrap_lines=True, height=260)
 
 
+def _notes(shown: Shown, run: Run) -> None:
+    """What a person should know before trusting a figure."""
+    found = tables.notes(shown.rows, run)
+    if found:
+        with st.expander(f"Good to know ({len(found)})", expanded=len(found) <= _FEW_NOTES, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.plain(_short(note))}" for note in found))
+
+
+def _short(note: str) -> str:
+    """TensorFlow's own warnings can be a page long; the table holds them whole."""
+    return note if len(note) <= _NOTE_SIGNS else f"{note[:_NOTE_SIGNS].rsplit(' ', 1)[0]} …"
+
+
 def _correctness(shown: Shown, prefix: str) -> None:
     st.markdown(f"**Correctness** · {look.plain(tables.correctness_sentence(shown.rows))}")
-    if not shown.correctness.empty:
+    if shown.correctness.num_rows:
         st.dataframe(
             shown.correctness, hide_index=True, key=f"{prefix}correctness", row_height=_TABLE_ROW,
             alt="Each strategy's largest errors against the float64 reference",

@@ -130,7 +130,7 @@ def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
     by_slug = {m.strategy: m for m in strategies_of(run)}
     found = []
     for row in rows:
-        if row.failed:
+        if row.failed and (row.outcome != "cancelled" or row.sentence):  # whoever cancelled knows why
             wrong = " ".join(where_wrong(by_slug[row.slug]))
             found.append((row, " ".join(part for part in (row.sentence, wrong) if part) or _by_outcome(row)))
     return found
@@ -138,7 +138,6 @@ def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
 
 def _by_outcome(row: Row) -> str:
     sentences = {
-        "cancelled": "It was cancelled before it had a result.",
         "timeout": "It did not finish in its time.",
         "out_of_memory": "It needs more memory than there is.",
         "unsupported": "It cannot run this way.",
