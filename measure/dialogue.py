@@ -14,6 +14,7 @@ from typing import Any
 
 from measure.processes import Event, Launcher
 from measure.run import Error, OutcomeName
+from measure.said import is_well_formed
 from measure.subject import Spec, disturbed
 
 # A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
@@ -85,13 +86,13 @@ class Dialogues:
             if event.kind != "message":
                 continue
             message = event.fields
-            if message.get("event") == "error":
-                raise _failed(message)
-            if message.get("event") == wanted:
-                return message
-            if "event" not in message:
+            if not is_well_formed(message):
                 self._launcher.kill(subject)
                 raise _failed(disturbed(f"not a message: {message!r:.200}"))
+            if message["event"] == "error":
+                raise _failed(message)
+            if message["event"] == wanted:
+                return message
             if take is not None:
                 take(message)
 
@@ -161,11 +162,8 @@ class Dialogues:
 
 def _failed(message: dict[str, Any]) -> SubjectFailed:
     """A subject's own word that it has failed."""
-    try:
-        error = Error(type=message["type"], message=message["message"], detail=message["detail"])
-        return SubjectFailed(message["outcome"], error)
-    except KeyError:
-        return _failed(disturbed(f"not a message: {message!r:.200}"))
+    error = Error(type=message["type"], message=message["message"], detail=message["detail"])
+    return SubjectFailed(message["outcome"], error)
 
 
 _MEANING = {

@@ -22,7 +22,7 @@ import msgspec
 
 from measure.lifeline import adopt_orphans, children, die_with_parent
 from measure.protocol import Channel, Lines, ProtocolError, encode
-from measure.subject import Spec, disturbed, serve
+from measure.subject import Spec, disturbed, refused, serve
 
 # What is kept of what a subject prints: enough for the last words of an abort in native code.
 _TAIL_BYTES = 8_192
@@ -120,7 +120,17 @@ class Host:
             # Python 3.12 warns about a fork beside threads. Those that exist here belong to libraries that are idle
             # (OpenBLAS, pyarrow's allocator); TensorFlow has started none yet. A soak test holds this.
             warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+            try:
+                pid = os.fork()
+            except OSError as error:
+                for end in (ours, theirs):
+                    end.close()
+                os.close(output_read)
+                os.close(output_write)
+                reason = f"the system refused another process ({error.strerror})"
+                self._send({"id": subject_id, "event": "message", "message": refused(reason)})
+                self._send({"id": subject_id, "event": "exit", "status": None, "signal": None, "tail": ""})
+                return
         if pid == 0:
             try:
                 self._become_subject(parent, spec, theirs, output_write)

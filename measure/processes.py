@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import IO, Any, Literal, Protocol
 
 import msgspec
 import psutil
@@ -194,10 +194,7 @@ class HostLauncher:
                 self._changed.wait_for(lambda: self._closed, wait_s)
 
     def _one_life(self) -> str:
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
-            self._log_path.replace(self._log_path.with_suffix(".old.log"))
-        with open(self._log_path, "ab") as log:
+        with self._open_log() as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "measure.host", str(os.getpid())],
                 stdin=subprocess.PIPE,
@@ -221,6 +218,16 @@ class HostLauncher:
         with self._lock:
             self._process = None
         return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _open_log(self) -> IO[bytes]:
+        """The host's log, or nowhere where it cannot be written: measuring does not depend on it."""
+        try:
+            self._log_path.parent.mkdir(parents=True, exist_ok=True)
+            if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
+                self._log_path.replace(self._log_path.with_suffix(".old.log"))
+            return open(self._log_path, "ab")
+        except OSError:
+            return open(os.devnull, "ab")
 
     def _take(self, message: dict[str, Any]) -> None:
         kind = message.pop("event")

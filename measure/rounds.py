@@ -28,6 +28,11 @@ class Rules:
     # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
 
+    def __post_init__(self) -> None:
+        looks = range(self.least_rounds, self.most_rounds + 1)
+        if self.more_replicas < 1 or not any(number % self.rounds_between_looks == 0 for number in looks):
+            raise ValueError(f"{self} never ends: it needs more_replicas, and a look within its rounds")
+
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
         return replace(self, replicas=min(3, self.replicas), most_replicas=min(3, self.replicas))

@@ -33,6 +33,8 @@ from strategies.script import ScriptError
 # Results are written as they arrive, but not more often than this while samples stream in.
 _SAVE_EVERY_S = 1.0
 _HOST_START_S = 120.0
+# Finished runs that are kept in memory too, for pages that are about to look.
+_FINISHED_KEPT = 20
 _NOT_SAVED = advice.not_saved("").code
 
 
@@ -63,6 +65,7 @@ class _Job:
     message: str = ""
     saved_at: float = 0.0
     fault: bool = False
+    saved: bool = False
     finished: threading.Event = field(default_factory=threading.Event)
 
 
@@ -200,7 +203,9 @@ class Runner:
         """Write the run as it is; a disk that is full is said, and measuring goes on."""
         try:
             self.store.save(job.view.run)
+            job.saved = True
         except OSError as error:
+            job.saved = False
             warning = advice.not_saved(error.strerror or type(error).__name__)
             job.comparison.warn(warning)
             with self._lock:
@@ -218,6 +223,10 @@ class Runner:
             job.message = ""
             if run.id in self._queue:
                 self._queue.remove(run.id)
+            # Finished runs are in the store; those that could not be written live on here.
+            stored = [key for key, each in self._jobs.items() if each.state == "finished" and each.saved]
+            for key in stored[:-_FINISHED_KEPT]:
+                del self._jobs[key]
         job.finished.set()
 
     def _work(self) -> None:

@@ -12,6 +12,7 @@ from measure.run import Replica, Status
 from measure.subject import Spec
 from measure.timing import SAMPLE_S, calls_per_sample
 
+_LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
@@ -211,7 +212,9 @@ class Sampling:
             self._fail(live.slug, "sampling", failure)
             return
         at_s = time.monotonic() - self._started_s
-        self._record.add_sample(live.slug, live.replica, self._round, at_s, message["seconds"])
+        # A clock of coarse resolution may not have moved; the analysis takes logarithms.
+        sample_s = max(message["seconds"], _LEAST_SAMPLE_S)
+        self._record.add_sample(live.slug, live.replica, self._round, at_s, sample_s)
 
     def _has_samples(self, slug: str) -> bool:
         return any(replica.samples_s for replica in self._record[slug].replicas)

@@ -20,6 +20,7 @@ import os
 import pickle
 import re
 import sys
+import tempfile
 import time
 import traceback
 import types
@@ -82,6 +83,9 @@ class _Sender:
 def serve(spec: Spec, channel: Channel) -> None:
     """Do what the spec says; errors of the strategy become an event. Returns when done or when told to stop."""
     sender = _Sender(channel)
+    if spec.case_dir:
+        # What a killed subject leaves behind is removed with the case.
+        tempfile.tempdir = spec.case_dir
     try:
         _ROLES[spec.role](spec, sender, channel)
     except BaseException as error:  # SystemExit and KeyboardInterrupt of a strategy are outcomes too
@@ -89,11 +93,13 @@ def serve(spec: Spec, channel: Channel) -> None:
 
 
 def load(script: str, name: str) -> types.ModuleType:
-    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on."""
+    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on.
+
+    It has no ``__file__``: AutoGraph would look that file up again, and forget the text where there is none.
+    """
     module = types.ModuleType("mapbench_strategy")
     filename = f"<{name}>"
     linecache.cache[filename] = (len(script), None, script.splitlines(keepends=True), filename)
-    module.__file__ = filename
     sys.modules[module.__name__] = module
     exec(compile(script, filename, "exec"), module.__dict__)
     return module
@@ -326,6 +332,18 @@ def describe(error: BaseException) -> dict[str, str]:
         "type": name,
         "message": shorten(text) or name,
         "detail": detail,
+    }
+
+
+def refused(reason: str) -> dict[str, Any]:
+    """The error event for a subject that could not be started."""
+    return {
+        "event": "error",
+        "stage": "start",
+        "outcome": "failed",
+        "type": "NotStarted",
+        "message": f"the process could not be started: {reason}",
+        "detail": "",
     }
 
 
