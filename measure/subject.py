@@ -330,7 +330,7 @@ def describe(error: BaseException) -> dict[str, str]:
     return {
         "outcome": "out_of_memory" if out_of_memory else "failed",
         "type": name,
-        "message": shorten(text) or name,
+        "message": shorten(text).removeprefix(f"{name}: ") or name,
         "detail": detail,
     }
 

@@ -193,9 +193,9 @@ def test_dialogues_that_need_more_memory_than_there_is_are_not_held_together():
     def dialogue():
         nonlocal most
         subject = dialogues.start(Spec(role="memory"))
-        launcher.events.put(Event(subject, "message", {"event": "memory"}))
+        launcher.events.put(Event(subject, "message", {"event": "saved"}))
         most = max(most, len(launcher.started) - finished)
-        yield from dialogues.until(subject, "memory", DEADLINE_S)
+        yield from dialogues.until(subject, "saved", DEADLINE_S)
         done()
 
     finished = 0
