@@ -210,6 +210,20 @@ def of_strategy(said: Sequence[str], retraces: int) -> list[Warning]:
     return warnings
 
 
+def chosen(reason: str, values: Mapping[str, object]) -> Warning:
+    """An option that the request left open, and what was made of it."""
+    return Warning(code="chosen", message=reason, values=dict(values))
+
+
+def onednn() -> Warning:
+    """The strategy is right as soon as oneDNN is off."""
+    return Warning(
+        code="onednn",
+        message="this strategy is right in a fresh interpreter with TF_ENABLE_ONEDNN_OPTS=0, so oneDNN computes it "
+        "wrongly here: set that variable before TensorFlow is loaded, or use XLA",
+    )
+
+
 def not_saved(reason: str) -> Warning:
     """The run's file could not be written."""
     return Warning(

@@ -45,7 +45,8 @@ _MOST_DETAIL = 20_000
 
 class Spec(Struct, frozen=True, kw_only=True):
     """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
-    structure. ``mode`` selects which parts of the runtime are started before the first call is timed."""
+    structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
+    timed."""
 
     role: Role
     script: str = ""
@@ -53,11 +54,10 @@ class Spec(Struct, frozen=True, kw_only=True):
     mode: str = "eager"
     device: str = "CPU:0"
     case_dir: str = ""
-    batch: int = 0
     depth: int = 1
     tolerance: dict[str, Any] | None = None
     memory_limit_mib: int | None = None
-    memory_method: Literal["events", "allocator"] = "events"
+    memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
     captured_bytes: int = 0
     input_bytes: int = 0
 
@@ -89,11 +89,13 @@ def serve(spec: Spec, channel: Channel) -> None:
 
 
 def load(script: str, name: str) -> types.ModuleType:
-    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on."""
+    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on.
+
+    The module has no ``__file__``: AutoGraph would ask linecache to read such a file again, and so lose the text.
+    """
     module = types.ModuleType("mapbench_strategy")
     filename = f"<{name}>"
     linecache.cache[filename] = (len(script), None, script.splitlines(keepends=True), filename)
-    module.__file__ = filename
     sys.modules[module.__name__] = module
     exec(compile(script, filename, "exec"), module.__dict__)
     return module
@@ -131,7 +133,7 @@ def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
             outputs,
             _read_reference(spec.case_dir),
             expected=pickle.loads((Path(spec.case_dir) / "expected.pickle").read_bytes()),
-            batch=spec.batch,
+            batch=None,
             depth=spec.depth,
             tolerance=spec.tolerance,
         )
@@ -145,10 +147,13 @@ def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
             return outputs
 
         with _traces() as traces:
-            if spec.memory_method == "events":
-                result = memory.measure_events(call, device=spec.device)
-            else:
+            if spec.memory_method == "tracemalloc":
+                result = memory.measure_tracemalloc(call)
+            elif spec.memory_method == "allocator":
                 result = memory.measure_allocator(call, device=spec.device)
+            else:
+                with_numpy = spec.memory_method == "events_with_numpy"
+                result = memory.measure_events(call, device=spec.device, with_numpy=with_numpy)
     result = msgspec.structs.replace(result, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     sender.send(
         "memory", memory=msgspec.to_builtins(result), said=said, retraces=len(traces) if spec.mode == "eager" else 0

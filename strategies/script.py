@@ -56,10 +56,10 @@ class _Case:
         found = self.workload.keywords(function, self.size, self.dtype, self.seed, self.options)
         return [_keywords({name: value}) for name, value in found.items()]
 
-    def mapped(self, function: Callable[..., Any], *arguments: str) -> str:
+    def mapped(self, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
         """The source of a call with tensors or arrays, then the variables, then keywords."""
         variables = ["*variables"] if self.workload.variables else []
-        return f"{function.__name__}({', '.join([*arguments, *variables, *self.keywords(function)])})"
+        return f"{function.__name__}({', '.join([arguments, *variables, *self.keywords(function), *further])})"
 
     def call(self, function: Callable[..., Any]) -> str:
         """The source of a call with everything that the function names."""
@@ -104,19 +104,16 @@ def build(
         arrays = mapper.arrays or mapper.element == "numpy_element"
         data.append(_layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
     blocks: list[str] = []
+    plan = planning.plan(workload, size, dtype, strategy, options, device, memory_limit_mib)
+    chosen = {**planning.chosen(plan, strategy), **strategy.options}
     if mapper.apply is None:
         used = [workload.rewrites[str(mapper.rewrite)]]
-        body = f"    return {case.mapped(used[0], 'elems')}"
+        further = [_keywords({name: value}) for name, value in chosen.items()]
+        body = _layout(f"return {case.mapped(used[0], 'elems', further)}", 4)
     else:
         element = workload.element if mapper.element == "element" else workload.numpy_element
         assert element is not None
         used = [element, mapper.apply]
-        chosen = {
-            **planning.chosen(
-                planning.plan(workload, size, dtype, strategy, options, device, memory_limit_mib), strategy
-            ),
-            **strategy.options,
-        }
         decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
         fn = element.__name__
         if decorator or workload.variables or case.keywords(element):
@@ -136,7 +133,7 @@ def build(
         else:
             used.append(workload.use)
             inner = _layout(f"return {call}", 8)
-            body = f"    def mapped(elems):\n{inner}\n\n    return {case.mapped(workload.use, 'mapped', 'elems')}"
+            body = f"    def mapped(elems):\n{inner}\n\n    return {case.mapped(workload.use, 'mapped, elems')}"
     blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
     script = _join(
