@@ -71,9 +71,10 @@ def check(
 ) -> tuple[Correctness, str | None]:
     """Compares a nest of arrays or tensors with a nest of float64 arrays; the sentence says what is wrong, if anything.
 
-    ``expected``: nest of `workloads.spec.Leaf` for one of ``batch`` elements, or with ``batch`` None for the whole
-    output; shapes and dtypes are checked against it. Without it shapes come from the reference and any dtype will do. ``tolerance``: ``relative`` and ``absolute`` (and a
-    ``reason``) in place of `tolerance_for`. Errors are measured against the reference as it is, in float64; ULPs are
+    ``expected``: nest of `workloads.spec.Leaf` for one of ``batch`` elements, or, with ``batch`` None, for the whole
+    output; shapes and dtypes are checked against it. Without it shapes come from the reference and any dtype will do.
+    ``tolerance``: ``relative`` and ``absolute`` (and a ``reason``) in place of `tolerance_for`. Errors are measured
+    against the reference as it is, in float64; ULPs are
     those of the output's dtype at the reference's value. A relative error is defined only where the right value is not
     zero.
     """

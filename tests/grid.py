@@ -37,6 +37,8 @@ SMALL = {
     "repeat_sum": {"repeats": 9},
     "top_k": {"width": 16, "k": 3},
 }
+# Of an error's message, what the table keeps: further on there are names of ops, which depend on the batch.
+REASON = 160
 # Strategies of a mapper that are in the table beside those with default options.
 FURTHER = (
     "map_fn.graph?parallel_iterations=1",
@@ -122,7 +124,7 @@ def row(case: Case, item: Measurement) -> Row:
         codes = [*codes, "falls_back"]
     reason = ""
     if item.error is not None and item.outcome != "wrong":
-        reason = f"{item.error.type}: {item.error.message}"
+        reason = f"{item.error.type}: {item.error.message}".partition(" for '=")[0][:REASON]
     elif item.error is not None:
         reason = "WrongValues"
     outcome = "ok" if item.correctness is not None and item.correctness.ok and item.memory is not None else item.outcome
