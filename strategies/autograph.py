@@ -18,6 +18,8 @@ def map_with_autograph(fn, elems, signature):
         return tf.nest.map_structure(lambda array, leaf: array.write(index, leaf), arrays, output)
 
     batch = tf.nest.flatten(elems)[0].shape[0]
+    if batch == 0:  # XLA would still compile the body, and slice what is not there
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
     arrays = tf.nest.map_structure(lambda spec: tf.TensorArray(spec.dtype, batch, element_shape=spec.shape), signature)
     for index in tf.range(batch):
         arrays = written(index, arrays, one(index))

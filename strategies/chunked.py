@@ -24,6 +24,9 @@ def map_in_chunks(fn, elems, signature, chunk):
         output = vectorised(index * chunk, chunk)
         return index + 1, tf.nest.map_structure(lambda array, leaf: array.write(index, leaf), arrays, output)
 
+    def joined(array, spec):
+        return tf.reshape(array.stack(), [whole * chunk, *spec.shape])
+
     batch = tf.nest.flatten(elems)[0].shape[0]
     if chunk >= batch:
         return tf.vectorized_map(fn, elems)
@@ -36,7 +39,7 @@ def map_in_chunks(fn, elems, signature, chunk):
         parallel_iterations=1,
         maximum_iterations=whole,  # lets XLA compile a gradient through the loop
     )
-    outputs = tf.nest.map_structure(lambda array: array.concat(), arrays)
+    outputs = tf.nest.map_structure(joined, arrays, signature)
     if rest:
         last = vectorised(whole * chunk, rest)
         outputs = tf.nest.map_structure(lambda *pair: tf.concat(pair, axis=0), outputs, last)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def map_with_while_loop(fn, elems, signature, parallel_iterations=10):
     batch = tf.nest.flatten(elems)[0].shape[0]
+    if batch == 0:  # XLA would still compile the body, and slice what is not there
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
     arrays = tf.nest.map_structure(lambda spec: tf.TensorArray(spec.dtype, batch, element_shape=spec.shape), signature)
 
     def body(index, arrays):

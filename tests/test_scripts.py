@@ -177,7 +177,7 @@ def test_scripts_run_as_subjects_run_them(tmp_path: Path) -> None:
 WHOLE = '''\
 """Per-example gradients: tf.map_fn, graph (map_fn.graph?parallel_iterations=32).
 
-batch=2, features=3, dtype=float32, device=CPU:0, seed=7
+batch=2, features=3, model=dense, dtype=float32, device=CPU:0, seed=7
 """
 
 import numpy as np

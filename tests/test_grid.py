@@ -1,0 +1,97 @@
+"""Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import strategies
+import workloads
+from tests import grid
+from tests.grid import Case, Row
+
+
+def test_the_table_has_every_cell_once() -> None:
+    rows = [(each.workload, each.options, each.strategy) for each in grid.read()]
+    cells = [
+        (case.workload, case.options, slug)
+        for case in grid.cases()
+        for slug in grid.slugs(workloads.get(case.workload).variant(case.chosen))
+    ]
+    assert sorted(rows) == sorted(cells) and len(cells) > 800
+    assert {name for name, _, _ in cells} == set(workloads.names())
+    assert {strategies.parse(slug).mapper for _, _, slug in cells} == {each.slug for each in strategies.mappers()}
+
+
+def test_the_document_shows_the_table() -> None:
+    assert grid.DOCUMENT.read_text(encoding="utf-8") == grid.document(grid.read())
+
+
+def test_what_is_not_right_says_why() -> None:
+    for each in grid.read():
+        assert each.outcome in ("ok", "wrong", "failed", "unsupported"), each
+        assert bool(each.reason) == (each.outcome != "ok"), each
+
+
+@pytest.fixture(scope="module")
+def measured(request: pytest.FixtureRequest) -> Iterator[dict[Case, list[Row]]]:
+    """The cases of the selected tests, measured by one host."""
+    chosen = [item.callspec.params["case"] for item in request.session.items if "measured" in item.fixturenames]
+    found: dict[Case, list[Row]] = {case: [] for case in chosen}
+    for each in grid.measured(chosen):
+        found[Case(each.workload, each.options)].append(each)
+    yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", grid.cases(), ids=lambda case: f"{case.workload} {case.options}".strip())
+def test_outcomes_are_those_of_the_table(case: Case, measured: dict[Case, list[Row]]) -> None:
+    expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
+    for each in measured[case]:
+        assert each == expected[each.strategy]
+    assert len(measured[case]) == len(expected)
+
+
+# --- what the table is there to show ----------------------------------------------------------------------------------
+
+
+def rows(workload: str, mapper: str, mode: str = "*") -> list[Row]:
+    found = [
+        each
+        for each in grid.read()
+        if each.workload == workload
+        and not each.options
+        and each.strategy.partition(".")[0] == mapper
+        and mode in ("*", strategies.parse(each.strategy).mode)
+    ]
+    assert found
+    return found
+
+
+def test_attention_is_wrong_where_its_products_broadcast_and_says_what_helps() -> None:
+    for mode in ("eager", "graph"):
+        for each in rows("attention", "vectorized_map", mode):
+            assert each.outcome in ("wrong", "failed") and "onednn" in each.warnings
+    for mapper in ("loop", "map_fn", "while_loop"):
+        assert {each.outcome for each in rows("attention", mapper)} == {"ok"}
+    assert {each.outcome for each in rows("attention", "vectorized_map", "xla")} == {"ok"}
+
+
+def test_random_numbers_fall_back_and_are_right() -> None:
+    for each in rows("random", "vectorized_map"):
+        if "fallback" in each.strategy:
+            assert each.outcome == "failed" and "fallback_to_while_loop" in each.reason
+        else:
+            assert each.outcome == "ok" and "falls_back" in each.warnings
+
+
+def test_a_variable_shape_works_ragged_alone() -> None:
+    assert {each.outcome for each in rows("variable_shape", "ragged", "eager")} == {"ok"}
+    for mapper in ("map_fn", "vectorized_map", "loop"):
+        assert {each.outcome for each in rows("variable_shape", mapper)} == {"failed"}
+
+
+def test_items_of_a_tensor_cannot_be_assigned() -> None:
+    failed = [each for each in grid.read() if each.workload == "pixel_loop" and each.options == "form=assign"]
+    by_mapper = {each.strategy: each for each in failed}
+    assert "does not support item assignment" in by_mapper["loop.eager"].reason
+    assert by_mapper["batched.graph"].outcome == "ok"
