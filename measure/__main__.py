@@ -1,6 +1,7 @@
 """The command line: the same measurements without a browser (`python -m measure`)."""
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -24,7 +25,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
-    compare.add_argument("workload", help="a workload's name, see 'list'")
+    compare.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
+    compare.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
     compare.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
     compare.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
@@ -52,9 +54,22 @@ def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
+def _own_workload(arguments: argparse.Namespace) -> str:
+    """The name of the workload in --workload-file, which from here on is one of the workloads."""
+    path = Path(arguments.workload_file).resolve()
+    others = os.environ.get(workloads.VARIABLE, "")
+    os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, str(path)]))
+    if message := workloads.broken().get(str(path)):
+        raise RequestError(message)
+    own = workloads.load_file(path).slug
+    if arguments.workload not in (None, own):
+        raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
+    return own
+
+
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "workload": arguments.workload,
+        "workload": _own_workload(arguments) if arguments.workload_file else arguments.workload,
         "workload_options": _pairs("--workload-option", arguments.workload_option),
         "size": _pairs("--size", arguments.size),
         "dtype": arguments.dtype,

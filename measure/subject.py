@@ -311,9 +311,11 @@ def _traces() -> Any:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 _NODE = re.compile(r"\{\{[^}]*\}\}\s*")
+_CAUSE = re.compile(r"^\s*\w+(Error|Exception): ")
 _OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
 _NOISE = re.compile(
-    r"^(in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
+    r"^(Graph execution error|<stack traces unavailable>|"
+    r"in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
 )
 
 
@@ -336,6 +338,11 @@ def describe(error: BaseException) -> dict[str, str]:
 def shorten(text: str) -> str:
     """The line of one of TensorFlow's messages that says what was wrong."""
     lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
+    if text.startswith("in user code:"):
+        # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
+        causes = [line for line in lines if _CAUSE.match(line)]
+        if causes:
+            return _CAUSE.sub("", causes[-1]).strip()[:400]
     candidates = [line.strip() for line in lines if line.strip() and not _NOISE.match(line)]
     if not candidates:
         # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.

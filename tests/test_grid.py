@@ -1,7 +1,5 @@
 """Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
 
-from collections.abc import Iterator
-
 import pytest
 
 import strategies
@@ -33,13 +31,13 @@ def test_what_is_not_right_says_why() -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(request: pytest.FixtureRequest) -> Iterator[dict[Case, list[Row]]]:
+def measured(request: pytest.FixtureRequest) -> dict[Case, list[Row]]:
     """The cases of the selected tests, measured by one host."""
     chosen = [item.callspec.params["case"] for item in request.session.items if "measured" in item.fixturenames]
     found: dict[Case, list[Row]] = {case: [] for case in chosen}
     for each in grid.measured(chosen):
         found[Case(each.workload, each.options)].append(each)
-    yield found
+    return found
 
 
 @pytest.mark.slow
@@ -76,18 +74,24 @@ def test_attention_is_wrong_where_its_products_broadcast_and_says_what_helps() -
     assert {each.outcome for each in rows("attention", "vectorized_map", "xla")} == {"ok"}
 
 
-def test_random_numbers_fall_back_and_are_right() -> None:
+def test_random_numbers_fall_back_and_are_right_outside_of_xla() -> None:
     for each in rows("random", "vectorized_map"):
         if "fallback" in each.strategy:
-            assert each.outcome == "failed" and "fallback_to_while_loop" in each.reason
+            assert each.outcome == "failed"
+            assert each.reason == "ValueError: No pfor vectorization defined for StatelessRandomGetKeyCounter"
         else:
-            assert each.outcome == "ok" and "falls_back" in each.warnings
+            assert "falls_back" in each.warnings
+            # XLA makes other floats of the same random bits.
+            assert each.outcome == ("wrong" if each.strategy.endswith(".xla") else "ok")
 
 
 def test_a_variable_shape_works_ragged_alone() -> None:
-    assert {each.outcome for each in rows("variable_shape", "ragged", "eager")} == {"ok"}
-    for mapper in ("map_fn", "vectorized_map", "loop"):
-        assert {each.outcome for each in rows("variable_shape", mapper)} == {"failed"}
+    for mode in ("eager", "graph"):
+        assert {each.outcome for each in rows("variable_shape", "ragged", mode)} == {"ok"}
+        for mapper in ("map_fn", "vectorized_map", "loop"):
+            assert {each.outcome for each in rows("variable_shape", mapper, mode)} == {"failed"}
+    # XLA goes on with what the longest could be, and without an error.
+    assert {each.outcome for each in rows("variable_shape", "map_fn", "xla")} == {"wrong"}
 
 
 def test_items_of_a_tensor_cannot_be_assigned() -> None:

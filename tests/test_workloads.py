@@ -340,7 +340,7 @@ def test_numpy_rewrites_compute_the_reference(workload: Workload, options: dict[
 
 @pytest.mark.parametrize(("workload", "options", "dtype"), cases())
 def test_numpy_elements_compute_the_reference(workload: Workload, options: dict[str, Any], dtype: str) -> None:
-    if workload.numpy_element is not None:
+    if workload.numpy_element is not None and workload.use is None:
         size, inputs, variables = in_numpy(workload, options, dtype)
         keywords = workload.keywords(workload.numpy_element, size, dtype, options=options)
         outputs = [

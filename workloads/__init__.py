@@ -86,7 +86,10 @@ def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
         raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {cost!r}: a Cost is needed")
 
 
-_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, "MAPBENCH_WORKLOADS", check)
+# Folders, or single files, of further workloads.
+VARIABLE = "MAPBENCH_WORKLOADS"
+
+_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, check)
 
 
 def _by_slug() -> dict[str, Workload]:

@@ -21,6 +21,12 @@ def waves(x, *, steps):
     return x
 
 
+def waves_in_numpy(x, *, steps):
+    for _ in range(steps):
+        x = np.sin(x)
+    return x
+
+
 def gradient_of_sum(mapped, x):
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -89,6 +95,7 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64"),
     inputs=inputs,
     element=waves,
+    numpy_element=waves_in_numpy,
     use=gradient_of_sum,
     rewrites={"batched": batched, "recompute": recompute, "numpy": in_numpy},
     reference=reference,
@@ -96,4 +103,7 @@ WORKLOAD = Workload(
     element_input=leaf,
     element_output=leaf,
     cost=cost,
+    unsupported={
+        "numpy.eager": "TensorFlow's tape records no NumPy: write the gradient by hand, as numpy_batched does"
+    },
 )

@@ -16,7 +16,7 @@ def inputs(batch, seed):
 
 
 def element(seed, *, draws):
-    # XLA would choose another algorithm by itself, and so other numbers.
+    # XLA would choose another algorithm by itself. Even so, it makes its floats of other bits than TensorFlow's kernel.
     return tf.random.stateless_uniform([draws], seed, alg="philox")
 
 
