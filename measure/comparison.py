@@ -238,7 +238,7 @@ class Comparison:
 
     def _memory_dialogue(self, slug: str, by_events: bool, limit_mib: int, tight: bool) -> Dialogue:
         self._record.set_stage([slug], "memory")
-        method = strategies.mapper(self._record[slug].mapper).memory
+        method: str = strategies.mapper(self._record[slug].mapper).memory
         if method != "tracemalloc" and not by_events:
             method = "allocator"
         spec = self._spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)

@@ -1,4 +1,4 @@
-"""What the further mappers and workloads need of the engine: limits, choices, NumPy's memory, workloads of one's own."""
+"""What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
 
 import json
 import os

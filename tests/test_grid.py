@@ -1,5 +1,7 @@
 """Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
 
+import dataclasses
+
 import pytest
 
 import strategies
@@ -45,8 +47,16 @@ def measured(request: pytest.FixtureRequest) -> dict[Case, list[Row]]:
 def test_outcomes_are_those_of_the_table(case: Case, measured: dict[Case, list[Row]]) -> None:
     expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
     for each in measured[case]:
-        assert each == expected[each.strategy]
+        assert settled(each) == settled(expected[each.strategy])
     assert len(measured[case]) == len(expected)
+
+
+def settled(each: Row) -> Row:
+    """What can be promised of a cell: where oneDNN reads memory that is not its own, other values may come out, or an
+    abort."""
+    if "onednn" in each.warnings.split() and each.outcome in ("wrong", "failed"):
+        return dataclasses.replace(each, outcome="wrong or failed", reason="")
+    return each
 
 
 # --- what the table is there to show ----------------------------------------------------------------------------------
@@ -78,7 +88,7 @@ def test_random_numbers_fall_back_and_are_right_outside_of_xla() -> None:
     for each in rows("random", "vectorized_map"):
         if "fallback" in each.strategy:
             assert each.outcome == "failed"
-            assert each.reason == "ValueError: No pfor vectorization defined for StatelessRandomGetKeyCounter"
+            assert each.reason == "ValueError: No pfor vectorization defined for StatelessRandomUniformFullIntV2"
         else:
             assert "falls_back" in each.warnings
             # XLA makes other floats of the same random bits.
