@@ -5,9 +5,13 @@ from typing import Any
 
 from strategies.spec import Option, Plan
 
-# What a chunk may take, by kind of device. A CPU's last-level cache: most of today's have this much to give, and the
-# same figure on every machine keeps scripts the same. A GPU wants chunks that occupy it, whatever its cache.
-ROOM_BYTES = {"CPU": 16 * 2**20, "GPU": 512 * 2**20}
+MIB = 2**20
+# What a chunk may take on a CPU: each op is dispatched once a chunk, which takes as long as writing so many bytes; and
+# at most what a last-level cache of today surely has. The same on every machine, so that scripts are the same.
+OP_BYTES = MIB // 2
+LEAST_BYTES, MOST_BYTES = 2 * MIB, 16 * MIB
+# A GPU wants chunks that occupy it, whatever its cache.
+GPU_BYTES = 512 * MIB
 # Of a memory limit, the rest is for inputs, the output and what stands beside the chunk.
 _LIMIT_SHARE = 0.25
 
@@ -22,9 +26,11 @@ OPTION = Option(
 
 def room_bytes(plan: Plan) -> int:
     """What a chunk's inputs, outputs and temporaries may take."""
-    room = ROOM_BYTES[plan.device.partition(":")[0]]
+    room = min(MOST_BYTES, max(LEAST_BYTES, plan.element_ops * OP_BYTES))
+    if plan.device.startswith("GPU"):
+        room = GPU_BYTES
     if plan.memory_limit_mib is not None:
-        room = min(room, int(_LIMIT_SHARE * plan.memory_limit_mib * 2**20))
+        room = min(room, int(_LIMIT_SHARE * plan.memory_limit_mib * MIB))
     return room
 
 
@@ -41,6 +47,6 @@ def choose(plan: Plan) -> dict[str, Any]:
 def reason(plan: Plan, chosen: Mapping[str, Any]) -> str:
     chunk = chosen["chunk"]
     if chunk >= plan.batch:
-        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room_bytes(plan) / 2**20:.3g} MiB"
-    taken = chunk * element_bytes(plan) / 2**20
-    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room_bytes(plan) / 2**20:.3g} MiB"
+        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room_bytes(plan) / MIB:.3g} MiB"
+    taken = chunk * element_bytes(plan) / MIB
+    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room_bytes(plan) / MIB:.3g} MiB"

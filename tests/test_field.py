@@ -44,8 +44,8 @@ def test_chunks_take_little_memory_and_say_why(launcher: HostLauncher) -> None:
     assert peaks["map_fn.graph?parallel_iterations=1"] < 2 * products + 2**19
     by_slug = {item.strategy: item for item in run.measurements}
     (choice,) = by_slug["chunked.graph"].warnings
-    assert (choice.code, choice.values) == ("chosen", {"chunk": 63})
-    assert "chunk=63 was chosen" in choice.message
+    assert (choice.code, choice.values) == ("chosen", {"chunk": 9})
+    assert "chunk=9 was chosen" in choice.message
     assert by_slug["chunked.graph?chunk=2"].warnings == []
 
 

@@ -194,13 +194,14 @@ def chunk_of(slug: str, size: dict[str, int], memory_limit_mib: int | None = Non
 
 
 def test_the_default_chunk_is_what_fits_the_room() -> None:
-    size = {"batch": 256, "side": 32}
-    # One element has 4 MiB of products, and two matrices of 4 KiB beside them.
-    element = 4 * 32**4 + 2 * 4 * 32**2
-    assert chunk_of("chunked.graph", size) == chunks.ROOM_BYTES["CPU"] // element == 3
-    assert chunk_of("chunked.graph", size, memory_limit_mib=32) == 1
-    assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.ROOM_BYTES["GPU"] // element == 127
+    size = {"batch": 10_000, "side": 16}
+    # One element has 256 KiB of products, and two matrices of 1 KiB beside them; five ops have 2.5 MiB of room.
+    element = 4 * 16**4 + 2 * 4 * 16**2
+    assert chunk_of("chunked.graph", size) == 5 * chunks.OP_BYTES // element == 9
+    assert chunk_of("chunked.graph", size, memory_limit_mib=4) == 2**20 // element == 3
+    assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 2_032
     assert chunk_of("chunked.graph", {"batch": 256, "side": 2}) == 256
+    assert chunk_of("chunked.graph", {"batch": 256, "side": 64}) == 1
     assert chunk_of("chunked.graph", {"batch": 0, "side": 32}) == 1
 
 
@@ -210,20 +211,20 @@ def test_a_chunk_that_is_asked_for_is_kept() -> None:
 
 def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
     workload = workloads.get("outer_reduce")
-    size = {"batch": 256, "side": 32}
+    size = {"batch": 256, "side": 16}
     assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
     text = script.build(workload, size, "float32", "CPU:0", "chunked.graph")
-    assert "    return map_in_chunks(element, elems, signature, chunk=3)\n" in text
-    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=32)
-    assert "chunk=1)" in text
+    assert "    return map_in_chunks(element, elems, signature, chunk=9)\n" in text
+    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=4)
+    assert "chunk=3)" in text
 
 
 def test_the_reason_of_a_chunk_has_its_figures() -> None:
     workload = workloads.get("outer_reduce")
-    plan = planning.plan(workload, {"batch": 256, "side": 32}, "float32", "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 3}) == "chunk=3 was chosen: its tensors take 12 of 16 MiB"
+    plan = planning.plan(workload, {"batch": 256, "side": 16}, "float32", "chunked.graph")
+    assert chunks.reason(plan, {"chunk": 9}) == "chunk=9 was chosen: its tensors take 2.27 of 2.5 MiB"
     plan = planning.plan(workload, {"batch": 4, "side": 2}, "float32", "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 16 MiB"
+    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 2.5 MiB"
 
 
 def test_limits_that_are_known_are_said() -> None:
