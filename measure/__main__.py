@@ -1,6 +1,7 @@
 """The command line: the same measurements without a browser (`python -m measure`)."""
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ import msgspec
 
 import strategies
 import workloads
-from measure import runner, table
+from measure import environment, fit, runner, table
 from measure.request import DEFAULT_BUDGET_S, RequestError, parse
 from measure.run import encode
 
@@ -84,8 +85,10 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _compare(arguments: argparse.Namespace) -> int:
     request = parse(_request(arguments))
-    if arguments.json and arguments.json != "-" and not Path(arguments.json).resolve().parent.is_dir():
-        raise RequestError(f"--json {arguments.json} cannot be written: its folder does not exist")
+    # What is known to be wrong is said before anything is started.
+    refusal = fit.check(request, environment.available_memory()) or _unwritable(arguments.json)
+    if refusal:
+        raise RequestError(refusal)
     own = runner.Runner(name=f"a command line, compare {request.workload}")
     interrupted = False
     try:
@@ -105,15 +108,42 @@ def _compare(arguments: argparse.Namespace) -> int:
         own.close()
     assert snapshot is not None
     run = snapshot.run
+    status = INTERRUPTED if interrupted or run.status in ("cancelled", "interrupted") else MEASURED
+    status = FAULT if snapshot.fault else status
+    if arguments.json and arguments.json != "-":
+        try:
+            Path(arguments.json).write_bytes(encode(run) + b"\n")
+        except OSError as error:
+            _say(f"error: --json {arguments.json} cannot be written: {error.strerror}; the run is kept as {run.id}")
+            status = FAULT
+    for warning in run.warnings:
+        _say(f"warning: {warning.message}")
+    # Last, since whoever reads this may be gone.
     if arguments.json == "-":
         sys.stdout.buffer.write(encode(run) + b"\n")
     else:
         print(table.render(run))
-        if arguments.json:
-            Path(arguments.json).write_bytes(encode(run) + b"\n")
-    for warning in run.warnings:
-        print(f"warning: {warning.message}", file=sys.stderr)
-    return INTERRUPTED if interrupted or run.status in ("cancelled", "interrupted") else MEASURED
+    return status
+
+
+def _unwritable(file: str | None) -> str | None:
+    """The sentence that says why the run cannot be written into this file, as far as can be known beforehand."""
+    if file is None or file == "-":
+        return None
+    path = Path(file)
+    if path.is_dir():
+        return f"--json {file} cannot be written: it is a folder"
+    if not path.resolve().parent.is_dir():
+        return f"--json {file} cannot be written: its folder does not exist"
+    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
+        return f"--json {file} cannot be written: permission denied"
+    return None
+
+
+def _say(line: str) -> None:
+    """A line on stderr; where nobody reads it any more, measuring goes on."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _until_ready(own: runner.Runner) -> None:
@@ -133,12 +163,12 @@ def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
         if not quiet:
             message = snapshot.message.partition(", round")[0]
             if message and message not in (last, "finished"):
-                print(message, file=sys.stderr, flush=True)
+                _say(message)
                 last = message
             for item in snapshot.run.measurements:
                 if item.twin_of is None and item.strategy not in said and item.outcome != "not_run":
                     said.add(item.strategy)
-                    print(f"  {item.strategy}: {table.outcome(item)}", file=sys.stderr, flush=True)
+                    _say(f"  {item.strategy}: {table.outcome(item)}")
         if finished:
             return
 
@@ -169,7 +199,7 @@ def _list(arguments: argparse.Namespace) -> int:
             print(f"    ?{option.name}={option.default}  {option.help}")
     print(f"\ndevices: {', '.join(devices)}")
     for path, message in {**workloads.broken(), **strategies.broken()}.items():
-        print(f"{path}: {message}", file=sys.stderr)
+        _say(f"{path}: {message}")
     return MEASURED
 
 
@@ -221,11 +251,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
     arguments = _parser().parse_args(argv)
     try:
-        return {"compare": _compare, "list": _list}[arguments.command](arguments)
+        status = {"compare": _compare, "list": _list}[arguments.command](arguments)
+        sys.stdout.flush()
+        return status
     except RequestError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _say(f"error: {error}")
         return INVALID
+    except KeyboardInterrupt:
+        _say("interrupted before anything was measured")
+        return INTERRUPTED
     except BrokenPipeError:
+        # Whoever read the table has enough. Python would complain when it flushes the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return MEASURED
 
 

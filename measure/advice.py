@@ -11,6 +11,7 @@ import numpy as np
 
 from measure import statistics, text
 from measure.run import Measurement, Run, Warning
+from measure.statistics import Detrended
 
 
 class RunRule(Protocol):
@@ -18,7 +19,7 @@ class RunRule(Protocol):
 
     code: str
 
-    def check(self, run: Run) -> Warning | None: ...
+    def check(self, run: Run, samples: Detrended) -> Warning | None: ...
 
 
 class StrategyRule(Protocol):
@@ -36,7 +37,7 @@ class BusyBefore:
     # A tenth of a core: an idle desktop stays below; a build, a video call or a second benchmark does not.
     threshold_cores = 0.1
 
-    def check(self, run: Run) -> Warning | None:
+    def check(self, run: Run, samples: Detrended) -> Warning | None:
         cores = run.environment.get("load_of_others_cores")
         if not isinstance(cores, int | float) or cores <= self.threshold_cores:
             return None
@@ -55,8 +56,8 @@ class Drift:
     threshold = 0.10
     least_rounds = 6
 
-    def check(self, run: Run) -> Warning | None:
-        effects = statistics.effects_by_round(run.measurements)
+    def check(self, run: Run, samples: Detrended) -> Warning | None:
+        effects = samples.effects
         if len(effects) < self.least_rounds:
             return None
         third = len(effects) // 3
@@ -78,7 +79,7 @@ class CoarseResolution:
     # Most questions («is it worth rewriting?») turn on differences of a tenth and more.
     threshold = 0.10
 
-    def check(self, run: Run) -> Warning | None:
+    def check(self, run: Run, samples: Detrended) -> Warning | None:
         if run.control is None or run.control.resolution <= self.threshold:
             return None
         return Warning(
@@ -161,17 +162,17 @@ RUN_RULES: tuple[RunRule, ...] = (BusyBefore(), Drift(), CoarseResolution())
 STRATEGY_RULES: tuple[StrategyRule, ...] = (FewRounds(), Halves(), Multimodal())
 
 
-def of_run(run: Run) -> list[Warning]:
+def of_run(run: Run, samples: Detrended) -> list[Warning]:
     """The run's warnings: those that its data give, after those that were seen while it ran."""
     derived = {rule.code for rule in RUN_RULES}
-    found = [warning for rule in RUN_RULES if (warning := rule.check(run)) is not None]
+    found = [warning for rule in RUN_RULES if (warning := rule.check(run, samples)) is not None]
     return [warning for warning in run.warnings if warning.code not in derived] + found
 
 
-def of_measurement(item: Measurement, logs: Mapping[str, Sequence[np.ndarray]]) -> list[Warning]:
-    """A strategy's warnings, likewise; ``logs`` as `statistics.detrended` gives them."""
+def of_measurement(item: Measurement, samples: Detrended) -> list[Warning]:
+    """A strategy's warnings, likewise."""
     derived = {rule.code for rule in STRATEGY_RULES}
-    own = logs.get(item.strategy, [])
+    own = samples.logs.get(item.strategy, [])
     found = [warning for rule in STRATEGY_RULES if (warning := rule.check(item, own)) is not None]
     return [warning for warning in item.warnings if warning.code not in derived] + found
 

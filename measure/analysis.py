@@ -26,10 +26,11 @@ def analyse(run: Run) -> Run:
     control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
     tie_groups = ranking.groups(ranked, run.analysis, control.resolution if control else 0.0)
-    logs = statistics.detrended(run.measurements)
-    measurements = [replace(item, warnings=advice.of_measurement(item, logs)) for item in measurements]
+    peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
+    tie_groups = [ranking.by_memory(group, peaks) for group in tie_groups]
+    measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
     run = replace(run, measurements=measurements, control=control, ranking=tie_groups)
-    return replace(run, warnings=advice.of_run(run), verdict=verdict(run))
+    return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
 
 
 def rows(run: Run) -> list[Measurement]:

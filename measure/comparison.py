@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 from msgspec.structs import replace
 
 import strategies
@@ -33,6 +34,8 @@ from measure.subject import Spec
 from strategies import planning, script
 from strategies.spec import Plan
 
+# Folders of jobs: the reference, as long as the job runs.
+_CASE_PREFIX = "mapbench-case-"
 # What a live subject takes beside its tensors: private pages of the runtime, graphs and code.
 _PROCESS_BYTES = 120 * 2**20
 # How long the use of the processors by others is watched before a run.
@@ -62,6 +65,14 @@ class Settings:
     # Of the available memory, what subjects that live at the same time may take together.
     memory_share: float = 0.7
     process_peaks_s: float = 20.0  # time for the process peaks, after the verdict; 0 leaves them out
+
+
+def sweep() -> None:
+    """Remove what jobs of processes that have died left in the folder for temporary files."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_CASE_PREFIX}*-*"):
+        pid = folder.name.removeprefix(_CASE_PREFIX).partition("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Comparison:
@@ -121,7 +132,7 @@ class Comparison:
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         self._started_s = time.monotonic()
-        self._case_dir = Path(tempfile.mkdtemp(prefix=f"mapbench-{os.getpid()}-"))
+        self._case_dir = Path(tempfile.mkdtemp(prefix=f"{_CASE_PREFIX}{os.getpid()}-"))
         status: Status
         try:
             self._record.set_run(started=utc_now(), environment=self._environment())

@@ -14,7 +14,8 @@ from typing import Any
 
 from measure.processes import Event, Launcher
 from measure.run import Error, OutcomeName
-from measure.subject import Spec
+from measure.said import is_well_formed
+from measure.subject import Spec, disturbed
 
 # A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
 Dialogue = Generator[tuple[int, float], Event | None, None]
@@ -48,6 +49,8 @@ class Dialogues:
         self._events: queue.Queue[Event] = queue.Queue()
         self._cancelled = threading.Event()
         self._alive: set[int] = set()
+        # How subjects ended, or what they failed with, while nobody waited for them.
+        self._unheard: dict[int, Event] = {}
 
     @property
     def cancelled(self) -> bool:
@@ -71,7 +74,7 @@ class Dialogues:
         """A step of a dialogue: the message ``wanted``; earlier ones go to ``take``. Raises `SubjectFailed`."""
         deadline = time.monotonic() + timeout_s
         while True:
-            event = yield subject, deadline
+            event = self._unheard.pop(subject, None) or (yield subject, deadline)
             if event is None:
                 self._launcher.kill(subject)
                 raise SubjectFailed(
@@ -83,9 +86,11 @@ class Dialogues:
             if event.kind != "message":
                 continue
             message = event.fields
+            if not is_well_formed(message):
+                self._launcher.kill(subject)
+                raise _failed(disturbed(f"not a message: {message!r:.200}"))
             if message["event"] == "error":
-                error = Error(type=message["type"], message=message["message"], detail=message["detail"])
-                raise SubjectFailed(message["outcome"], error)
+                raise _failed(message)
             if message["event"] == wanted:
                 return message
             if take is not None:
@@ -124,6 +129,8 @@ class Dialogues:
             elif event.subject in held:
                 dialogue, _, cost = held.pop(event.subject)
                 go_on(dialogue, cost, event)
+            elif event.kind == "exit" or event.fields.get("event") == "error":
+                self._unheard.setdefault(event.subject, event)
 
     def _next(self, deadline: float) -> Event | None:
         """The next event, or None when the deadline has passed."""
@@ -133,12 +140,12 @@ class Dialogues:
             event = self._events.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             return None
+        if event.kind in ("exit", "lost"):
+            self._alive.discard(event.subject)
         if self.cancelled:
             raise Cancelled
         if event.kind == "lost":
             raise HostLost
-        if event.kind == "exit":
-            self._alive.discard(event.subject)
         return event
 
     def end(self) -> None:
@@ -153,6 +160,12 @@ class Dialogues:
                     self._alive.discard(event.subject)
 
 
+def _failed(message: dict[str, Any]) -> SubjectFailed:
+    """A subject's own word that it has failed."""
+    error = Error(type=message["type"], message=message["message"], detail=message["detail"])
+    return SubjectFailed(message["outcome"], error)
+
+
 # Ends that a defect in native code brings about.
 NATIVE_DEATHS = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 
@@ -162,6 +175,10 @@ _MEANING = {
     "SIGSEGV": "the process crashed in native code",
 }
 
+# What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
+# refusal some kernels crash.
+_OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
+
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
     """What the end of a process that should have gone on means for its strategy."""
@@ -169,9 +186,10 @@ def ended(fields: dict[str, Any]) -> SubjectFailed:
     if not fields.get("signal"):
         message = f"the process ended by itself with exit status {fields.get('status')} before it was done"
         return SubjectFailed("failed", Error(type="Exit", message=message, detail=tail))
-    if "bad_alloc" in tail:
-        error = Error(type="bad_alloc", message="the process ran out of memory in native code", detail=tail)
-        return SubjectFailed("out_of_memory", error)
+    for sign, kind in _OUT_OF_MEMORY.items():
+        if sign in tail:
+            error = Error(type=kind, message="the process ran out of memory in native code and ended", detail=tail)
+            return SubjectFailed("out_of_memory", error)
     try:
         name = signal.Signals(fields["signal"]).name
     except ValueError:

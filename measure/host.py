@@ -21,11 +21,15 @@ from typing import Any
 import msgspec
 
 from measure.lifeline import adopt_orphans, children, die_with_parent
-from measure.protocol import Channel, Lines, encode
-from measure.subject import Spec, serve
+from measure.protocol import Channel, Lines, ProtocolError, encode
+from measure.subject import Spec, disturbed, refused, serve
 
 # What is kept of what a subject prints: enough for the last words of an abort in native code.
 _TAIL_BYTES = 8_192
+# The longest line of a subject: what it measured, or an error with its detail.
+_LONGEST_OF_SUBJECT = 2**22
+# How long the host waits at its end for the processes that it has killed.
+_END_S = 1.0
 # Reads from a pipe of a subject that has ended; bounded, since a process that it left behind may go on writing.
 _MOST_DRAINS = 1_024
 
@@ -38,7 +42,7 @@ class _Child:
     pid: int
     channel: socket.socket
     output_fd: int
-    lines: Lines = field(default_factory=Lines)
+    lines: Lines = field(default_factory=lambda: Lines(_LONGEST_OF_SUBJECT))
     tail: bytearray = field(default_factory=bytearray)
 
 
@@ -54,8 +58,12 @@ class Host:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
 
-    def run(self) -> None:
+    def run(self, parent: int) -> None:
+        """Serve until stdin closes or ``parent``, who started the host, has ended."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.end())
+        # Not SIGKILL from here on: only the host can reach processes that a strategy has left behind.
+        die_with_parent(parent, by=signal.SIGTERM)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self._selector.register(self._stdin_fd, selectors.EVENT_READ, self._on_stdin)
         self._selector.register(self._wake_read, selectors.EVENT_READ, self._on_child_signal)
@@ -68,8 +76,11 @@ class Host:
 
     def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(encode(message))
-        while data:
-            data = data[os.write(self._stdout_fd, data) :]
+        try:
+            while data:
+                data = data[os.write(self._stdout_fd, data) :]
+        except OSError:  # nobody reads any more
+            self.end()
 
     def _on_stdin(self) -> None:
         data = os.read(self._stdin_fd, 2**16)
@@ -88,8 +99,16 @@ class Host:
                         child.channel.sendall(encode(message["message"]))
 
     def end(self) -> None:
+        """End the host with all its descendants."""
         for child in self._children.values():
             _kill_group(child.pid)
+        # Descendants of those that end become children of the host.
+        deadline = time.monotonic() + _END_S
+        while (left := children(os.getpid())) and time.monotonic() < deadline:
+            for pid in left:
+                _kill_group(pid)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
         os._exit(0)
 
     def _fork(self, subject_id: int, spec: Spec) -> None:
@@ -101,7 +120,17 @@ class Host:
             # Python 3.12 warns about a fork beside threads. Those that exist here belong to libraries that are idle
             # (OpenBLAS, pyarrow's allocator); TensorFlow has started none yet. A soak test holds this.
             warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+            try:
+                pid = os.fork()
+            except OSError as error:
+                for end in (ours, theirs):
+                    end.close()
+                os.close(output_read)
+                os.close(output_write)
+                reason = f"the system refused another process ({error.strerror})"
+                self._send({"id": subject_id, "event": "message", "message": refused(reason)})
+                self._send({"id": subject_id, "event": "exit", "status": None, "signal": None, "tail": ""})
+                return
         if pid == 0:
             try:
                 self._become_subject(parent, spec, theirs, output_write)
@@ -124,6 +153,7 @@ class Host:
         die_with_parent(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         channel_fd = channel.detach()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -146,8 +176,10 @@ class Host:
             return
         try:
             messages = child.lines.feed(data)
-        except ValueError:
+        except ProtocolError as error:
             # A strategy has written into its subject's channel: nothing it says can be trusted any more.
+            self._selector.unregister(child.channel)
+            self._send({"id": child.id, "event": "message", "message": disturbed(str(error))})
             _kill_group(child.pid)
             return
         for message in messages:
@@ -193,8 +225,9 @@ class Host:
     def _kill_orphans(self) -> None:
         """End what subjects left behind in process groups of their own: such orphans have become our children."""
         known = {child.pid for child in self._children.values()}
-        for pid in children(os.getpid()):
-            if pid not in known:
+        # Each generation that ends hands its own children over.
+        while orphans := [pid for pid in children(os.getpid()) if pid not in known]:
+            for pid in orphans:
                 _kill_group(pid)
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, 0)
@@ -229,7 +262,9 @@ def _kill_group(pid: int) -> None:
 
 
 def main() -> None:
-    die_with_parent(os.getppid())
+    # Who started this process: by now its parent may have ended, and another one have taken its place.
+    parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
+    die_with_parent(parent)
     adopt_orphans()
     stdin_fd, stdout_fd = os.dup(0), os.dup(1)
     os.set_inheritable(stdin_fd, False)
@@ -248,7 +283,7 @@ def main() -> None:
     # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
     gc.collect()
     gc.freeze()
-    Host(stdin_fd, stdout_fd).run()
+    Host(stdin_fd, stdout_fd).run(parent)
 
 
 if __name__ == "__main__":

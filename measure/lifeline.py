@@ -11,15 +11,15 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent ends (Linux; elsewhere the closed channel has to do).
+def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send ``by`` to this process when its parent ends (Linux; elsewhere the closed channel has to do).
 
     The signal is tied to the *thread* that made this process, so parents start children from threads that live as
     long as they do. A parent that has ended before the call is seen by its changed pid.
     """
     if not sys.platform.startswith("linux"):
         return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(1)
 

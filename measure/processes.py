@@ -18,13 +18,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import IO, Any, Literal, Protocol
 
 import msgspec
+import psutil
 
 from measure.lifeline import children
-from measure.protocol import Lines, encode
-from measure.subject import Spec
+from measure.protocol import Lines, ProtocolError, encode
+from measure.subject import Spec, disturbed
 
 PROJECT = Path(__file__).resolve().parent.parent
 # Waits between the ends of a host and its next starts; one that stayed up for long starts over at the first.
@@ -33,6 +34,8 @@ _STABLE_S = 60.0
 _TAIL_BYTES = 8_192
 # A host starts a new log when the old one is larger than this; one old log is kept.
 _MOST_LOG_BYTES = 2**20
+# For what a subject in a fresh interpreter has written before its end.
+_LAST_WORDS_S = 1.0
 
 State = Literal["starting", "ready", "restarting", "failed"]
 
@@ -191,12 +194,9 @@ class HostLauncher:
                 self._changed.wait_for(lambda: self._closed, wait_s)
 
     def _one_life(self) -> str:
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
-        if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
-            self._log_path.replace(self._log_path.with_suffix(".old.log"))
-        with open(self._log_path, "ab") as log:
+        with self._open_log() as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "measure.host"],
+                [sys.executable, "-m", "measure.host", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -208,13 +208,26 @@ class HostLauncher:
             self._process = process
         assert process.stdout is not None
         lines = Lines()
-        while data := os.read(process.stdout.fileno(), 2**18):
-            for message in lines.feed(data):
-                self._take(message)
+        try:
+            while data := os.read(process.stdout.fileno(), 2**18):
+                for message in lines.feed(data):
+                    self._take(message)
+        except ProtocolError:
+            process.kill()
         status = process.wait()
         with self._lock:
             self._process = None
         return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+    def _open_log(self) -> IO[bytes]:
+        """The host's log, or nowhere where it cannot be written: measuring does not depend on it."""
+        try:
+            self._log_path.parent.mkdir(parents=True, exist_ok=True)
+            if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
+                self._log_path.replace(self._log_path.with_suffix(".old.log"))
+            return open(self._log_path, "ab")
+        except OSError:
+            return open(os.devnull, "ab")
 
     def _take(self, message: dict[str, Any]) -> None:
         kind = message.pop("event")
@@ -226,6 +239,8 @@ class HostLauncher:
 
     def _find_devices(self) -> None:
         found = find_devices(self)
+        if found is None:  # this host has died meanwhile, and the next one asks again
+            return
         self._set(
             state="ready",
             message="ready to measure",
@@ -258,7 +273,7 @@ class FreshLauncher:
             self._ready.set()
 
     def _find_devices(self) -> None:
-        found = find_devices(self)
+        found = find_devices(self) or {}
         self._state = HostState("ready", "ready to measure", tuple(found.get("names") or ("CPU:0",)), found)
         self._ready.set()
 
@@ -283,7 +298,7 @@ class FreshLauncher:
         """Start one subject, pass on what it says, and report its end; the thread lives as long as the subject."""
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "measure.subject"],
+                [sys.executable, "-m", "measure.subject", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
@@ -298,17 +313,12 @@ class FreshLauncher:
                 self.kill(number)
             events.put(Event(number, "started", {"pid": process.pid}))
             self.send(number, msgspec.to_builtins(spec))
-            lines = Lines()
-            assert process.stdout is not None
-            while data := os.read(process.stdout.fileno(), 2**18):
-                try:
-                    messages = lines.feed(data)
-                except ValueError:
-                    self.kill(number)
-                    break
-                for message in messages:
-                    events.put(Event(number, "message", message))
+            reader = threading.Thread(target=self._read, args=(number, process, events), daemon=True)
+            reader.start()
             status = process.wait()
+            _kill_group(process.pid)
+            # A process that the subject has left behind in a group of its own may hold the pipe open for ever.
+            reader.join(_LAST_WORDS_S)
             with self._lock:
                 del self._processes[number]
                 self._killed.discard(number)
@@ -324,6 +334,20 @@ class FreshLauncher:
                     },
                 )
             )
+
+    def _read(self, number: int, process: "subprocess.Popen[bytes]", events: "queue.Queue[Event]") -> None:
+        """Pass on what a subject says until it has closed its end."""
+        lines = Lines()
+        assert process.stdout is not None
+        while data := os.read(process.stdout.fileno(), 2**18):
+            try:
+                messages = lines.feed(data)
+            except ProtocolError as error:
+                events.put(Event(number, "message", disturbed(str(error))))
+                self.kill(number)
+                return
+            for message in messages:
+                events.put(Event(number, "message", message))
 
     def send(self, subject: int, message: dict[str, Any]) -> None:
         with self._lock:
@@ -341,12 +365,10 @@ class FreshLauncher:
                 return
         descendants = children(process.pid)
         process.kill()
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+        _kill_group(process.pid)
         for pid in descendants:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).kill()
 
     def close(self) -> None:
         with self._lock:
@@ -355,8 +377,15 @@ class FreshLauncher:
             self.kill(subject)
 
 
-def find_devices(launcher: HostLauncher | FreshLauncher) -> dict[str, Any]:
-    """What a throw-away subject says of the devices; empty where it failed."""
+def _kill_group(leader: int) -> None:
+    """Kill the processes that the subject ``leader`` has made, as far as they are in its group (POSIX)."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(leader, signal.SIGKILL)
+
+
+def find_devices(launcher: HostLauncher | FreshLauncher) -> dict[str, Any] | None:
+    """What a throw-away subject says of the devices; empty where it failed, None where the host was lost."""
     events: queue.Queue[Event] = queue.Queue()
     subject = launcher.start(Spec(role="devices"), events)
     found: dict[str, Any] = {}
@@ -369,7 +398,9 @@ def find_devices(launcher: HostLauncher | FreshLauncher) -> dict[str, Any]:
             return found
         if event.kind == "message" and event.fields.get("event") == "devices":
             found = event.fields
-        if event.kind in ("exit", "lost"):
+        if event.kind == "lost":
+            return None
+        if event.kind == "exit":
             return found
 
 

@@ -26,13 +26,17 @@ def encode(message: dict[str, Any]) -> bytes:
 class Lines:
     """Cuts a stream of bytes into messages; keeps what is incomplete for the next call."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that ``data`` completes. Raises `ProtocolError`, after which the stream cannot be trusted."""
         self._pending += data
-        if len(self._pending) > LONGEST_LINE:
-            raise ProtocolError(f"a line is longer than {LONGEST_LINE} bytes")
+        if len(self._pending) > self._longest:
+            raise ProtocolError(f"a line is longer than {self._longest} bytes")
+        if b"\n" not in data:
+            return []
         *lines, rest = self._pending.split(b"\n")
         self._pending = bytearray(rest)
         messages = []

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 import strategies
-from measure import analysis, statistics
+from measure import analysis, rounds, statistics
 from measure.run import Code, Measurement, Replica, Run, Warning
 
 TWIN = "#twin"
@@ -96,14 +96,17 @@ class Record:
         self._run = analysis.analyse(self.run)
         self._items = {item.strategy: item for item in self._run.measurements}
 
-    def levels(self) -> dict[str, statistics.Level]:
-        """Levels of the strategies that may be ranked: right, timed, and no twin."""
-        levels = statistics.levels(self.items()).by_slug
-        return {
-            item.strategy: levels[item.strategy]
-            for item in self.items()
-            if item.outcome == "ok" and not item.twin_of and item.strategy in levels
+    def standing(self) -> rounds.Standing:
+        """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
+        items = self.items()
+        found = statistics.levels(items)
+        control = statistics.control(items, found, self._run.analysis.confidence)
+        ranked = {
+            item.strategy: found.by_slug[item.strategy]
+            for item in items
+            if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
         }
+        return rounds.Standing(ranked, control.resolution if control else 0.0, self._run.analysis)
 
     def _blank(self, slug: str, twin_of: str | None) -> Measurement:
         strategy = strategies.parse(slug)

@@ -125,15 +125,17 @@ def parse_device(value: Any) -> str:
 def default_strategies(
     workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]
 ) -> list[str]:
-    """Every mapper × mode that finishes in reasonable time at this size, by forecast."""
+    """Every mapper × mode that finishes in reasonable time at this size, by forecast; the quickest where none does."""
+    latency_s = {}
     slugs = []
     for strategy in strategies.all_strategies(workload.variant(options)):
         if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
             continue
         estimate = forecast.forecast(workload, size, dtype, strategy, options)
+        latency_s[strategy.slug] = estimate.latency_s
         if estimate.latency_s <= DEFAULT_LATENCY_S and estimate.first_call_s <= DEFAULT_FIRST_CALL_S:
             slugs.append(strategy.slug)
-    return slugs
+    return slugs or sorted(latency_s, key=lambda slug: latency_s[slug])[:1]
 
 
 def parse_strategies(
@@ -196,6 +198,12 @@ def _budget(value: Any) -> float:
     return budget_s
 
 
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise RequestError(f"{name}={value!r} is not valid: names with their values are needed")
+    return value or {}
+
+
 def parse(raw: Mapping[str, Any]) -> Request:
     """A valid `Request` from a mapping with the keys of a run file's request; all but ``workload`` have defaults.
 
@@ -209,8 +217,8 @@ def parse(raw: Mapping[str, Any]) -> Request:
     if "workload" not in raw:
         raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
     workload = parse_workload(raw["workload"])
-    size = parse_size(workload, raw.get("size") or {})
-    options = parse_options(workload, raw.get("workload_options") or {})
+    size = parse_size(workload, _mapping("size", raw.get("size")))
+    options = parse_options(workload, _mapping("workload_options", raw.get("workload_options")))
     dtype = str(raw.get("dtype") or workload.dtypes[0])
     if dtype not in workload.dtypes:
         raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
@@ -228,6 +236,8 @@ def parse(raw: Mapping[str, Any]) -> Request:
                 f"memory limit {limit} MiB is below the inputs: they take {text.size(input_bytes + captured_bytes)}"
             )
     threads, chosen = raw.get("threads"), raw.get("strategies")
+    if chosen is not None and not isinstance(chosen, str | list | tuple):
+        raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
     return Request(
         workload=workload.slug,
         workload_options=options,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
+from measure.ranking import separated
 from measure.run import Analysis
 from measure.statistics import Level, ratio
 
@@ -26,6 +27,11 @@ class Rules:
     most_rounds: int = 20  # beyond, the spread between processes dominates and more rounds add little
     # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
+
+    def __post_init__(self) -> None:
+        looks = range(self.least_rounds, self.most_rounds + 1)
+        if self.more_replicas < 1 or not any(number % self.rounds_between_looks == 0 for number in looks):
+            raise ValueError(f"{self} never ends: it needs more_replicas, and a look within its rounds")
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
@@ -61,12 +67,13 @@ class Standing:
     def is_open(self, faster: str, slower: str) -> bool:
         """Whether two neighbours are neither separated nor shown equivalent within the margin."""
         difference = ratio(self.levels[slower], self.levels[faster], self.analysis.confidence)
-        # Bonferroni: all decisions between neighbours together err with at most 1 − confidence.
-        level = (1 - self.analysis.confidence) / max(1, len(self.levels) - 1)
-        separated = difference.p < level and difference.ratio > 1 + self.resolution
         margin = self.analysis.margin
         equivalent = 1 / (1 + margin) < difference.low and difference.high < 1 + margin
-        return not separated and not equivalent
+        return not equivalent and not self.is_separated(faster, slower)
+
+    def is_separated(self, faster: str, slower: str) -> bool:
+        """Whether ``slower`` is slower beyond chance and beyond what the run can resolve, as the ranking has it."""
+        return separated(self.levels[slower], self.levels[faster], self.analysis, len(self.levels), self.resolution)
 
     def undecided(self, among: Collection[str] | None = None) -> list[str]:
         """Strategies whose place among their neighbours is open, fastest first; ``among``: only these are looked at."""
@@ -75,15 +82,9 @@ class Standing:
         return [slug for slug in ordered if slug in members]
 
     def contenders(self) -> list[str]:
-        """The leader, and all whose ratio to it, at the low end of its interval, is within the margin."""
+        """The leader, and all that are not yet separated from it."""
         ordered = self.ordered()
-        return [
-            slug
-            for slug in ordered
-            if slug == ordered[0]
-            or ratio(self.levels[slug], self.levels[ordered[0]], self.analysis.confidence).low
-            < 1 + self.analysis.margin
-        ]
+        return [slug for slug in ordered if slug == ordered[0] or not self.is_separated(ordered[0], slug)]
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,15 @@ class Race:
         self._processes = {**dict.fromkeys(known, 1), twin: 0}
         yield Rest(tuple(slug for slug in known if slug not in contenders))
         yield from self._decide(contenders, twin)
+        # The twin may show that the run resolves less than it seemed, so that more may tie with the leader.
+        while more := [slug for slug in self._standing().contenders() if slug not in contenders]:
+            contenders += more
+            yield from self._decide(contenders, twin)
         if behind := [slug for slug in self._standing().undecided() if slug not in contenders]:
             yield from self._behind([slug for slug in behind if self._affordable(slug)], [*contenders, twin])
+        standing = self._standing()
+        if standing.undecided(standing.contenders()):
+            self.reason = Exhausted.reason
 
     def _behind(self, slugs: Sequence[str], leaders: Sequence[str]) -> Iterator[Action]:
         """A few more processes and rounds for open ranks behind the contenders."""

@@ -22,16 +22,20 @@ from msgspec.structs import replace
 
 from measure import advice, environment, fit, store
 from measure.clock import utc_now
-from measure.comparison import Comparison, Settings
+from measure.comparison import Comparison, Settings, sweep
 from measure.processes import HostState, Launcher, launcher
 from measure.record import View
 from measure.request import Request, RequestError
 from measure.run import Run
 from measure.verdict import verdict
+from strategies.script import ScriptError
 
 # Results are written as they arrive, but not more often than this while samples stream in.
 _SAVE_EVERY_S = 1.0
 _HOST_START_S = 120.0
+# Finished runs that are kept in memory too, for pages that are about to look.
+_FINISHED_KEPT = 20
+_NOT_SAVED = advice.not_saved("").code
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Snapshot:
     elapsed_s: float | None = None
     remaining_s: float | None = None
     version: int = 0
+    fault: bool = False  # whether a fault of Mapbench itself ended the run
 
 
 @dataclass
@@ -59,6 +64,8 @@ class _Job:
     state: Literal["queued", "locked", "starting", "running", "finished"] = "queued"
     message: str = ""
     saved_at: float = 0.0
+    fault: bool = False
+    saved: bool = False
     finished: threading.Event = field(default_factory=threading.Event)
 
 
@@ -74,6 +81,7 @@ class Runner:
         name: str = "the app",
     ) -> None:
         self.store = store_ or store.Store()
+        sweep()
         self._launcher = launcher_ or launcher(store.home() / "host.log")
         self._settings = settings or Settings()
         self._name = name
@@ -87,22 +95,23 @@ class Runner:
     # --- for pages and the command line ------------------------------------------------------------------------------
 
     def submit(self, request: Request, parent: str | None = None) -> str:
-        """Queue a comparison; its id. Raises `RequestError` where it cannot fit or names a device that is not there."""
-        devices = self.host().devices
-        if devices and request.device not in devices:
-            raise RequestError(f"device {request.device!r} is not on this machine: {', '.join(devices)} can be used")
-        refusal = fit.check(request, environment.available_memory())
+        """Queue a comparison; its id. Raises `RequestError` where it cannot fit, names a device that is not there, or
+        where the sources of its workload and a mapper do not make a script."""
+        refusal = self._missing(request) or fit.check(request, environment.available_memory())
         if refusal:
             raise RequestError(refusal)
         run_id = store.new_id()
-        comparison = Comparison(
-            run_id,
-            request,
-            self._launcher,
-            lambda view: self._take(run_id, view),
-            settings=self._settings,
-            parent=parent,
-        )
+        try:
+            comparison = Comparison(
+                run_id,
+                request,
+                self._launcher,
+                lambda view: self._take(run_id, view),
+                settings=self._settings,
+                parent=parent,
+            )
+        except ScriptError as error:
+            raise RequestError(str(error)) from error
         with self._lock:
             self._jobs[run_id] = _Job(comparison, comparison.view())
             self._queue.append(run_id)
@@ -127,7 +136,6 @@ class Runner:
                 return
             job.comparison.cancel()
             if job.state == "queued":
-                self._queue.remove(run_id)
                 self._finish(job, _without_measuring(job.view.run))
             self._lock.notify_all()
 
@@ -157,6 +165,13 @@ class Runner:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _missing(self, request: Request) -> str | None:
+        """The sentence that says that the request's device is not there, as far as devices are known by now."""
+        devices = self.host().devices
+        if not devices or request.device in devices:
+            return None
+        return f"device {request.device!r} is not on this machine: {', '.join(devices)} can be used"
+
     def _snapshot(self, run_id: str, job: _Job) -> Snapshot:
         view = job.view
         elapsed_s = None if view.started_s is None else time.monotonic() - view.started_s
@@ -170,6 +185,7 @@ class Runner:
             elapsed_s=elapsed_s if running else None,
             remaining_s=max(0.0, view.forecast_s - elapsed_s) if running and elapsed_s is not None else None,
             version=view.version,
+            fault=job.fault,
         )
 
     def _take(self, run_id: str, view: View) -> None:
@@ -187,19 +203,30 @@ class Runner:
         """Write the run as it is; a disk that is full is said, and measuring goes on."""
         try:
             self.store.save(job.view.run)
+            job.saved = True
         except OSError as error:
-            job.comparison.warn(advice.not_saved(error.strerror or type(error).__name__))
+            job.saved = False
+            warning = advice.not_saved(error.strerror or type(error).__name__)
+            job.comparison.warn(warning)
             with self._lock:
-                job.view = dataclasses.replace(
-                    job.view, run=replace(job.view.run, warnings=job.comparison.view().run.warnings)
-                )
+                run = job.view.run
+                warnings = [*(each for each in run.warnings if each.code != warning.code), warning]
+                job.view = dataclasses.replace(job.view, run=replace(run, warnings=warnings))
 
     def _finish(self, job: _Job, run: Run) -> None:
+        # A disk that was full for a while no longer matters where the finished run can be written.
+        run = replace(run, warnings=[each for each in run.warnings if each.code != _NOT_SAVED])
+        job.view = View(run, {}, "", job.view.version + 1, job.view.started_s)
+        self._save(job)
         with self._lock:
-            job.view = View(run, {}, "", job.view.version + 1, job.view.started_s)
             job.state = "finished"
             job.message = ""
-        self._save(job)
+            if run.id in self._queue:
+                self._queue.remove(run.id)
+            # Finished runs are in the store; those that could not be written live on here.
+            stored = [key for key, each in self._jobs.items() if each.state == "finished" and each.saved]
+            for key in stored[:-_FINISHED_KEPT]:
+                del self._jobs[key]
         job.finished.set()
 
     def _work(self) -> None:
@@ -216,6 +243,7 @@ class Runner:
                 self._run(job)
             except Exception as error:  # a fault of ours must not end the only thread that measures
                 logging.getLogger("mapbench").exception("the run %s failed", run_id)
+                job.fault = True
                 run = replace(
                     job.view.run,
                     status="interrupted",
@@ -223,22 +251,19 @@ class Runner:
                     stop_reason=f"a fault in Mapbench ended the run: {type(error).__name__}: {error}",
                 )
                 self._finish(job, run)
-            finally:
-                with self._lock:
-                    if run_id in self._queue:
-                        self._queue.remove(run_id)
 
     def _run(self, job: _Job) -> None:
         with self._machine(job) as free:
             if free:
                 job.message = "TensorFlow is being loaded"
                 ready = self._launcher.wait_ready(_HOST_START_S, lambda: job.comparison.cancelled)
-                if ready and not job.comparison.cancelled:
+                missing = self._missing(job.comparison.request)
+                if ready and not missing and not job.comparison.cancelled:
                     job.state, job.message = "running", ""
                     self._finish(job, job.comparison.run())
                     return
                 if not job.comparison.cancelled:
-                    reason = f"the measuring process is not available: {self._launcher.state().message}"
+                    reason = missing or f"the measuring process is not available: {self._launcher.state().message}"
                     run = replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason)
                     self._finish(job, run)
                     return

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure import advice, load, rounds, statistics
+from measure import advice, load, rounds
 from measure.dialogue import Dialogue, Dialogues, SubjectFailed
 from measure.record import TWIN, Record
 from measure.request import Request
@@ -12,9 +12,11 @@ from measure.run import Replica, Status
 from measure.subject import Spec
 from measure.timing import SAMPLE_S, calls_per_sample
 
+_LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
-_PUBLISH_EVERY_ROUNDS = 5
+# While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
+_PUBLISH_EVERY_S = 3.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
@@ -62,6 +64,7 @@ class Sampling:
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
         self._round = 0
+        self._published_s = 0.0
 
     def run(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Time the strategies; how the run ended, and why it stopped."""
@@ -77,10 +80,11 @@ class Sampling:
     def _time(self, slugs: Sequence[str]) -> tuple[Status, str]:
         if not self._scout(slugs):
             return "budget", _BUDGET
-        if not self._record.levels():
+        ranked = self._record.standing().levels
+        if not ranked:
             return "complete", "no strategy was left to be ranked"
-        self._retire([live for live in self._live.values() if live.slug not in self._record.levels()], "unranked")
-        race = rounds.Race(self._rules, self._standing, self._record.enter_twin, self._affordable)
+        self._retire([live for live in self._live.values() if live.slug not in ranked], "unranked")
+        race = rounds.Race(self._rules, self._record.standing, self._record.enter_twin, self._affordable)
         for action in race.actions():
             if self._budget_left_s() <= 0:
                 return ("complete", race.reason) if race.reason else ("budget", _BUDGET)
@@ -105,9 +109,9 @@ class Sampling:
         for number, cohort in enumerate(cohorts):
             self._say("timing first calls")
             for slug in cohort:
-                if self._budget_left_s() <= 0:
-                    return False
-                self._dialogues.hold([self._enter(slug)])
+                # Even where the budget is short, what has been started is sampled once.
+                if self._budget_left_s() > 0:
+                    self._dialogues.hold([self._enter(slug)])
             self._sample_rounds(
                 {
                     live.subject: rounds.scout_rounds(self._rules, live.call_s, self._request.budget_s)
@@ -116,6 +120,7 @@ class Sampling:
             )
             if number < len(cohorts) - 1:
                 self._retire(list(self._live.values()), "cohort")
+        self._publish()
         return self._budget_left_s() > 0
 
     def _start(self, slugs: Sequence[str]) -> None:
@@ -128,11 +133,6 @@ class Sampling:
                 self._retire(list(self._live.values()), "cohort")
             # The first calls of these are not reported: they may overlap.
             self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
-
-    def _standing(self) -> rounds.Standing:
-        items, analysis = self._record.items(), self._record.run.analysis
-        control = statistics.control(items, statistics.levels(items), analysis.confidence)
-        return rounds.Standing(self._record.levels(), control.resolution if control else 0.0, analysis)
 
     def _affordable(self, slug: str) -> bool:
         """Whether one more process of a strategy costs little of the budget."""
@@ -155,7 +155,7 @@ class Sampling:
         timeout_s = self._timeout_s(slug)
         subject = self._dialogues.start(self._spec(slug))
         try:
-            yield from self._dialogues.until(subject, "ready", timeout_s)
+            ready = yield from self._dialogues.until(subject, "ready", timeout_s)
             self._dialogues.send(subject, {"op": "first_call"})
             first = yield from self._dialogues.until(subject, "first_call", timeout_s)
             self._dialogues.send(subject, {"op": "settle"})
@@ -172,9 +172,11 @@ class Sampling:
         item = self._record[slug]
         if item.first_call_s is None:
             outcome = "ok" if item.outcome == "not_run" else item.outcome
-            self._record.update(slug, first_call_s=first["seconds"], outcome=outcome)
+            # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
+            why = {**item.why, "runtime_start_s": ready["runtime_s"]}
+            self._record.update(slug, first_call_s=first["seconds"], outcome=outcome, why=why)
         self._record.set_stage([slug], "sampling")
-        self._say(result=replica == 0)
+        self._say()
 
     def _sample_rounds(self, wanted: Mapping[int, int]) -> None:
         """Sample each subject in so many rounds, in a fresh random order each round."""
@@ -189,9 +191,13 @@ class Sampling:
                 if self._budget_left_s() <= 0 and self._has_samples(live.slug):
                     continue
                 self._dialogues.hold([self._sample(live)])
-            if self._round % _PUBLISH_EVERY_ROUNDS == 0:
-                self._record.analyse()
-                self._say(result=True)
+            if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
+                self._publish()
+
+    def _publish(self) -> None:
+        self._record.analyse()
+        self._published_s = time.monotonic()
+        self._say(result=True)
 
     def _sample(self, live: _Live) -> Dialogue:
         expected_s = live.call_s * live.calls
@@ -206,7 +212,9 @@ class Sampling:
             self._fail(live.slug, "sampling", failure)
             return
         at_s = time.monotonic() - self._started_s
-        self._record.add_sample(live.slug, live.replica, self._round, at_s, message["seconds"])
+        # A clock of coarse resolution may not have moved; the analysis takes logarithms.
+        sample_s = max(message["seconds"], _LEAST_SAMPLE_S)
+        self._record.add_sample(live.slug, live.replica, self._round, at_s, sample_s)
 
     def _has_samples(self, slug: str) -> bool:
         return any(replica.samples_s for replica in self._record[slug].replicas)

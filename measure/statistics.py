@@ -1,7 +1,7 @@
 """From samples to intervals: pure functions of a run's samples, without a process, a clock or a page.
 
 First the rounds: all subjects that take part in a round meet the same machine, so what a round adds to all of them is
-taken out (`detrended`), and strategies are compared within rounds. Then the processes: the unit of evidence is the
+taken out (`detrend`), and strategies are compared within rounds. Then the processes: the unit of evidence is the
 *process* (replica). Samples of one process share its memory layout and thread placement, and processes of one strategy
 differ by up to several percent. So a strategy's latency is the geometric mean of its
 processes' medians, and its interval a Student-t interval on their logarithms; two strategies are compared with
@@ -70,65 +70,57 @@ def student_quantile(confidence: float, degrees: float) -> float:
     return float(special.stdtrit(degrees, 0.5 + confidence / 2))
 
 
-def detrended(measurements: Sequence[Measurement]) -> dict[str, list[np.ndarray]]:
-    """Logarithms of the samples with the effect of their round taken out: slug → one float64 array per replica that
-    has samples, in order."""
-    slugs, logs, owners, numbers = _flat(measurements)
-    found: dict[str, list[np.ndarray]] = {}
-    if not slugs:
-        return found
-    rest = logs - round_effects(logs, owners, numbers)
-    for owner, slug in enumerate(slugs):
-        found.setdefault(slug, []).append(rest[owners == owner])
-    return found
+@dataclass(frozen=True)
+class Detrended:
+    """Samples with the effect of their round taken out. ``logs``: slug → the logarithms, one float64 array per replica
+    that has samples, in order. ``effects``: what each round did to all in it, as a logarithm, float64 [rounds]."""
+
+    logs: Mapping[str, Sequence[np.ndarray]]
+    effects: np.ndarray
 
 
-def effects_by_round(measurements: Sequence[Measurement]) -> np.ndarray:
-    """What each round did to all that took part in it, as a logarithm, float64 [rounds], in the order of rounds."""
-    slugs, logs, owners, numbers = _flat(measurements)
-    if not slugs:
-        return np.zeros(0)
-    _, first = np.unique(numbers, return_index=True)
-    return round_effects(logs, owners, numbers)[first]
-
-
-def _flat(measurements: Sequence[Measurement]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """The slug of each process that has samples; of each sample its logarithm, its process and its round."""
-    processes = [(item.strategy, replica) for item in measurements for replica in item.replicas if replica.samples_s]
-    if not processes:
-        return [], np.zeros(0), np.zeros(0, int), np.zeros(0, int)
-    return (
-        [slug for slug, _ in processes],
-        np.log(np.concatenate([replica.samples_s for _, replica in processes])),
-        np.repeat(np.arange(len(processes)), [len(replica.samples_s) for _, replica in processes]),
-        np.concatenate([replica.rounds for _, replica in processes]),
-    )
-
-
-def round_effects(logs: np.ndarray, owners: np.ndarray, rounds: np.ndarray) -> np.ndarray:
-    """The effect of its round on each sample, float64 [samples]; the median over rounds is 0.
+def detrend(measurements: Sequence[Measurement]) -> Detrended:
+    """Take out of every sample what its round did to all that took part in it.
 
     An additive model, logarithm = process + round + rest, fitted by median polish (Tukey 1977, «Exploratory Data
-    Analysis», chapter 11), which a few disturbed samples do not move. A round that fewer than `_PAIRED` subjects took
-    part in has no effect of its own: it could not be told from the subjects'.
-
-    ``owners``: which process each sample is of. ``rounds``: which round it was taken in.
+    Analysis», chapter 11), which a few disturbed samples do not move. A round that fewer than `_PAIRED` processes took
+    part in has no effect of its own: it could not be told from the processes'. The median of the effects is 0.
     """
-    distinct, place, counts = np.unique(rounds, return_inverse=True, return_counts=True)
-    paired = counts >= _PAIRED
-    effects = np.zeros(len(distinct))
-    by_round = [np.flatnonzero(place == number) for number in range(len(distinct))]
-    by_owner = [np.flatnonzero(owners == owner) for owner in range(owners.max() + 1)]
+    processes = [(item.strategy, replica) for item in measurements for replica in item.replicas if replica.samples_s]
+    if not processes:
+        return Detrended({}, np.zeros(0))
+    numbers = np.unique(np.concatenate([replica.rounds for _, replica in processes]))
+    table = np.full((len(processes), len(numbers)), np.nan)
+    for row, (_, replica) in enumerate(processes):
+        table[row, np.searchsorted(numbers, replica.rounds)] = np.log(replica.samples_s)
+    effects = _polish(table)
+    logs: dict[str, list[np.ndarray]] = {}
+    for slug, replica in processes:
+        own = np.log(replica.samples_s) - effects[np.searchsorted(numbers, replica.rounds)]
+        logs.setdefault(slug, []).append(own)
+    return Detrended(logs, effects)
+
+
+def _polish(table: np.ndarray) -> np.ndarray:
+    """Effects of the columns of ``table``, float64 [processes, rounds] with NaN where a process took no part."""
+    paired = np.sum(~np.isnan(table), axis=0) >= _PAIRED
+    effects = np.zeros(table.shape[1])
     for _ in range(_POLISHES):
-        rest = logs - effects[place]
-        for samples in by_owner:
-            rest[samples] -= np.median(rest[samples])
-        change = np.array([np.median(rest[samples]) for samples in by_round])
-        effects += np.where(paired, change, 0.0)
-        if np.abs(change[paired]).max(initial=0.0) < _POLISHED:
+        rest = table - effects
+        change = np.where(paired, _medians(rest - _medians(rest, 1)[:, None], 0), 0.0)
+        effects += change
+        if np.abs(change).max() < _POLISHED:
             break
-    effects -= np.median(effects)
-    return effects[place]
+    return effects - np.median(effects)
+
+
+def _medians(table: np.ndarray, axis: int) -> np.ndarray:
+    """Medians along an axis of what is not NaN; like `np.nanmedian`, which loops in Python over small tables."""
+    ordered = np.sort(table, axis=axis)  # NaN goes last
+    counts = np.sum(~np.isnan(table), axis=axis, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(counts - 1, 0) // 2, axis)
+    high = np.take_along_axis(ordered, np.minimum(counts // 2, table.shape[axis] - 1), axis)
+    return ((low + high) / 2).squeeze(axis)
 
 
 def _log_medians(logs: Sequence[np.ndarray]) -> np.ndarray:
@@ -152,7 +144,7 @@ def _median_variance(logs: Sequence[np.ndarray]) -> float:
 def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
     """The spread between processes, pooled over all strategies that have several.
 
-    ``by_slug``: as `detrended` gives it.
+    ``by_slug``: slug → logarithms of samples, one array per process.
     """
     squares, degrees = 0.0, 0
     for logs in by_slug.values():
@@ -196,17 +188,19 @@ def ratio(a: Level, b: Level, confidence: float) -> Ratio:
 
 @dataclass(frozen=True)
 class Levels:
-    """Levels by strategy slug (twins included), and the spread between processes that they were made with."""
+    """Levels by strategy slug (twins included), the spread between processes that they were made with, and the
+    samples that they rest on."""
 
     by_slug: Mapping[str, Level]
     spread: Spread
+    samples: Detrended
 
 
 def levels(measurements: Sequence[Measurement]) -> Levels:
     """Levels of all measurements that have samples."""
-    logs = detrended(measurements)
-    spread = pooled_spread(logs)
-    return Levels({slug: level(each, spread) for slug, each in logs.items()}, spread)
+    samples = detrend(measurements)
+    spread = pooled_spread(samples.logs)
+    return Levels({slug: level(each, spread) for slug, each in samples.logs.items()}, spread, samples)
 
 
 def control(measurements: Sequence[Measurement], found: Levels, confidence: float) -> Control | None:

@@ -5,6 +5,7 @@ import re
 import secrets
 import tempfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from measure.run import Run, decode, encode
@@ -31,6 +32,8 @@ class Store:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or home() / "runs"
+        # A page asks for the run that it shows at every interaction.
+        self._decode = lru_cache(maxsize=8)(self._decode_version)
 
     def save(self, run: Run) -> None:
         """Write the run whole or not at all. Raises OSError, with the former file left as it was."""
@@ -50,10 +53,13 @@ class Store:
         if not is_id(run_id):
             return None
         try:
-            data = self._path(run_id).read_bytes()
+            status = self._path(run_id).stat()
+            return self._decode(run_id, (status.st_ino, status.st_mtime_ns, status.st_size))
         except OSError:
             return None
-        return decode(data)
+
+    def _decode_version(self, run_id: str, version: tuple[int, int, int]) -> Run:
+        return decode(self._path(run_id).read_bytes())
 
     def ids(self) -> list[str]:
         """Ids of all runs, the newest first."""

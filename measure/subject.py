@@ -20,6 +20,7 @@ import os
 import pickle
 import re
 import sys
+import tempfile
 import time
 import traceback
 import types
@@ -82,6 +83,9 @@ class _Sender:
 def serve(spec: Spec, channel: Channel) -> None:
     """Do what the spec says; errors of the strategy become an event. Returns when done or when told to stop."""
     sender = _Sender(channel)
+    if spec.case_dir:
+        # What a killed subject leaves behind is removed with the case.
+        tempfile.tempdir = spec.case_dir
     try:
         _ROLES[spec.role](spec, sender, channel)
     except BaseException as error:  # SystemExit and KeyboardInterrupt of a strategy are outcomes too
@@ -91,7 +95,7 @@ def serve(spec: Spec, channel: Channel) -> None:
 def load(script: str, name: str) -> types.ModuleType:
     """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on.
 
-    The module has no ``__file__``: AutoGraph would ask linecache to read such a file again, and so lose the text.
+    It has no ``__file__``: AutoGraph would look that file up again, and forget the text where there is none.
     """
     module = types.ModuleType("mapbench_strategy")
     filename = f"<{name}>"
@@ -193,8 +197,7 @@ def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
             sender.send("settled", seconds=seconds, calls=calls)
         elif command["op"] == "sample":
             if command["warm"]:
-                # The subjects sampled in between have taken the caches: one call outside the clock brings them back.
-                clock.call()
+                clock.warm()
             sender.send("sample", seconds=clock.sample(command["calls"]))
 
 
@@ -326,6 +329,8 @@ def describe(error: BaseException) -> dict[str, str]:
         detail = detail[: _MOST_DETAIL // 2] + "\n[…]\n" + detail[-_MOST_DETAIL // 2 :]
     name = type(error).__name__
     text = str(getattr(error, "message", None) or error)
+    if isinstance(error, SystemExit):
+        text = f"the strategy asked Python to exit with status {text or 0}"
     out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text
     return {
         "outcome": "out_of_memory" if out_of_memory else "failed",
@@ -333,6 +338,24 @@ def describe(error: BaseException) -> dict[str, str]:
         "message": shorten(text) or name,
         "detail": detail,
     }
+
+
+def refused(reason: str) -> dict[str, Any]:
+    """The error event for a subject that could not be started."""
+    return {
+        "event": "error",
+        "stage": "start",
+        "outcome": "failed",
+        "type": "NotStarted",
+        "message": f"the process could not be started: {reason}",
+        "detail": "",
+    }
+
+
+def disturbed(reason: str) -> dict[str, Any]:
+    """What is said in place of a subject whose strategy has written into its channel: nothing there can be trusted."""
+    message = "the strategy wrote into the channel between its process and Mapbench, so the process was ended"
+    return {"event": "error", "outcome": "failed", "type": "ProtocolError", "message": message, "detail": reason}
 
 
 def shorten(text: str) -> str:
@@ -353,7 +376,8 @@ def shorten(text: str) -> str:
 
 def main() -> None:
     """A subject in a fresh interpreter: lines on stdin and stdout, everything else that is printed on stderr."""
-    die_with_parent(os.getppid())
+    # Who started this process: by now its parent may have ended, and another one have taken its place.
+    die_with_parent(int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid())
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

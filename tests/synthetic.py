@@ -102,7 +102,8 @@ def _right() -> Correctness:
 def _wrong() -> Correctness:
     leaf = LeafCheck(
         path="output", dtype="float32", shape=[100, 64, 64, 3], max_abs=0.53, max_rel=0.71, max_ulp=5.1e6,
-        mismatch_share=0.12, worst_index=[17, 3, 60, 2], tolerance={"relative": 1.2e-6, "absolute": 0.0},
+        mismatch_share=0.12, nan_mismatches=3,
+        worst_index=[17, 3, 60, 2], tolerance={"relative": 1.2e-6, "absolute": 0.0},
     )  # fmt: skip
     return Correctness(ok=False, max_abs=0.53, max_rel=0.71, max_ulp=5.1e6, nan_mismatches=3, leaves=[leaf])
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, analysis
+from measure import advice, analysis, statistics
 from measure.run import Control, Measurement, Run
 from tests.test_statistics import measurement, run_of
 
 
 def codes(run: Run) -> list[str]:
-    return [warning.code for warning in advice.of_run(run)]
+    return [warning.code for warning in advice.of_run(run, statistics.detrend(run.measurements))]
 
 
 def scattered(level_s: float, count: int, seed: int, deviation: float = 0.01) -> list[float]:
@@ -36,7 +36,7 @@ def test_a_machine_that_changes_its_pace_during_the_run_is_named(slower: float, 
     items = [measurement(slug, [[level * factor for factor in pace]]) for slug, level in (("a", 1), ("b", 2), ("c", 3))]
     assert codes(run_of(*items)) == expected
     if expected:
-        (warning,) = advice.of_run(run_of(*items))
+        (warning,) = analysis.analyse(run_of(*items)).warnings
         assert ("slower" if slower > 1 else "faster") in warning.message
 
 
@@ -46,9 +46,8 @@ def test_a_run_that_cannot_tell_a_tenth_says_so(resolution: float, expected: lis
     assert codes(run) == expected
 
 
-def strategy_codes(item: Measurement) -> list[str]:
-    logs = [np.log(np.array(replica.samples_s)) for replica in item.replicas]
-    return [warning.code for warning in advice.of_measurement(item, {item.strategy: logs})]
+def strategy_codes(item: Measurement, *others: Measurement) -> list[str]:
+    return [warning.code for warning in advice.of_measurement(item, statistics.detrend([item, *others]))]
 
 
 @pytest.mark.parametrize(("samples", "expected"), [(4, ["few_rounds"]), (5, []), (0, [])])
@@ -59,7 +58,8 @@ def test_a_latency_that_rests_on_few_samples_says_so(samples: int, expected: lis
 @pytest.mark.parametrize(("change", "expected"), [(1.07, ["halves_differ"]), (1.04, []), (0.93, ["halves_differ"])])
 def test_a_strategy_that_had_not_settled_is_named(change: float, expected: list[str]) -> None:
     processes = [[*scattered(1.0, 10, seed, 0.005), *scattered(change, 10, seed + 100, 0.005)] for seed in range(5)]
-    assert strategy_codes(measurement("a", processes)) == expected
+    steady = [measurement(slug, [scattered(1.0, 20, seed, 0.005) for seed in range(5)]) for slug in ("b", "c")]
+    assert strategy_codes(measurement("a", processes), *steady) == expected
 
 
 def test_a_large_difference_of_halves_within_the_scatter_is_chance() -> None:

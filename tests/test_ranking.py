@@ -34,6 +34,15 @@ def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() ->
     assert ranking.groups({"a": a, "b": b, **others}, Analysis(), 0.0)[0] == ["a", "b"]
 
 
+def test_memory_breaks_ties_beyond_a_hundredth() -> None:
+    peaks = {"a": 1_000, "b": 500, "c": 1_001}
+    assert ranking.by_memory(["c", "a", "b"], peaks) == ["b", "c", "a"]
+    assert ranking.by_memory(["unknown", "a"], peaks) == ["a", "unknown"]
+    a = with_memory(measurement("a.graph", constant(1.000e-3, TIGHT)), 2**21, 2**20)
+    b = with_memory(measurement("b.graph", constant(1.0002e-3, TIGHT)), 2**20, 0)
+    assert analysed(a, b).ranking == [["b.graph", "a.graph"]]
+
+
 def timed(slug: str, first_call_s: float, median_s: float, spread: float = 0.1) -> Measurement:
     latency = Latency(median_s=median_s, low_s=median_s * (1 - spread), high_s=median_s * (1 + spread))
     return Measurement(strategy=slug, mapper=slug, mode="xla", outcome="ok", first_call_s=first_call_s, latency=latency)
@@ -93,7 +102,7 @@ def test_the_verdict_names_no_winner_among_ties_but_the_one_that_needs_the_least
     sentence = verdict(analysed(a, b))
     assert "fastest" not in sentence
     assert sentence == (
-        "Two strategies tie at 1.00 ms: a.graph and b.graph; of these b.graph needs the least memory, 1.00 MiB."
+        "Two strategies tie at 1.00 ms: b.graph and a.graph; of these b.graph needs the least memory, 1.00 MiB."
     )
 
 

@@ -80,8 +80,8 @@ def test_what_a_round_does_to_all_is_taken_out() -> None:
         measurement(slug, [[level * factor for factor in slow]]) for slug, level in [("a", 1.0), ("b", 2.0), ("c", 5)]
     ]
     for slug, level in [("a", 1.0), ("b", 2.0), ("c", 5.0)]:
-        assert statistics.detrended(items)[slug][0] == pytest.approx([math.log(level)] * 6, abs=1e-9)
-    assert statistics.effects_by_round(items) == pytest.approx(np.log(slow), abs=1e-9)
+        assert statistics.detrend(items).logs[slug][0] == pytest.approx([math.log(level)] * 6, abs=1e-9)
+    assert statistics.detrend(items).effects == pytest.approx(np.log(slow), abs=1e-9)
 
 
 def test_a_strategy_that_was_sampled_only_while_the_machine_was_slow_is_compared_fairly() -> None:
@@ -97,7 +97,7 @@ def test_a_strategy_that_was_sampled_only_while_the_machine_was_slow_is_compared
 
 def test_rounds_with_fewer_than_three_subjects_have_no_effect_of_their_own() -> None:
     items = [measurement("a", [[1.0, 2.0, 1.0, 1.0]]), measurement("b", [[3.0, 3.0, 3.0, 6.0]])]
-    assert list(statistics.effects_by_round(items)) == [0.0] * 4
+    assert list(statistics.detrend(items).effects) == [0.0] * 4
 
 
 def test_resolution_is_the_farther_end_of_the_twins_interval() -> None:

@@ -1,4 +1,4 @@
-"""What the benchmarks share: cases, an engine in folders of its own, loads, and tables of figures beside their limits."""
+"""What the benchmarks share: cases, an engine in folders of its own, loads, and tables of figures with limits."""
 
 import contextlib
 import importlib.metadata
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import workloads
-from measure import environment, fit, forecast, text
+from measure import environment, forecast, text
 from measure.comparison import Settings
 from measure.request import Request, parse
 from measure.run import Run
@@ -227,5 +229,6 @@ def forecast_of(request: Request) -> forecast.RunForecast:
     )
 
 
-def fits(request: Request) -> bool:
-    return fit.check(request, environment.available_memory()) is None
+def renamed(run: Run, run_id: str) -> Run:
+    """The same run under another id."""
+    return msgspec.structs.replace(run, id=run_id)

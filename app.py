@@ -1,0 +1,23 @@
+"""Mapbench's front door: page configuration and navigation, nothing else."""
+
+import streamlit as st
+
+from views import look
+
+st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
+st.logo(look.LOGO, size="large")
+
+page = st.navigation(
+    [
+        st.Page(
+            "views/compare.py",
+            title="Compare",
+            icon=":material/compare_arrows:",
+            url_path="compare",
+            default=True,
+            help="Measures ways of mapping a function over a batch, and says which to use here.",
+        ),
+    ],
+    position="top",
+)
+page.run()

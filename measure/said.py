@@ -1,0 +1,74 @@
+"""What subjects may say: the form of each event, so that what a strategy forges in their name is not taken in."""
+
+from typing import Any
+
+import msgspec
+
+from measure.run import Correctness, Memory, OutcomeName
+
+
+class _Event(msgspec.Struct, tag_field="event"):
+    """Base of the events; each is told by its ``event``."""
+
+
+class Stage(_Event, tag="stage"):
+    stage: str
+
+
+class Ready(_Event, tag="ready"):
+    runtime_s: float
+
+
+class FirstCall(_Event, tag="first_call"):
+    seconds: float
+
+
+class Settled(_Event, tag="settled"):
+    seconds: float
+    calls: int
+
+
+class Sample(_Event, tag="sample"):
+    seconds: float
+
+
+class Checked(_Event, tag="checked"):
+    correctness: Correctness
+    sentence: str | None
+
+
+class Measured(_Event, tag="memory"):
+    memory: Memory
+    said: list[str]
+    retraces: int
+
+
+class ProcessPeak(_Event, tag="process_peak"):
+    bytes: int | None
+
+
+class Saved(_Event, tag="saved"):
+    pass
+
+
+class Devices(_Event, tag="devices"):
+    names: list[str]
+
+
+class Error(_Event, tag="error"):
+    outcome: OutcomeName
+    type: str
+    message: str
+    detail: str
+
+
+Said = Stage | Ready | FirstCall | Settled | Sample | Checked | Measured | ProcessPeak | Saved | Devices | Error
+
+
+def is_well_formed(message: dict[str, Any]) -> bool:
+    """Whether ``message`` is an event that a subject may send, with all its fields."""
+    try:
+        msgspec.convert(message, Said)
+    except msgspec.ValidationError:
+        return False
+    return True

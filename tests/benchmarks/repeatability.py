@@ -1,0 +1,196 @@
+"""Whether a comparison says the same again: a strategy against itself, and reruns of the default comparisons.
+
+``python -m tests.benchmarks.repeatability [--pairs 60] [--reruns 20]``; about 7 and 12 minutes.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from scipy import stats
+
+import strategies
+from measure import text
+from measure.comparison import Settings
+from measure.run import Run
+from measure.runner import Runner
+from tests.benchmarks import common
+from tests.benchmarks.common import Case, Figure, say
+
+CONFIDENCE = 0.95
+# With this probability a rate is called higher than chance although it is not.
+_SIGNIFICANT = 0.05
+AGREE = 0.95
+AGAIN = "_again"
+_ALIAS = """\
+import dataclasses
+
+from strategies import {slug}
+
+MAPPER = dataclasses.replace({slug}.MAPPER, slug="{slug}{again}", title={slug}.MAPPER.title + ", again")
+"""
+# Fast and slow, eager, graph and XLA: 10 µs to 60 ms a call.
+PAIRS = (
+    (Case("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.eager"),
+    (Case("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.graph"),
+    (Case("image_sqrt", {"batch": 100}), "batched.xla"),
+    (Case("image_sqrt", {"batch": 100}), "map_fn.graph"),
+    (Case("image_sqrt", {"batch": 100}), "loop.eager"),
+    (Case("outer_product", {"batch": 100, "side": 16}), "vectorized_map.graph"),
+    (Case("outer_product", {"batch": 100, "side": 16}), "map_fn.xla"),
+    (Case("outer_product", {"batch": 100, "side": 16}), "map_fn.eager"),
+    (Case("per_example_gradients", {"batch": 64}), "vectorized_map.xla"),
+    (Case("per_example_gradients", {"batch": 64}), "vectorized_map.eager"),
+    (Case("per_example_gradients", {"batch": 64}), "loop.graph"),
+    (Case("per_example_gradients", {"batch": 64}), "loop.eager"),
+)
+
+
+# --- a strategy against itself ---------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """One comparison of a strategy with itself. ``ratio``: latency of the second entry over that of the first.
+    ``control_holds``: whether the interval of the run's own twin holds 1."""
+
+    name: str
+    different: bool
+    ratio: float
+    control_holds: bool | None
+
+
+def write_aliases(folder: Path) -> None:
+    """A file for each mapper that offers it again under another name."""
+    folder.mkdir()
+    for mapper in strategies.mappers():
+        (folder / f"{mapper.slug}{AGAIN}.py").write_text(_ALIAS.format(slug=mapper.slug, again=AGAIN), encoding="utf-8")
+
+
+def alias(slug: str) -> str:
+    mapper, _, mode = slug.partition(".")
+    return f"{mapper}{AGAIN}.{mode}"
+
+
+def judge(name: str, run: Run) -> Pair:
+    """Whether the run says that its two strategies differ."""
+    if not run.ranking or sum(map(len, run.ranking)) != 2:
+        raise RuntimeError(f"{name}: {[(item.strategy, item.outcome, item.error) for item in run.measurements]}")
+    first, second = (run.measurement(slug).latency for slug in run.request.strategies)
+    assert first is not None and second is not None
+    control = run.control
+    holds = None if control is None else control.low <= 1 <= control.high
+    return Pair(name, len(run.ranking) > 1, second.median_s / first.median_s, holds)
+
+
+def same_with_itself(runner: Runner, count: int, budget_s: float) -> list[Pair]:
+    found = []
+    for number, (case, slug) in enumerate(itertools.islice(itertools.cycle(PAIRS), count), 1):
+        # Which of the two comes first changes from turn to turn.
+        slugs = [slug, alias(slug)][:: 1 if (number // len(PAIRS)) % 2 else -1]
+        pair = judge(f"{case}: {slug}", common.compare(runner, case.request(slugs, budget_s=budget_s)))
+        found.append(pair)
+        say(f"{number} of {count}: {pair.name}: ratio {pair.ratio:.3f}{', DECLARED DIFFERENT' * pair.different}")
+    return found
+
+
+def above_chance(declared: int, count: int) -> float:
+    """How likely it is that at least so many differences are declared where each is with 5 % (exact binomial)."""
+    return float(stats.binom.sf(declared - 1, count, 1 - CONFIDENCE))
+
+
+def same_rows(pairs: Sequence[Pair]) -> list[tuple[object, ...]]:
+    rows = []
+    for name in dict.fromkeys(pair.name for pair in pairs):
+        own = [pair for pair in pairs if pair.name == name]
+        ratios = sorted(pair.ratio for pair in own)
+        rows.append((name, len(own), sum(pair.different for pair in own), f"{min(ratios):.3f} to {max(ratios):.3f}"))
+    return rows
+
+
+def same_figures(pairs: Sequence[Pair]) -> list[Figure]:
+    declared = sum(pair.different for pair in pairs)
+    controls = [pair.control_holds for pair in pairs if pair.control_holds is not None]
+    p = above_chance(declared, len(pairs))
+    found = [
+        Figure(f"declared differences ({declared} of {len(pairs)})", declared / len(pairs), show=text.percent),
+        Figure("p of so many or more, were the rate 5 %", p, _SIGNIFICANT, show=text.number, at_least=True),
+    ]
+    if controls:
+        share = sum(controls) / len(controls)
+        found.append(Figure("intervals of the run's own twin that hold 1", share, show=text.percent))
+    return found
+
+
+# --- reruns ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+    """Of reruns' leading groups: the one named most often, the share of runs that name it, the share that name one
+    that overlaps it, and the share of all pairs of runs that overlap."""
+
+    group: frozenset[str]
+    equal: float
+    overlapping: float
+    pairs: float
+
+
+def agreement(groups: Sequence[frozenset[str]]) -> Agreement:
+    named = Counter(group for group in groups if group)
+    majority = named.most_common(1)[0][0] if named else frozenset()
+    pairs = [bool(a & b) for a, b in itertools.combinations(groups, 2)]
+    return Agreement(
+        majority,
+        named[majority] / len(groups),
+        sum(bool(group & majority) for group in groups) / len(groups),
+        sum(pairs) / len(pairs) if pairs else 1.0,
+    )
+
+
+def reruns(runner: Runner, count: int) -> dict[str, list[frozenset[str]]]:
+    """The leading groups of ``count`` reruns of each default comparison, in alternation."""
+    found: dict[str, list[frozenset[str]]] = {case.workload: [] for case in common.defaults()}
+    for number in range(count):
+        for case in common.defaults():
+            run = common.compare(runner, case.request())
+            leaders = run.ranking[0] if run.ranking else []  # names nobody: agrees with no other run
+            found[case.workload].append(frozenset(leaders))
+            say(f"{number + 1} of {count}: {case.workload} ({run.status}): {', '.join(leaders) or run.verdict}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=60, help="comparisons of a strategy with itself (60)")
+    parser.add_argument("--reruns", type=int, default=20, help="reruns of each default comparison (20)")
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds for each strategy with itself (20)")
+    arguments = parser.parse_args()
+    common.start("Whether a comparison says the same again")
+    with common.own_folders() as folder, common.engine(Settings(process_peaks_s=0.0)) as runner:
+        if arguments.pairs:
+            write_aliases(folder / "mappers")
+            os.environ["MAPBENCH_MAPPERS"] = str(folder / "mappers")
+            pairs = same_with_itself(runner, arguments.pairs, arguments.budget)
+            del os.environ["MAPBENCH_MAPPERS"]  # reruns are of the project's own strategies
+            print(common.table(("a strategy with itself", "runs", "declared different", "ratios"), same_rows(pairs)))
+            print(f"\n{common.figures(same_figures(pairs))}\n")
+        if arguments.reruns:
+            found = []
+            for workload, groups in reruns(runner, arguments.reruns).items():
+                result = agreement(groups)
+                print(f"{workload}: most often {', '.join(sorted(result.group))}")
+                found += [
+                    Figure(f"{workload}: same leading group", result.equal, show=text.percent),
+                    Figure(f"{workload}: overlapping it", result.overlapping, AGREE, None, text.percent, True),
+                    Figure(f"{workload}: pairs of runs that overlap", result.pairs, show=text.percent),
+                ]
+            print(f"\n{common.figures(found)}")
+
+
+if __name__ == "__main__":
+    main()

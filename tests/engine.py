@@ -1,0 +1,231 @@
+"""What the tests of the engine share: strategies that misbehave, a host that runs them, and ways to wait for it."""
+
+import contextlib
+import os
+import queue
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from measure import request, runner, store
+from measure.comparison import Settings
+from measure.processes import Event, HostLauncher, Launcher
+from measure.rounds import Rules
+from measure.run import Run
+from measure.subject import Spec
+
+ROOT = Path(__file__).parent.parent
+# Far beyond what anything here takes: a test that waits this long has failed.
+DEADLINE_S = 120.0
+# What is promised: so long after the server was killed, nothing of it is left.
+GONE_WITHIN_S = 2.0
+# As few processes and rounds as a comparison can do with: what it decides is not looked at here.
+QUICK = Rules(
+    replicas=2,
+    more_replicas=1,
+    most_replicas=2,
+    replicas_behind=1,
+    rounds_behind=1,
+    least_rounds=2,
+    rounds_between_looks=1,
+    most_rounds=2,
+)
+
+_MAPPER = '''
+from strategies.spec import Estimate, Mapper
+
+
+def map_rightly(fn, elems):
+    batch = tf.nest.flatten(elems)[0].shape[0]
+    outputs = [fn(tf.nest.map_structure(lambda leaf: leaf[index], elems)) for index in range(batch)]
+    return tf.nest.map_structure(lambda *leaves: tf.stack(leaves), *outputs)
+
+
+def count_calls():
+    """How often this process has called the strategy, this call included."""
+    tf.calls_so_far = getattr(tf, "calls_so_far", 0) + 1
+    return tf.calls_so_far
+
+
+def is_timed():
+    """Whether this process measures latency: the others have set up TensorFlow's allocator."""
+    import os
+
+    return "TF_CPU_ALLOCATOR_USE_BFC" not in os.environ
+
+
+def map_with_{slug}(fn, elems):
+{body}
+
+
+MAPPER = Mapper(
+    slug="{slug}",
+    title="{slug}",
+    summary="made by a test",
+    apply=map_with_{slug},
+    estimate=lambda plan: Estimate(plan.output_bytes, 0.01, 0.001, 100),
+    modes={modes!r},
+    default_modes=(),
+    helpers=(map_rightly, count_calls, is_timed),
+)
+'''
+
+
+def write_mapper(folder: Path, slug: str, body: str, modes: tuple[str, ...] = ("eager",)) -> None:
+    """A mapper whose ``apply(fn, elems)`` has this body, which may use the helpers above."""
+    body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+    (folder / f"{slug}.py").write_text(_MAPPER.format(slug=slug, body=body, modes=modes), encoding="utf-8")
+
+
+# A process that a strategy makes and leaves behind: in a session of its own, it notes its pid and sleeps for ever.
+LEAVE_A_PROCESS = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setsid()
+    with open({path!r}, "a") as file:
+        file.write(f"{{os.getpid()}}\\n")
+    while True:
+        time.sleep(1000)
+"""
+
+
+def left_behind(path: Path) -> list[int]:
+    """Those processes of `LEAVE_A_PROCESS` that still live."""
+    pids = [int(line) for line in path.read_text().split()] if path.exists() else []
+    return [pid for pid in pids if is_alive(pid)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def descendants(pid: int) -> list[int]:
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def eventually(condition: Callable[[], Any], what: str, within_s: float = DEADLINE_S) -> Any:
+    """The first true value of ``condition()``; fails where there is none in time."""
+    end = time.monotonic() + within_s
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not within {within_s:.0f} s: {what}"
+        time.sleep(0.01)
+    return value
+
+
+def small_request(*strategies: str, **changes: Any) -> request.Request:
+    """A comparison that takes next to no time by itself: two leaves of output, a few kilobytes."""
+    raw = {
+        "workload": "per_example_gradients",
+        "size": {"batch": 4, "features": 8},
+        "strategies": list(strategies),
+        "budget_s": 300.0,
+    }
+    return request.parse(raw | changes)
+
+
+@contextlib.contextmanager
+def running_host(folder: Path) -> Iterator[HostLauncher]:
+    """A host of its own that is ready; at the end it and all its descendants must be gone."""
+    launcher = HostLauncher(folder / "host.log")
+    try:
+        assert launcher.wait_ready(DEADLINE_S, lambda: False), launcher.state()
+        yield launcher
+    finally:
+        launcher.close()
+
+
+@contextlib.contextmanager
+def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[runner.Runner]:
+    """A quick runner with a store of its own, on a launcher that others may use after it."""
+    kept = store.Store(folder / "runs")
+    settings = {"rules": QUICK, "process_peaks_s": 0.0} | settings
+    own = runner.Runner(store_=kept, launcher_=_Lent(launcher), settings=Settings(**settings), name="a test")
+    try:
+        yield own
+    finally:
+        own.close()
+
+
+class _Lent:
+    """A launcher that its borrower cannot close."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._launcher, name)
+
+    def close(self) -> None:
+        pass
+
+
+def measure(own: runner.Runner, asked: request.Request) -> Run:
+    """The finished run of a request."""
+    run_id = own.submit(asked)
+    assert own.wait(run_id, 3 * DEADLINE_S), own.snapshot(run_id)
+    snapshot = own.snapshot(run_id)
+    assert snapshot is not None and not snapshot.fault, snapshot
+    return snapshot.run
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a command of the project's."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+@dataclass
+class Talk:
+    """What one subject said until its end."""
+
+    spec: Spec
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    exit: dict[str, Any] | None = None
+
+    @property
+    def said(self) -> list[str]:
+        return [message["event"] for message in self.messages]
+
+
+def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Talk]:
+    """Start subjects, ``at_once`` at a time, take each through its role, and return what they said, in their order."""
+    events: queue.Queue[Event] = queue.Queue()
+    waiting, talks, live = list(specs), [], {}
+    following = {
+        "ready": {"op": "first_call"},
+        "first_call": {"op": "settle"},
+        "settled": {"op": "sample", "calls": 2, "warm": True},
+        "sample": {"op": "stop"},
+    }
+    while waiting or live:
+        while waiting and len(live) < at_once:
+            talks.append(Talk(waiting.pop(0)))
+            live[launcher.start(talks[-1].spec, events)] = talks[-1]
+        try:
+            event = events.get(timeout=DEADLINE_S)
+        except queue.Empty:
+            for subject in live:
+                launcher.kill(subject)
+            pytest.fail(f"silent for {DEADLINE_S:.0f} s: {[(each.spec.name, each.said) for each in live.values()]}")
+        if event.subject not in live:
+            continue
+        if event.kind == "message":
+            live[event.subject].messages.append(event.fields)
+            if event.fields.get("event") in following:
+                launcher.send(event.subject, following[event.fields["event"]])
+        elif event.kind in ("exit", "lost"):
+            live.pop(event.subject).exit = {"kind": event.kind, **event.fields}
+    return talks

@@ -1,0 +1,89 @@
+"""Inside a subject: scripts run as users would run them, and errors are told in a line that helps."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from measure import subject
+from measure.said import is_well_formed
+
+_LOAD = """
+import logging, sys
+import workloads
+from measure.subject import load
+from strategies import script
+
+said = []
+handler = logging.Handler()
+handler.emit = lambda record: said.append(record.getMessage())
+logging.getLogger("tensorflow").addHandler(handler)
+size = {"batch": 3, "side": 4}
+for slug in ("loop.graph", "map_fn.graph", "vectorized_map.graph", "batched.graph"):
+    text = script.build(workloads.get("outer_product"), size, "float32", "CPU:0", slug)
+    # What tells whether AutoGraph has converted a function: a branch on a tensor, which plain tracing refuses.
+    branch = "    if tf.reduce_sum(x) > 1e9:\\n        x = -x\\n"
+    text = text.replace("    return tf.tensordot(", branch + "    return tf.tensordot(")
+    module = load(text, slug)
+    try:
+        module.strategy(module.elems)
+        print(slug, "converted")
+    except Exception as error:
+        print(slug, type(error).__name__)
+print("said", said)
+"""
+
+
+@pytest.mark.slow
+def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _LOAD],
+        cwd=Path(__file__).resolve().parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    ).stdout.splitlines()
+    assert found[:2] == ["loop.graph converted", "map_fn.graph converted"]
+    # tf.vectorized_map does not convert the function that it maps.
+    assert found[2] != "vectorized_map.graph converted"
+    assert found[-1] == "said []"
+
+
+_IN_USER_CODE = (
+    'in user code:\n\n    File "<x>", line 3, in element  *\n        y = x[0]\n\n    ValueError: slice index 0\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{{function_node __wrapped__Foo}} Bad shapes: [2] vs. [3] [Op:AddV2] name: ", "Bad shapes: [2] vs. [3]"),
+        (_IN_USER_CODE, "ValueError: slice index 0"),
+        ("Graph execution error:\n\nDetected at node x\nout of range", "Graph execution error:"),
+        ("", ""),
+    ],
+)
+def test_of_a_long_message_the_line_that_helps_is_kept(text: str, line: str) -> None:
+    assert subject.shorten(text) == line
+
+
+def test_running_out_of_memory_is_told_from_other_errors() -> None:
+    assert subject.describe(MemoryError("no"))["outcome"] == "out_of_memory"
+    assert subject.describe(ValueError("RESOURCE_EXHAUSTED: Out of memory"))["outcome"] == "out_of_memory"
+    assert subject.describe(ValueError("wrong"))["outcome"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("message", "well_formed"),
+    [
+        ({"event": "sample", "seconds": 0.1}, True),
+        ({"event": "sample", "seconds": "soon"}, False),
+        ({"event": "memory"}, False),
+        ({"event": "unknown"}, False),
+        ({}, False),
+    ],
+)
+def test_events_with_missing_or_strange_fields_are_not_taken_in(message: dict, well_formed: bool) -> None:
+    assert is_well_formed(message) == well_formed

@@ -1,0 +1,193 @@
+"""What is behind a comparison, in tabs: break even, samples, memory over one call, code, environment."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+
+import workloads
+from measure import environment
+from measure.run import Measurement, Run, encode
+from strategies import script
+from views import charts, curves, diff, guard, look
+from views.memo import Memo, packed
+from views.rows import Row
+
+_memo = Memo()
+_ALL = "all"
+_NOTHING = "none"
+
+
+def draw(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    """The tabs; only the open one is drawn."""
+    tabs = {
+        "Break even": _break_even,
+        "Samples": _samples,
+        "Memory over one call": _memory,
+        "Code": _code,
+        "Environment": _environment,
+    }
+    for tab, (name, body) in zip(
+        st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params"), tabs.items(), strict=True
+    ):
+        if tab.open:
+            with tab, guard.calm(f"the tab «{name}»"):
+                body(run, version, rows, prefix)
+
+
+def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Table:
+    """What a chart is filled with, made once for a version of a run and a choice within it."""
+    return _memo.get(key, lambda: packed(charts.revised(make(), *key)))
+
+
+def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    frame = _frame((run.id, version, "totals"), lambda: curves.totals_frame(rows))
+    if not frame.num_rows:
+        st.caption("No strategy has both a first call and a latency.")
+        return
+    sentence = curves.cheapest_sentence(curves.cheapest(rows))
+    st.markdown(look.plain(sentence))
+    timed = [row for row in rows if row.outcome == "ok" and row.median_s is not None]
+    st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
+    st.vega_lite_chart(frame, curves.TOTALS, key=f"{prefix}totals", alt=sentence)
+    st.caption("The first call traces and compiles; each further one costs the latency.")
+
+
+def _pick(label: str, slugs: list[str], key: str, *, first: str | None = None) -> str:
+    options = [first, *slugs] if first else slugs
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = options[0]
+    return st.selectbox(label, options, key=key)
+
+
+def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    slugs = [row.slug for row in rows if row.samples]
+    if not slugs:
+        st.caption("No sample was taken.")
+        return
+    picked = _pick("Strategy", slugs, "samples_of", first=_ALL)
+    chosen = slugs if picked == _ALL else [picked]
+    frame = _frame((run.id, version, "samples", picked), lambda: curves.samples_frame(run, chosen))
+    drawn = [row for row in rows if row.slug in chosen]
+    st.html(look.legend_html([row.mapper for row in drawn], [row.mode for row in drawn], lines=False))
+    count = f"{frame.num_rows:,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
+    st.vega_lite_chart(
+        frame, curves.SAMPLES, key=f"{prefix}samples",
+        alt=f"{count}, by round; a line joins the samples of one process.",
+    )  # fmt: skip
+    st.caption(
+        f"{count}. A point is one sample, the mean of some calls in a row; a line joins those of one process. "
+        + (
+            f"The control is {look.plain(run.control.strategy)}, entered twice."
+            if run.control and run.control.strategy in chosen
+            else ""
+        )
+    )
+
+
+def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    known = {m.strategy: m for m in curves.has_timeline(run)}
+    slugs = [row.slug for row in rows if row.slug in known]
+    if not slugs:
+        st.caption("No strategy has a timeline of its memory.")
+        return
+    picked = _pick("Strategy", slugs, "memory_of", first=_ALL)
+    share = picked == _ALL
+    chosen = [known[slug] for slug in (slugs if share else [picked])]
+    st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
+    peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
+    alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
+    st.vega_lite_chart(
+        _frame((run.id, version, "timeline", picked), lambda: curves.timeline_frame(chosen, share=share)),
+        curves.TIMELINE_SHARE if share else curves.TIMELINE,
+        key=f"{prefix}timeline_{share}",
+        alt=f"{alt} ({peak.strategy})",
+    )
+    st.caption("One steady call; inputs and captured variables exist before it and are not counted.")
+    if not share:
+        _at_peak(chosen[0])
+
+
+def _at_peak(m: Measurement) -> None:
+    if m.memory is None or not m.memory.at_peak:
+        return
+    st.markdown(f"**Held at the peak of {look.size(m.memory.peak_bytes)}**, by the op that allocated it")
+    frame = pd.DataFrame(
+        [
+            {"op": part.op or "not named", "memory": look.size(part.bytes),
+             "share": look.percent(part.bytes / m.memory.peak_bytes) if m.memory.peak_bytes else look.MISSING}
+            for part in m.memory.at_peak
+        ]
+    )  # fmt: skip
+    st.dataframe(frame, hide_index=True, key="at_peak", alt=f"What held memory at the peak of {m.strategy}")
+
+
+def _source(run: Run, slug: str) -> str:
+    """The script that ran; one put together anew where a run does not hold it."""
+    m = run.measurement(slug)
+    if m.code is not None:
+        return m.code.source
+    request = run.request
+    try:
+        return script.build(
+            workloads.get(request.workload), request.size, request.dtype, request.device, slug,
+            seed=request.seed, options=request.workload_options, threads=request.threads,
+        )  # fmt: skip
+    except (KeyError, ValueError) as error:
+        return f"# The script of this strategy is not known: {error}\n"
+
+
+def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    slugs = [row.slug for row in rows]
+    if not slugs:
+        st.caption("The run has no strategy.")
+        return
+    left, right = st.columns(2)
+    with left:
+        shown = _pick("Script of", slugs, "code_of")
+    with right:
+        other = _pick("Compared with", [slug for slug in slugs if slug != shown], "code_against", first=_NOTHING)
+    source = _source(run, shown)
+    if other == _NOTHING:
+        st.caption("A whole script: it runs with TensorFlow and NumPy alone, and is the code that was measured.")
+        st.code(source, line_numbers=True)
+        return
+    st.html(diff.side_by_side(source, _source(run, other), shown, other))
+    st.caption(f"Both scripts, to copy: first {look.plain(shown)}, then {look.plain(other)}.")
+    st.code(source, height=220)
+    st.code(_source(run, other), height=220)
+
+
+def _environment(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    facts = [*environment.describe(run.environment), *_about(run)]
+    frame = pd.DataFrame([{"fact": str(label), "value": str(value)} for label, value in facts])
+    st.dataframe(
+        frame, hide_index=True, key="environment", height="content", alt="What the comparison was measured on",
+        column_config={"fact": st.column_config.TextColumn(width="medium"),
+                       "value": st.column_config.TextColumn(width="large")},
+    )  # fmt: skip
+    st.download_button(
+        "Download the run file", encode(run), file_name=f"mapbench-{look.key(run.id)}.json", mime="application/json",
+        key="download", icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
+
+
+def _about(run: Run) -> list[tuple[str, str]]:
+    facts = [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", run.stop_reason)]
+    facts += [("analysis", f"{run.analysis.method}; {run.analysis.confidence:.0%} intervals")]
+    if run.limit is not None:
+        facts.append(
+            (
+                "limit",
+                f"{look.seconds(run.limit.seconds)}: {look.size(run.limit.bytes)} at "
+                f"{run.limit.bandwidth_bytes_per_s / 1e9:.1f} GB/s, {run.limit.flops:,} FLOP at "
+                f"{run.limit.flops_per_s / 1e9:.1f} GFLOP/s, dispatch {look.seconds(run.limit.dispatch_s)}",
+            )
+        )
+    if run.control is not None:
+        low, high = look.factor(run.control.low), look.factor(run.control.high)
+        facts.append(
+            ("control", f"{run.control.strategy} entered twice: ratio {run.control.ratio:.3f} [{low}, {high}]")
+        )
+    return facts

@@ -1,0 +1,23 @@
+"""No traceback reaches a page: an unexpected exception becomes one sentence, and its traceback is in the log."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+_log = logging.getLogger("mapbench.page")
+
+
+@contextmanager
+def calm(what: str) -> Iterator[None]:
+    """Shows a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
+    try:
+        yield
+    except Exception:
+        _log.exception("%s could not be drawn", what)
+        st.error(
+            f"A fault in Mapbench kept {what} from being shown. Measuring is not affected; "
+            "the server's log holds the details. Reloading the page may help.",
+            icon=":material/error:",
+        )

@@ -1,0 +1,174 @@
+"""How things look, in one place: colour belongs to the mapper, shape to the mode, and a number never lacks its unit."""
+
+import html
+import re
+from collections.abc import Iterable
+
+# One way to write a number, on the command line, in sentences and on the page.
+from measure.text import factor, number, percent, seconds, seconds_with_interval, size
+
+__all__ = ["factor", "number", "percent", "seconds", "seconds_with_interval", "size"]
+
+MISSING = "–"
+
+# Fixed for each mapper, on every page and whatever is selected. Chosen so that any two differ by at least 9 in OKLab
+# (×100) for people with normal, protan, deutan and tritan sight, and have a contrast of 3 with the background
+# (WCAG's bound for graphics): a test simulates it. In light and in dark, a mapper keeps its hue as far as that allows.
+_COLOURS: dict[str, tuple[str, str]] = {
+    "batched": ("#008871", "#3dbb9a"),
+    "vectorized_map": ("#2894fb", "#b4d3fc"),
+    "map_fn": ("#a35c01", "#c74a0d"),
+    "loop": ("#352615", "#fffde6"),
+    "while_loop": ("#ab9211", "#fdca52"),
+    "chunked": ("#8342c9", "#885c8f"),
+    "dataset": ("#e15bb6", "#b88dfb"),
+    "numpy_function": ("#385c80", "#4d5ff1"),
+    "jacobian": ("#863402", "#eb8813"),
+}
+OTHER = "other"  # a mapper that this file does not know is grey: its name beside it tells it apart
+_OTHER_COLOURS = ("#6b7280", "#9ca3af")
+
+# A dot, a square and a diamond: drawn here, because an icon of Streamlit's would be fetched from the network.
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
+    '<circle cx="8" cy="24" r="5.5" fill="#a35c01"/><rect x="11" y="10" width="10" height="10" fill="#2894fb"/>'
+    '<path d="M24 1.5L30.5 8L24 14.5L17.5 8Z" fill="#008871"/></svg>'
+)
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="150" height="32" viewBox="0 0 150 32">'
+    f'{ICON[ICON.index("<circle") : -6]}<text x="38" y="23" font-family="Arial, Helvetica, sans-serif" '
+    'font-size="21" font-weight="600" fill="#3f7fd0">Mapbench</text></svg>'
+)
+
+COLOUR_NAMES = (*_COLOURS, OTHER)
+LIGHT = (*(light for light, _ in _COLOURS.values()), _OTHER_COLOURS[0])
+DARK = (*(dark for _, dark in _COLOURS.values()), _OTHER_COLOURS[1])
+
+# A mode's shape: as a glyph in text, as a mark in charts of points, and as a dash in charts of lines.
+MODES = ("eager", "graph", "xla")
+GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
+SHAPES = ("circle", "square", "diamond")
+DASHES = ([2, 2], [7, 3], [1, 0])
+_UNKNOWN_GLYPH = "▲"
+
+OUTCOMES = {
+    "ok": "ok",
+    "wrong": "wrong",
+    "failed": "failed",
+    "unsupported": "not supported",
+    "out_of_memory": "out of memory",
+    "timeout": "timed out",
+    "cancelled": "cancelled",
+    "not_run": "not run",
+}
+
+
+def colour_name(mapper: str) -> str:
+    """The mapper's name in the colour scale."""
+    return mapper if mapper in _COLOURS else OTHER
+
+
+def css_colour(mapper: str) -> str:
+    """The mapper's colour for a style sheet; it follows the theme without a rerun."""
+    light, dark = _COLOURS.get(mapper, _OTHER_COLOURS)
+    return f"light-dark({light}, {dark})"
+
+
+def glyph(mode: str) -> str:
+    return GLYPHS.get(mode, _UNKNOWN_GLYPH)
+
+
+def label(slug: str, mode: str) -> str:
+    """A strategy's name with the shape of its mode, as plain text."""
+    return f"{glyph(mode)} {slug}"
+
+
+def strategy_html(slug: str, mapper: str, mode: str) -> str:
+    """A strategy's name with its shape in its colour, as HTML."""
+    return (
+        f'<span style="white-space:nowrap"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
+        f"{glyph(mode)}</span> {html.escape(slug)}</span>"
+    )
+
+
+_LINES = {"eager": "dotted", "graph": "dashed", "xla": "solid"}
+
+
+def legend_html(mappers: Iterable[str], modes: Iterable[str], *, lines: bool) -> str:
+    """Which colour is which mapper, and which dash (``lines``) or shape is which mode; it wraps on narrow screens."""
+    known = [name for name in COLOUR_NAMES if name in set(mappers)]
+    others = sorted(set(mappers) - set(known))
+    parts = [
+        f'<span style="white-space:nowrap"><span style="display:inline-block;width:1.1em;height:.6em;border-radius:2px;'
+        f'background:{css_colour(mapper)}"></span> '
+        f"{html.escape(mapper)}</span>"
+        for mapper in (*known, *others)
+    ]
+    for mode in (mode for mode in MODES if mode in set(modes)):
+        sign = (
+            f'<span style="display:inline-block;width:1.8em;border-top:2px {_LINES[mode]} currentColor;'
+            'vertical-align:middle"></span>'
+            if lines
+            else glyph(mode)
+        )
+        parts.append(f'<span style="white-space:nowrap;opacity:.8">{sign} {mode}</span>')
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{"".join(parts)}</div>'
+
+
+_KEY = re.compile(r"[^A-Za-z0-9_]")
+
+
+def key(*parts: str) -> str:
+    """A widget key, and so a CSS class, from names."""
+    return _KEY.sub("-", "_".join(parts))
+
+
+def style(mappers: Iterable[str]) -> str:
+    """The page's style sheet: the grid of strategies shows each mapper's colour, and is as dense as a table."""
+    rules = [
+        ".st-key-strategies_grid {row-gap: 0.1rem}",
+        ".st-key-strategies_grid [class*=st-key-cell_] {align-self: center}",
+        ".st-key-strategies_grid button {min-height: 1.7rem; padding-top: 0; padding-bottom: 0}",
+    ]
+    for mapper in mappers:
+        rules.append(
+            f".st-key-{key('row', mapper)} button p::before "
+            f'{{content: "▌"; color: {css_colour(mapper)}; margin-right: 0.3em}}'
+        )
+    return f"<style>{' '.join(rules)}</style>"
+
+
+# Markdown's own signs, and Streamlit's: `$` for formulas, `:` for colours, icons and emoji.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
+_DIRECTIVE = re.compile(r":(?=[\w+\-])")
+_WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
+
+
+def plain(text: object) -> str:
+    """``text`` for a place that reads Markdown, so that it is shown as it is, on one line."""
+    joined = " ".join(str(text).split())
+    return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
+
+
+def duration(value_s: float | None) -> str:
+    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 2 h 5 min."""
+    if value_s is None:
+        return MISSING
+    if value_s < 1:
+        return "under 1 s"
+    whole = round(value_s)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
+    """13.2 × and [12.9, 13.5]: three digits each, so that the interval does not vanish in rounding."""
+    return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
+
+
+def error_size(value: float | None) -> str:
+    """An error without a unit: 0, 1.2e-07, 0.53."""
+    if value is None:
+        return MISSING
+    return "0" if value == 0 else f"{value:.2g}"

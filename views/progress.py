@@ -1,0 +1,119 @@
+"""A run while it waits and runs: where each strategy stands, in text only, polled by one fragment."""
+
+import streamlit as st
+
+import workloads
+from measure import runner
+from measure.run import Run
+from measure.runner import Snapshot
+from views import guard, look
+from views.rows import strategies_of
+
+# While nothing is timed the page may look often; while timing it would take from what is measured.
+_EAGER_POLL_S = 1.0
+_CALM_POLL_S = 2.5
+_CANCEL_S = 1.5
+_STEPS = ("memory", "first call", "sampling", "process peak", "done")
+
+
+def watch(snapshot: Snapshot) -> None:
+    """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
+    timing = any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
+    every = _CALM_POLL_S if timing else _EAGER_POLL_S
+    st.fragment(_watch, run_every=every)(snapshot.run.id, snapshot.version, snapshot.state)
+
+
+def _watch(run_id: str, shown_version: int, shown_state: str) -> None:
+    with guard.calm("the progress"):
+        snapshot = runner.shared().snapshot(run_id)
+        if snapshot is None or snapshot.version != shown_version or snapshot.state != shown_state:
+            st.rerun()
+        else:
+            _draw(snapshot)
+
+
+def _draw(snapshot: Snapshot) -> None:
+    run = snapshot.run
+    with st.container(border=True, key="progress", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(f"**{look.plain(_title(run))}** · {look.plain(_standing(snapshot))}")
+            st.button(
+                "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
+                help="Ends the work within a second; what has been measured is kept.",
+            )  # fmt: skip
+        if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
+            whole = snapshot.elapsed_s + snapshot.remaining_s
+            st.progress(min(1.0, snapshot.elapsed_s / whole) if whole else 0.0)
+        if snapshot.state == "running":
+            st.html(_stages(snapshot))
+
+
+def _cancel(run_id: str) -> None:
+    runner.shared().cancel(run_id)
+    # So that this very rerun shows the end, and not the next look at the run.
+    runner.shared().wait(run_id, _CANCEL_S)
+
+
+def _title(run: Run) -> str:
+    known = run.request.workload in workloads.names()
+    name = workloads.get(run.request.workload).title if known else run.request.workload
+    return f"{name}, {', '.join(f'{key} {value:,}' for key, value in run.request.size.items())}"
+
+
+def _standing(snapshot: Snapshot) -> str:
+    if snapshot.state == "queued":
+        count = snapshot.position
+        return f"waiting in the queue: {count} comparison{'s' * (count != 1)} before this one. {_whose_turn()}"
+    if snapshot.state != "running":
+        return snapshot.message or snapshot.state
+    parts = [snapshot.message or "running"]
+    if snapshot.elapsed_s is not None:
+        parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
+    if snapshot.remaining_s is not None:
+        left = snapshot.remaining_s
+        parts.append(f"about {look.duration(left)} left" if left >= 1 else "nearly done")
+    return " · ".join(parts)
+
+
+def _whose_turn() -> str:
+    """What is being measured now; whose it is, is nobody's business."""
+    queue = runner.shared().queue()
+    first = runner.shared().snapshot(queue[0]) if queue else None
+    if first is None:
+        return ""
+    left = f", about {look.duration(first.remaining_s)} left" if first.remaining_s else ""
+    return f"Now: {_title(first.run)}{left}."
+
+
+def others() -> str | None:
+    """What a visitor without a run of their own is told where one is going on."""
+    queue = runner.shared().queue()
+    if not queue:
+        return None
+    waiting = f", and {len(queue) - 1} waiting" if len(queue) > 1 else ""
+    return f"A comparison is running on this machine{waiting}; yours will wait for its turn. {_whose_turn()}"
+
+
+def _stages(snapshot: Snapshot) -> str:
+    """A list of the strategies, one element for all: a row each would cost the cores that are being measured."""
+    lines = []
+    for m in strategies_of(snapshot.run):
+        stage = snapshot.stages.get(m.strategy, m.stage)
+        done = _STEPS.index(stage) if stage in _STEPS else -1
+        over = stage == "done" or m.outcome not in ("ok", "not_run")
+        ok = m.outcome in ("ok", "not_run")
+        dots = "".join(
+            "●" if (over and ok) or step < done else "◐" if step == done and not over else "○" for step in range(4)
+        )
+        word = look.OUTCOMES.get(m.outcome, m.outcome) if not ok else "done" if over else stage
+        figures = [look.size(m.memory.peak_bytes)] if m.memory else []
+        figures += [look.seconds(m.latency.median_s)] if m.latency else []
+        lines.append(
+            f"<div>{look.strategy_html(m.strategy, m.mapper, m.mode)}</div>"
+            f'<div style="letter-spacing:.15em;opacity:.7" aria-hidden="true">{dots}</div><div>{word}</div>'
+            f'<div style="text-align:right;white-space:nowrap;opacity:.8">{" · ".join(figures)}</div>'
+        )
+    return (
+        '<div role="status" aria-live="off" style="display:grid;grid-template-columns:auto auto 1fr auto;'
+        f'gap:.15rem .9rem;font-size:.9rem;overflow-x:auto">{"".join(lines)}</div>'
+    )

@@ -1,0 +1,183 @@
+"""A comparison's result: verdict, four figures, the two charts, correctness, failures, everything in one table."""
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+
+from measure.run import Run
+from views import charts, details, guard, look, rows, tables
+from views.memo import Memo, packed
+from views.rows import Row
+
+_memo = Memo()
+_FEW_NOTES, _NOTE_SIGNS = 3, 220
+_FASTER = 1  # which of the four figures depends on the baseline
+_TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is drawn of one version of a run; computed once, however often a widget changes."""
+
+    rows: list[Row]
+    latency: pa.Table
+    memory: pa.Table
+    correctness: pa.Table
+    everything: pa.Table
+    figures: list[dict[str, str]]
+    latency_alt: str
+    memory_alt: str
+
+
+def _shown(run: Run, version: int, baseline: str | None) -> Shown:
+    found = rows.make(run, baseline)
+    revision = (run.id, version, baseline)
+    limit_s = run.limit.seconds if run.limit else None
+    return Shown(
+        rows=found,
+        latency=packed(charts.revised(charts.latency_frame(found, limit_s), *revision)),
+        memory=packed(charts.revised(charts.memory_frame(found), *revision)),
+        correctness=packed(tables.correctness_frame(found)),
+        everything=packed(tables.everything_frame(found, run)),
+        figures=tables.figures(found, run, baseline),
+        latency_alt=charts.latency_takeaway(found),
+        memory_alt=charts.memory_takeaway(found),
+    )
+
+
+def draw(run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "") -> None:
+    """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys."""
+    timed = [m.strategy for m in rows.strategies_of(run) if m.latency is not None]
+    base = rows.choose_baseline(run, baseline)
+    shown = _memo.get((run.id, version, finished, base), lambda: _shown(run, version, base))
+    with guard.calm("the result"):
+        if finished:
+            _verdict(run)
+        _figures(shown, base, timed, prefix)
+        _charts(shown, prefix)
+        _failures(shown, run, prefix)
+        _notes(shown, run)
+        _correctness(shown, prefix)
+        _everything(shown, base, prefix)
+    if finished:
+        details.draw(run, version, shown.rows, prefix)
+
+
+def _verdict(run: Run) -> None:
+    st.html(
+        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
+        f"{html.escape(run.verdict or 'No verdict was reached.')}</h2>"
+    )
+    if run.status != "complete":
+        words = {
+            "cancelled": "Cancelled",
+            "interrupted": "Interrupted",
+            "budget": "The time budget was spent before the ranking was decided",
+        }
+        reason = f": {run.stop_reason}" if run.stop_reason and run.status != "budget" else ""
+        st.caption(
+            f":material/info: {words.get(run.status, run.status)}{look.plain(reason)}. What was measured is kept."
+        )
+
+
+def _figures(shown: Shown, base: str | None, timed: list[str], prefix: str) -> None:
+    with st.grid(4, min_column_width=165, gap="small", border=True, key="figures") as grid:
+        for number, figure in enumerate(shown.figures):
+            with grid.cell(), st.container(gap="xsmall", key=f"figure_{number}"):
+                st.metric(look.plain(figure["label"]), figure["value"])
+                st.caption(look.plain(", ".join(filter(None, (figure["interval"], figure["under"])))))
+                if number == _FASTER and base is not None:
+                    _baseline(base, timed, prefix)
+
+
+def _baseline(base: str, timed: list[str], prefix: str) -> None:
+    """The chooser of what «× faster than» refers to; the choice itself is the one under Advanced."""
+    key = f"{prefix}against"
+    st.session_state[key] = base
+    st.selectbox("Faster than", timed, key=key, label_visibility="collapsed", on_change=_set_baseline, args=(key,))
+
+
+def _set_baseline(key: str) -> None:
+    st.session_state["baseline"] = st.session_state[key]
+
+
+def _charts(shown: Shown, prefix: str) -> None:
+    count = len(shown.rows)
+    with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
+        with grid.cell():
+            st.markdown("**Latency** of one call, log axis")
+            st.vega_lite_chart(
+                shown.latency, charts.sized(charts.LATENCY, count), key=f"{prefix}latency", alt=shown.latency_alt
+            )
+            st.caption("Dot: median; bar: 95 % interval; a bracket joins ties; dashed: least time possible.")
+        with grid.cell():
+            st.markdown("**Memory** of one call")
+            st.vega_lite_chart(
+                shown.memory, charts.sized(charts.MEMORY, count), key=f"{prefix}memory", alt=shown.memory_alt
+            )
+            st.caption(f"Solid: output; pale: temporary; tick: process peak. {_before(shown.rows)}")
+
+
+def _before(found: list[Row]) -> str:
+    known = next((row for row in found if row.input_bytes is not None), None)
+    if known is None:
+        return ""
+    captured = f" and {look.size(known.captured_bytes)} of variables" if known.captured_bytes else ""
+    return f"Not counted: {look.size(known.input_bytes)} of inputs{captured}."
+
+
+def _failures(shown: Shown, run: Run, prefix: str) -> None:
+    lines = tables.failure_lines(shown.rows, run)
+    if not lines:
+        return
+    st.markdown(f"**Did not work** ({len(lines)})")
+    with st.container(border=True, gap="small", key="failures"):
+        for row, sentence in lines:
+            st.html(
+                f"<div>{look.strategy_html(row.slug, row.mapper, row.mode)} "
+                f'<b style="margin:0 .5em">{html.escape(row.status)}</b> '
+                f'<span style="overflow-wrap:anywhere">{html.escape(sentence)}</span></div>'
+            )
+            if row.detail.strip() and row.detail.strip() != sentence.strip():
+                with st.expander("Full text", type="compact", key=look.key(f"{prefix}detail", row.slug)):
+                    st.code(row.detail, language=None, wrap_lines=True, height=260)
+
+
+def _notes(shown: Shown, run: Run) -> None:
+    """What a person should know before trusting a figure."""
+    found = tables.notes(shown.rows, run)
+    if found:
+        with st.expander(f"Good to know ({len(found)})", expanded=len(found) <= _FEW_NOTES, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.plain(_short(note))}" for note in found))
+
+
+def _short(note: str) -> str:
+    """TensorFlow's own warnings can be a page long; the table holds them whole."""
+    return note if len(note) <= _NOTE_SIGNS else f"{note[:_NOTE_SIGNS].rsplit(' ', 1)[0]} …"
+
+
+def _correctness(shown: Shown, prefix: str) -> None:
+    st.markdown(f"**Correctness** · {look.plain(tables.correctness_sentence(shown.rows))}")
+    if shown.correctness.num_rows:
+        st.dataframe(
+            shown.correctness, hide_index=True, key=f"{prefix}correctness", row_height=_TABLE_ROW,
+            alt="Each strategy's largest errors against the float64 reference",
+        )  # fmt: skip
+
+
+def _everything(shown: Shown, base: str | None, prefix: str) -> None:
+    config: dict[str, Any] = {
+        name: st.column_config.NumberColumn(name, format=format_, help=text, width=_NUMBER_WIDTH)
+        for name, (format_, text) in tables.COLUMNS.items()
+    }
+    config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    config["rank"] = st.column_config.NumberColumn("rank", width=60)
+    st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
+    st.dataframe(
+        shown.everything, hide_index=True, key=f"{prefix}everything", column_config=config,
+        row_height=_TABLE_ROW, placeholder=look.MISSING,
+        alt="All figures of all strategies",
+    )  # fmt: skip

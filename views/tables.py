@@ -1,0 +1,211 @@
+"""The tables of a comparison: correctness, everything in one table, and the sentences of failures. Pure."""
+
+import pandas as pd
+
+from measure.run import Correctness, Measurement, Run
+from views import look
+from views.rows import Row, strategies_of
+
+_MIB = 2**20
+
+
+def correctness_frame(rows: list[Row]) -> pd.DataFrame:
+    """One line per checked strategy: passed or not, and the three largest errors. Wrong ones first."""
+    lines = [
+        {
+            "strategy": row.label,
+            "check": "✓ pass" if row.correct else "✕ wrong",
+            "largest absolute error": look.error_size(row.max_abs),
+            "relative": look.error_size(row.max_rel),
+            "in ULP": look.error_size(row.max_ulp),
+            "NaN differs": f"{row.nan_mismatches:,}",
+        }
+        for row in sorted(rows, key=lambda row: bool(row.correct))
+        if row.correct is not None
+    ]
+    return pd.DataFrame(lines)
+
+
+def correctness_sentence(rows: list[Row]) -> str:
+    """All 11 strategies compute what the float64 reference does, within the tolerance of float32."""
+    checked = [row for row in rows if row.correct is not None]
+    wrong = [row.slug for row in checked if not row.correct]
+    if not checked:
+        return "No output has been compared with the reference yet."
+    if not wrong:
+        return f"all {len(checked)} agree with the float64 reference within tolerance."
+    return f"{len(wrong)} of {len(checked)} wrong: {', '.join(wrong)}."
+
+
+def where_wrong(measurement: Measurement) -> list[str]:
+    """For each wrong leaf of an output, where and how wrong it is, in a sentence; plain text."""
+    check: Correctness | None = measurement.correctness
+    if check is None or check.ok:
+        return []
+    found = []
+    for leaf in check.leaves:
+        if not leaf.mismatch_share and not leaf.nan_mismatches:
+            continue
+        parts = [
+            f"{look.percent(leaf.mismatch_share)} of the values of {leaf.path or 'the output'} are out of tolerance"
+        ]
+        if leaf.worst_index:
+            parts.append(f"the worst is at {leaf.worst_index}, off by {look.error_size(leaf.max_abs)}")
+        allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
+                   if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
+        if allowed:
+            parts.append(f"where {' or '.join(allowed)} is allowed")
+        if leaf.nan_mismatches:
+            parts.append(f"{leaf.nan_mismatches:,} are NaN on one side only")
+        found.append(", ".join(parts) + ".")
+    return found or ["Its values differ from the reference."]
+
+
+def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
+    """All figures of all strategies, as numbers that can be sorted and copied; milliseconds and MiB."""
+    by_slug = {m.strategy: m for m in strategies_of(run)}
+
+    def scaled(value: float | None, scale: float) -> float | None:
+        return None if value is None else value * scale
+
+    lines = []
+    for row in rows:
+        m = by_slug[row.slug]
+        earliest = [pair.calls for pair in m.break_even if pair.calls is not None]
+        lines.append(
+            {
+                "rank": row.rank,
+                "strategy": row.label,
+                "outcome": row.status,
+                "latency": scaled(row.median_s, 1e3),
+                "from": scaled(row.low_s, 1e3),
+                "to": scaled(row.high_s, 1e3),
+                "× faster": row.factor,
+                "× limit": row.of_limit,
+                "first call": scaled(row.first_call_s, 1e3),
+                "break even": max(earliest) if earliest else None,
+                "peak": scaled(row.peak_bytes, 1 / _MIB),
+                "output": scaled(row.output_bytes, 1 / _MIB),
+                "temporary": scaled(row.temporary_bytes, 1 / _MIB),
+                "process peak": scaled(row.process_peak_bytes, 1 / _MIB),
+                "max abs error": row.max_abs,
+                "max rel error": row.max_rel,
+                "max ULP": row.max_ulp,
+                "processes": row.processes,
+                "samples": row.samples,
+                "note": " ".join((row.sentence, *row.notes)).strip(),
+            }
+        )
+    frame = pd.DataFrame(lines)
+    numbers = [name for name in frame.columns if name not in ("rank", "strategy", "outcome", "note")]
+    return frame.astype(dict.fromkeys(numbers, float) | {"rank": "Int64"}) if lines else frame
+
+
+# Header, printf format and explanation of each column of numbers.
+COLUMNS: dict[str, tuple[str, str]] = {
+    "latency": ("%.4g ms", "Median time of one steady call: geometric mean of the processes' medians."),
+    "from": ("%.4g ms", "Lower end of the latency's 95 % interval."),
+    "to": ("%.4g ms", "Upper end of the latency's 95 % interval."),
+    "× faster": ("%.3g ×", "Latency of the baseline over the strategy's own."),
+    "× limit": ("%.3g ×", "Latency over the least time that moving the bytes and doing the arithmetic could take."),
+    "first call": ("%.4g ms", "Tracing and compiling included."),
+    "break even": (
+        "%.0f calls",
+        "Calls after which it has overtaken all that start faster but run slower.",
+    ),
+    "peak": ("%.4g MiB", "Most memory held at once during one call, inputs not counted."),
+    "output": ("%.4g MiB", "Memory of the result."),
+    "temporary": ("%.4g MiB", "What the peak has beyond the output."),
+    "process peak": ("%.4g MiB", "What the operating system saw the process gain during the call."),
+    "max abs error": ("%.2e", "Largest absolute error against the float64 reference."),
+    "max rel error": ("%.2e", "Largest relative error against the float64 reference."),
+    "max ULP": ("%.3g ULP", "Largest error in units in the last place."),
+    "processes": ("%.0f", "Processes that were sampled."),
+    "samples": ("%.0f", "Samples of all its processes."),
+}
+
+
+def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
+    """The strategies that did not end well, each with the sentence that a person can act on; plain text."""
+    by_slug = {m.strategy: m for m in strategies_of(run)}
+    found = []
+    for row in rows:
+        if row.failed and (row.outcome != "cancelled" or row.sentence):  # whoever cancelled knows why
+            wrong = " ".join(where_wrong(by_slug[row.slug]))
+            found.append((row, " ".join(part for part in (row.sentence, wrong) if part) or _by_outcome(row)))
+    return found
+
+
+def _by_outcome(row: Row) -> str:
+    sentences = {
+        "timeout": "It did not finish in its time.",
+        "out_of_memory": "It needs more memory than there is.",
+        "unsupported": "It cannot run this way.",
+        "wrong": "Its values differ from the reference.",
+    }
+    return sentences.get(row.outcome, "It ended without a message.")
+
+
+def notes(rows: list[Row], run: Run) -> list[str]:
+    """Warnings of the run and of its strategies, plain text, each once."""
+    found: dict[str, None] = dict.fromkeys(warning.message for warning in run.warnings)
+    for row in rows:
+        found.update(dict.fromkeys(f"{row.slug}: {note}" for note in row.notes))
+    return list(found)
+
+
+def figures(rows: list[Row], run: Run, baseline: str | None) -> list[dict[str, str]]:
+    """The four figures over the charts: label, value, interval and what they are about; plain text."""
+    by_slug = {row.slug: row for row in rows}
+    ranked = [row for row in rows if row.rank is not None] or [
+        row for row in rows if row.outcome == "ok" and row.median_s is not None
+    ]
+    fastest = ranked[0] if ranked else None
+    base = by_slug.get(baseline or "")
+    return [
+        _fastest(fastest, rows),
+        _faster(fastest, base),
+        _least_memory(fastest, rows),
+        _resolution(run),
+    ]
+
+
+def _figure(label: str, value: str = look.MISSING, interval: str = "", under: str = "") -> dict[str, str]:
+    return {"label": label, "value": value, "interval": interval, "under": under}
+
+
+def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
+    if fastest is None or fastest.median_s is None or fastest.low_s is None or fastest.high_s is None:
+        return _figure("Fastest", under="nothing is timed yet")
+    value = look.seconds(fastest.median_s)
+    whole = look.seconds_with_interval(fastest.median_s, fastest.low_s, fastest.high_s)
+    ties = sum(row.tie == fastest.tie for row in rows) - 1 if fastest.tied else 0
+    names = fastest.label + (f" and {ties} in a tie" if ties else "")
+    return _figure("Fastest", value, whole.removeprefix(value).strip(), names)
+
+
+def _faster(fastest: Row | None, base: Row | None) -> dict[str, str]:
+    if fastest is None or base is None or fastest.factor is None:
+        return _figure("Faster than the baseline", under="no baseline is timed yet")
+    if fastest.factor_low is None or fastest.factor_high is None:
+        return _figure("Faster than the baseline", look.factor(fastest.factor), under="is itself the fastest")
+    value, interval = look.factor_with_interval(fastest.factor, fastest.factor_low, fastest.factor_high)
+    return _figure("Faster than the baseline", value, interval)
+
+
+def _least_memory(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
+    known = [row for row in rows if row.outcome == "ok" and row.peak_bytes is not None]
+    if fastest is None or fastest.peak_bytes is None or not known:
+        return _figure("Its memory over the least", under="known with the fastest")
+    thriftiest = min(known, key=lambda row: row.peak_bytes or 0)
+    least = thriftiest.peak_bytes or 0
+    value = look.factor(fastest.peak_bytes / least) if least else look.size(fastest.peak_bytes)
+    more = fastest.peak_bytes > least
+    under = f"{thriftiest.label} needs {look.size(least)}" if more else "none needs less"
+    return _figure("Its memory over the least", value, look.size(fastest.peak_bytes), under)
+
+
+def _resolution(run: Run) -> dict[str, str]:
+    if run.control is None:
+        return _figure("Resolution", under="known when the control is timed")
+    return _figure("Resolution", look.percent(run.control.resolution), under="smaller differences are ties")
