@@ -335,7 +335,7 @@ def describe(error: BaseException) -> dict[str, str]:
     return {
         "outcome": "out_of_memory" if out_of_memory else "failed",
         "type": name,
-        "message": shorten(text) or name,
+        "message": shorten(text).removeprefix(f"{name}: ") or name,
         "detail": detail,
     }
 
@@ -365,7 +365,7 @@ def shorten(text: str) -> str:
         # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
         causes = [line for line in lines if _CAUSE.match(line)]
         if causes:
-            return _CAUSE.sub("", causes[-1]).strip()[:400]
+            return causes[-1].strip()[:400]
     candidates = [line.strip() for line in lines if line.strip() and not _NOISE.match(line)]
     if not candidates:
         # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.

@@ -94,10 +94,19 @@ def test_the_first_workloads_are_there() -> None:
     assert all(workloads.get(slug).slug == slug for slug in workloads.names())
 
 
+def test_the_projects_own_workloads_come_by_group_and_name() -> None:
+    groups = [workload.group for workload in workloads.all()]
+    assert list(dict.fromkeys(groups)) == list(workloads.GROUPS)
+    assert groups == sorted(groups, key=workloads.GROUPS.index)
+    for group in workloads.GROUPS:
+        names = [workload.slug for workload in workloads.all() if workload.group == group]
+        assert names == sorted(names)
+
+
 def test_an_unknown_workload_is_a_key_error_that_names_the_known_ones() -> None:
     with pytest.raises(KeyError) as caught:
         workloads.get("cubism")
-    assert str(caught.value).startswith("workload 'cubism' is not known: choose one of attention, ")
+    assert str(caught.value).startswith("workload 'cubism' is not known: choose one of image_sqrt, ")
 
 
 @pytest.mark.parametrize("workload", workloads.all(), ids=workloads.names())

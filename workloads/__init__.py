@@ -89,7 +89,15 @@ def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
 # Folders, or single files, of further workloads.
 VARIABLE = "MAPBENCH_WORKLOADS"
 
-_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, check)
+# In the order in which they are shown; a workload from elsewhere may name another.
+GROUPS = ("Elementwise", "Reductions", "Gradients", "Networks", "Limits")
+
+
+def _place(workload: Workload) -> int:
+    return GROUPS.index(workload.group) if workload.group in GROUPS else len(GROUPS)
+
+
+_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, check, _place)
 
 
 def _by_slug() -> dict[str, Workload]:
@@ -97,7 +105,7 @@ def _by_slug() -> dict[str, Workload]:
 
 
 def all() -> tuple[Workload, ...]:
-    """Every workload: the package's by file name, then those of MAPBENCH_WORKLOADS."""
+    """Every workload: the package's by group and file name, then those of MAPBENCH_WORKLOADS."""
     return tuple(_by_slug().values())
 
 

@@ -48,7 +48,7 @@ def cost(side):
 WORKLOAD = Workload(
     slug="outer_product",
     title="Outer product of matrices",
-    group="Products",
+    group="Elementwise",
     formula="y[b,i,j,k,l] = x[b,i,j] · x[b,k,l]",
     summary="Every matrix times itself, all pairs of entries: the output is side² times the input, so copies hurt.",
     sizes=(
