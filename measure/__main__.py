@@ -249,7 +249,10 @@ def _option(option: Any) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command == "compare" and not (arguments.workload or arguments.workload_file):
+        parser.error("a workload is needed: its name, or --workload-file")
     try:
         status = {"compare": _compare, "list": _list}[arguments.command](arguments)
         sys.stdout.flush()
