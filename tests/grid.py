@@ -8,7 +8,7 @@ import contextlib
 import csv
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,19 +131,24 @@ def row(case: Case, item: Measurement) -> Row:
     return Row(case.workload, case.options, item.strategy, outcome, " ".join(codes), reason)
 
 
-def measured(chosen: Iterable[Case]) -> Iterator[Row]:
-    """Every cell of the cases, each in a subject of its own, two at a time."""
+@contextlib.contextmanager
+def host() -> Iterator[HostLauncher]:
+    """A host of the grid's own, ready to fork."""
     with tempfile.TemporaryDirectory() as folder:
         launcher = HostLauncher(Path(folder) / "host.log")
         try:
             if not launcher.wait_ready(120.0, lambda: False):
                 raise RuntimeError(launcher.state().message)
-            for case in chosen:
-                settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
-                run = Unmeasured("grid", parse(case.request()), launcher, lambda view: None, settings=settings).run()
-                yield from (row(case, item) for item in run.measurements)
+            yield launcher
         finally:
             launcher.close()
+
+
+def measured(launcher: HostLauncher, case: Case) -> list[Row]:
+    """Every cell of the case, each in a subject of its own, two at a time."""
+    settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
+    run = Unmeasured("grid", parse(case.request()), launcher, lambda view: None, settings=settings).run()
+    return [row(case, item) for item in run.measurements]
 
 
 def read() -> list[Row]:
@@ -223,9 +228,11 @@ def main() -> int:
     arguments = parser.parse_args()
     chosen = [case for case in cases() if not arguments.workloads or case.workload in arguments.workloads]
     rows = []
-    for each in measured(chosen):
-        rows.append(each)
-        print(*vars(each).values(), sep=" | ", flush=True)
+    with host() as launcher:
+        for case in chosen:
+            for each in measured(launcher, case):
+                rows.append(each)
+                print(*vars(each).values(), sep=" | ", flush=True)
     if arguments.write:
         kept = [each for each in read() if Case(each.workload, each.options) not in chosen] if TABLE.exists() else []
         order = {case: place for place, case in enumerate(cases())}

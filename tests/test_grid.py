@@ -1,11 +1,13 @@
 """Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
 
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
 import strategies
 import workloads
+from measure.processes import HostLauncher
 from tests import grid
 from tests.grid import Case, Row
 
@@ -33,22 +35,19 @@ def test_what_is_not_right_says_why() -> None:
 
 
 @pytest.fixture(scope="module")
-def measured(request: pytest.FixtureRequest) -> dict[Case, list[Row]]:
-    """The cases of the selected tests, measured by one host."""
-    chosen = [item.callspec.params["case"] for item in request.session.items if "measured" in item.fixturenames]
-    found: dict[Case, list[Row]] = {case: [] for case in chosen}
-    for each in grid.measured(chosen):
-        found[Case(each.workload, each.options)].append(each)
-    return found
+def launcher() -> Iterator[HostLauncher]:
+    with grid.host() as launcher:
+        yield launcher
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", grid.cases(), ids=lambda case: f"{case.workload} {case.options}".strip())
-def test_outcomes_are_those_of_the_table(case: Case, measured: dict[Case, list[Row]]) -> None:
+def test_outcomes_are_those_of_the_table(case: Case, launcher: HostLauncher) -> None:
     expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
-    for each in measured[case]:
+    measured = grid.measured(launcher, case)
+    for each in measured:
         assert settled(each) == settled(expected[each.strategy])
-    assert len(measured[case]) == len(expected)
+    assert len(measured) == len(expected)
 
 
 def settled(each: Row) -> Row:
