@@ -26,7 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
-    compare.add_argument("workload", help="a workload's name, see 'list'")
+    compare.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
+    compare.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
     compare.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
     compare.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
@@ -54,9 +55,22 @@ def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
+def _own_workload(arguments: argparse.Namespace) -> str:
+    """The name of the workload in --workload-file, which from here on is one of the workloads."""
+    path = Path(arguments.workload_file).resolve()
+    others = os.environ.get(workloads.VARIABLE, "")
+    os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, str(path)]))
+    if message := workloads.broken().get(str(path)):
+        raise RequestError(message)
+    own = workloads.load_file(path).slug
+    if arguments.workload not in (None, own):
+        raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
+    return own
+
+
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
-        "workload": arguments.workload,
+        "workload": _own_workload(arguments) if arguments.workload_file else arguments.workload,
         "workload_options": _pairs("--workload-option", arguments.workload_option),
         "size": _pairs("--size", arguments.size),
         "dtype": arguments.dtype,
@@ -235,7 +249,10 @@ def _option(option: Any) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command == "compare" and not (arguments.workload or arguments.workload_file):
+        parser.error("a workload is needed: its name, or --workload-file")
     try:
         status = {"compare": _compare, "list": _list}[arguments.command](arguments)
         sys.stdout.flush()

@@ -4,7 +4,7 @@ Each rule about noise is a small class with one threshold, the reason for it, an
 and what to do. Rules are pure functions of a run, so that a run file alone gives the same warnings again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -209,6 +209,20 @@ def of_strategy(said: Sequence[str], retraces: int) -> list[Warning]:
             )
         )
     return warnings
+
+
+def chosen(reason: str, values: Mapping[str, object]) -> Warning:
+    """An option that the request left open, and what was made of it."""
+    return Warning(code="chosen", message=reason, values=dict(values))
+
+
+def onednn() -> Warning:
+    """The strategy is right as soon as oneDNN is off."""
+    return Warning(
+        code="onednn",
+        message="this strategy is right in a fresh interpreter with TF_ENABLE_ONEDNN_OPTS=0, so oneDNN computes it "
+        "wrongly here: set that variable before TensorFlow is loaded, or use XLA",
+    )
 
 
 def not_saved(reason: str) -> Warning:

@@ -24,14 +24,15 @@ import strategies
 import workloads
 from measure import advice, environment, forecast, rounds
 from measure.clock import utc_now
-from measure.dialogue import Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
-from measure.processes import Launcher
+from measure.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
+from measure.processes import FreshLauncher, Launcher
 from measure.record import TWIN, Record, View
 from measure.request import Request
 from measure.run import Correctness, Error, Memory, OutcomeName, Run, Status, Warning
 from measure.sampling import Sampling
 from measure.subject import Spec
-from strategies import script
+from strategies import planning, script
+from strategies.spec import Plan
 
 # Folders of jobs: the reference, as long as the job runs.
 _CASE_PREFIX = "mapbench-case-"
@@ -45,6 +46,8 @@ _LOAD_WINDOW_S = 0.1
 _TIGHT_SHARE = 0.5
 _ALLOCATOR_WAITS_S = 35.0
 _WAITING_AT_ONCE = 6
+# Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
+_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 # Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
 _LEAST_LIMIT_MIB = 256
 
@@ -90,7 +93,8 @@ class Comparison:
         self._publish = publish
         self._settings = settings or Settings()
         self._dialogues = Dialogues(launcher)
-        self._workload = workloads.get(request.workload)
+        self._further: Dialogues | None = None
+        self._workload = workloads.get(request.workload).variant(request.workload_options)
         self._bytes = forecast.case_bytes(self._workload, request.size, request.dtype, request.workload_options)
         self._cost = self._call(self._workload.cost)
         self._forecast = forecast.forecast_run(
@@ -114,6 +118,8 @@ class Comparison:
 
     def cancel(self) -> None:
         self._dialogues.cancel()
+        if self._further is not None:
+            self._further.cancel()
 
     @property
     def cancelled(self) -> bool:
@@ -142,7 +148,9 @@ class Comparison:
 
     def _measure(self) -> tuple[Status, str]:
         self._reference()
+        self._known_limits()
         self._memory_stage()
+        self._without_onednn()
         rules = self._settings.rules
         sampling = Sampling(
             self.request,
@@ -189,7 +197,8 @@ class Comparison:
 
     def _reference(self) -> None:
         self._say("computing the reference")
-        expected = self._call(self._workload.element_output)
+        request = self.request
+        expected = self._workload.result(request.size, request.dtype, request.seed, request.workload_options)
         (self._case_dir / "expected.pickle").write_bytes(pickle.dumps(expected))
         text = script.build_reference(
             self._workload,
@@ -219,9 +228,9 @@ class Comparison:
         self._say("measuring memory and correctness")
         estimates = self._forecast.per_strategy
         slugs = [item.strategy for item in self._record.items() if item.outcome == "not_run"]
-        # One method for all strategies of a comparison: figures of two methods are not comparable.
+        # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
         events = max((estimates[slug].events for slug in slugs), default=0)
-        method = "events" if events <= self._settings.most_events else "allocator"
+        by_events = events <= self._settings.most_events
         # The quickest first, since a person wants to see a first outcome soon; then the longest, so that no slot idles
         # at the end.
         slugs.sort(key=lambda slug: estimates[slug].first_call_s)
@@ -232,14 +241,17 @@ class Comparison:
         # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
         for group, at_once in (([slug for slug in order if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
             self._dialogues.hold(
-                (self._memory_dialogue(slug, method, limit_mib, slug in tight) for slug in group),
+                (self._memory_dialogue(slug, by_events, limit_mib, slug in tight) for slug in group),
                 at_once=at_once,
                 costs=[min(needs[slug], limit_mib * 2**20) + _PROCESS_BYTES for slug in group],
                 room=self._room_bytes(),
             )
 
-    def _memory_dialogue(self, slug: str, method: Any, limit_mib: int, tight: bool) -> Dialogue:
+    def _memory_dialogue(self, slug: str, by_events: bool, limit_mib: int, tight: bool) -> Dialogue:
         self._record.set_stage([slug], "memory")
+        method: str = strategies.mapper(self._record[slug].mapper).memory
+        if method != "tracemalloc" and not by_events:
+            method = "allocator"
         spec = self._spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
         subject = self._dialogues.start(spec)
         timeout_s = self._timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
@@ -262,10 +274,63 @@ class Comparison:
             outcome="ok" if check is not None and check.ok else "wrong",
             stage="memory",
             memory=msgspec.convert(message["memory"], Memory),
-            warnings=advice.of_strategy(message["said"], message["retraces"]),
+            warnings=[*self._choices(slug), *advice.of_strategy(message["said"], message["retraces"])],
         )
         self._record.set_stage([slug], "waiting")
         self._say(result=True)
+
+    def _known_limits(self) -> None:
+        """Strategies that cannot work, with the reason: nothing is started for them."""
+        for item in self._record.items():
+            why = strategies.unsupported(strategies.parse(item.strategy), self._workload)
+            if why is not None and item.outcome == "not_run":
+                self._fail(
+                    item.strategy, "request", SubjectFailed("unsupported", Error(type="Unsupported", message=why))
+                )
+
+    def _choices(self, slug: str) -> list[Warning]:
+        """What the mapper chose where the request left it open."""
+        strategy = strategies.parse(slug)
+        mapper, plan = strategies.mapper(strategy.mapper), self._plan(slug)
+        chosen = planning.chosen(plan, strategy)
+        return [advice.chosen(mapper.reason(plan, chosen), chosen)] if chosen and mapper.reason else []
+
+    def _without_onednn(self) -> None:
+        """Runs what is wrong, or died in native code, once more in a fresh interpreter with oneDNN off: where that is
+        right, the result says so. TensorFlow reads the setting when it is loaded, so a fork comes too late."""
+        suspects = [
+            item.strategy
+            for item in self._record.items()
+            if item.outcome == "wrong" or (item.error is not None and item.error.type in NATIVE_DEATHS)
+        ]
+        if not suspects or self.request.device != "CPU:0" or os.environ.get(_ONEDNN) == "0":
+            return
+        self._say("looking whether oneDNN is to blame")
+        launcher = FreshLauncher({_ONEDNN: "0"}, finds_devices=False)
+        dialogues = self._further = Dialogues(launcher)
+
+        def dialogue(slug: str) -> Dialogue:
+            subject = dialogues.start(self._spec("memory", slug, memory_method="allocator"))
+            right: list[bool] = []
+
+            def take(message: dict[str, Any]) -> None:
+                if message["event"] == "checked":
+                    right.append(message["correctness"]["ok"])
+
+            with contextlib.suppress(SubjectFailed):
+                timeout_s = self._timeout_s(slug) + self._settings.fresh_start_s
+                yield from dialogues.until(subject, "memory", timeout_s, take)
+            if right == [True]:
+                self._record.update(slug, warnings=[*self._record[slug].warnings, advice.onednn()])
+                self._say(result=True)
+
+        try:
+            if self.cancelled:
+                raise Cancelled
+            dialogues.hold(map(dialogue, suspects), at_once=2)
+        finally:
+            dialogues.end()
+            launcher.close()
 
     def _process_peaks(self) -> None:
         """After the verdict: what the operating system sees of one call. A failure here costs nothing else."""
@@ -310,6 +375,7 @@ class Comparison:
             seed=request.seed,
             options=request.workload_options,
             threads=request.threads,
+            memory_limit_mib=request.memory_limit_mib,
         )
 
     def _spec(self, role: Any, slug: str, **more: Any) -> Spec:
@@ -323,7 +389,6 @@ class Comparison:
             mode=strategies.parse(slug.removesuffix(TWIN)).mode,
             device=self.request.device,
             case_dir=str(self._case_dir),
-            batch=self.request.size["batch"],
             depth=self._cost.depth,
             tolerance=None
             if override is None
@@ -331,6 +396,18 @@ class Comparison:
             input_bytes=self._bytes[0],
             captured_bytes=self._bytes[2],
             **more,
+        )
+
+    def _plan(self, slug: str) -> Plan:
+        request = self.request
+        return planning.plan(
+            self._workload,
+            request.size,
+            request.dtype,
+            slug,
+            request.workload_options,
+            request.device,
+            request.memory_limit_mib,
         )
 
     def _timeout_s(self, slug: str) -> float:

@@ -65,15 +65,16 @@ def check(
     reference: Any,
     *,
     expected: Any = None,
-    batch: int = 0,
+    batch: int | None = 0,
     depth: int = 1,
     tolerance: Mapping[str, Any] | None = None,
 ) -> tuple[Correctness, str | None]:
     """Compares a nest of arrays or tensors with a nest of float64 arrays; the sentence says what is wrong, if anything.
 
-    ``expected``: nest of `workloads.spec.Leaf` for one of ``batch`` elements; shapes and dtypes are checked against it.
-    Without it shapes come from the reference and any dtype will do. ``tolerance``: ``relative`` and ``absolute`` (and a
-    ``reason``) in place of `tolerance_for`. Errors are measured against the reference as it is, in float64; ULPs are
+    ``expected``: nest of `workloads.spec.Leaf` for one of ``batch`` elements, or, with ``batch`` None, for the whole
+    output; shapes and dtypes are checked against it. Without it shapes come from the reference and any dtype will do.
+    ``tolerance``: ``relative`` and ``absolute`` (and a ``reason``) in place of `tolerance_for`. Errors are measured
+    against the reference as it is, in float64; ULPs are
     those of the output's dtype at the reference's value. A relative error is defined only where the right value is not
     zero.
     """
@@ -149,7 +150,7 @@ def _check_leaf(
     leaf: Any,
     right: np.ndarray,
     spec: Any,
-    batch: int,
+    batch: int | None,
     depth: int,
     override: Mapping[str, Any] | None,
 ) -> tuple[LeafCheck, str | None]:
@@ -159,7 +160,7 @@ def _check_leaf(
         kind = type(leaf).__name__
         return LeafCheck(path=path, dtype=kind, shape=[], mismatch_share=1.0), f"{name} is a {kind}, not a tensor"
     dtype, shape = str(array.dtype), list(array.shape)
-    wanted = (batch, *spec.shape) if spec is not None else right.shape
+    wanted = right.shape if spec is None else (spec.shape if batch is None else (batch, *spec.shape))
     if array.shape != wanted or array.shape != right.shape:
         is_right = wanted if array.shape != wanted else right.shape
         fault = f"{name} has shape {_tuple(array.shape)} where {_tuple(is_right)} is right"

@@ -166,6 +166,9 @@ def _failed(message: dict[str, Any]) -> SubjectFailed:
     return SubjectFailed(message["outcome"], error)
 
 
+# Ends that a defect in native code brings about.
+NATIVE_DEATHS = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
+
 _MEANING = {
     "SIGKILL": "the process was killed from outside (a system does so when its memory runs out)",
     "SIGABRT": "the process aborted in native code",

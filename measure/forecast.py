@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import strategies
-from strategies.spec import Estimate, Plan, Strategy
+from strategies.planning import case_bytes, plan
+from strategies.spec import Estimate, Strategy
 from workloads.spec import Leaf, Workload, leaves
 
 # One subject beside its first call: fork, runtime, inputs, a profiled call and its events, the way back.
@@ -36,44 +37,6 @@ class RunForecast:
     seconds: float
     peak_bytes: int
     per_strategy: dict[str, Estimate]
-
-
-def case_bytes(
-    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None = None
-) -> tuple[int, int, int]:
-    """(bytes of the inputs, of the output, of what the strategy captures: its variables) for the whole batch."""
-    batch = size["batch"]
-    input_bytes = batch * sum(leaf.bytes for leaf in _leaves(workload, workload.element_input, size, dtype, options))
-    output_bytes = batch * sum(leaf.bytes for leaf in _leaves(workload, workload.element_output, size, dtype, options))
-    captured_bytes = sum(leaf.bytes for leaf in _leaves(workload, workload.variable_leaves, size, dtype, options))
-    return input_bytes, output_bytes, captured_bytes
-
-
-def plan(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    strategy: Strategy | str,
-    options: Mapping[str, Any] | None = None,
-) -> Plan:
-    """What the strategy's mapper is told about the case."""
-    strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    mapper = strategies.mapper(strategy.mapper)
-    cost = workload.call(workload.cost, size, dtype, options=options)
-    input_bytes, output_bytes, _ = case_bytes(workload, size, dtype, options)
-    return Plan(
-        mode=strategy.mode,
-        batch=size["batch"],
-        input_bytes=input_bytes,
-        output_bytes=output_bytes,
-        output_leaves=len(_leaves(workload, workload.element_output, size, dtype, options)),
-        input_leaves=len(_leaves(workload, workload.element_input, size, dtype, options)),
-        element_ops=cost.ops,
-        element_flops=cost.flops,
-        element_temporary_bytes=cost.temporary_bytes,
-        batched_temporary_bytes=size["batch"] * cost.batched_temporary_bytes,
-        options={option.name: option.default for option in mapper.options} | dict(strategy.options),
-    )
 
 
 def forecast(
@@ -123,13 +86,7 @@ def forecast_run(
     return RunForecast(min(seconds, budget_s), max(peak_bytes, reference_bytes + held), estimates)
 
 
-def _leaves(
-    workload: Workload, function: Any, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None
-) -> list[Leaf]:
-    return [] if function is None else leaves(workload.call(function, size, dtype, options=options))
-
-
 def _float64_bytes(workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None) -> int:
     """Bytes of the float64 reference of the whole batch."""
-    output = _leaves(workload, workload.element_output, size, dtype, options)
-    return size["batch"] * sum(Leaf(leaf.shape, "float64").bytes for leaf in output)
+    output = leaves(workload.variant(options).result(size, dtype, options=options))
+    return sum(Leaf(leaf.shape, "float64").bytes for leaf in output)

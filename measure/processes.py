@@ -250,18 +250,27 @@ class HostLauncher:
 
 
 class FreshLauncher:
-    """Subjects in fresh interpreters: where `fork` is missing or unsafe. Each imports TensorFlow itself."""
+    """Subjects in fresh interpreters: where `fork` is missing or unsafe. Each imports TensorFlow itself.
+
+    ``environment`` is what their environment has beside this process's. With ``finds_devices`` False it is ready at
+    once, for what needs no list of devices.
+    """
 
     start_method: Literal["fork", "fresh"] = "fresh"
 
-    def __init__(self) -> None:
+    def __init__(self, environment: dict[str, str] | None = None, finds_devices: bool = True) -> None:
+        self._environment = environment or {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._killed: set[int] = set()  # killed before their process existed
         self._state = HostState("starting", "finding devices")
         self._ready = threading.Event()
-        threading.Thread(target=self._find_devices, name="mapbench-devices", daemon=True).start()
+        if finds_devices:
+            threading.Thread(target=self._find_devices, name="mapbench-devices", daemon=True).start()
+        else:
+            self._state = HostState("ready", "ready to measure")
+            self._ready.set()
 
     def _find_devices(self) -> None:
         found = find_devices(self) or {}
@@ -294,7 +303,7 @@ class FreshLauncher:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 cwd=PROJECT,
-                env=_environment(),
+                env={**_environment(), **self._environment},
                 start_new_session=True,
             )
             with self._lock:

@@ -128,7 +128,7 @@ def default_strategies(
     """Every mapper × mode that finishes in reasonable time at this size, by forecast; the quickest where none does."""
     latency_s = {}
     slugs = []
-    for strategy in strategies.all_strategies(workload):
+    for strategy in strategies.all_strategies(workload.variant(options)):
         if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
             continue
         estimate = forecast.forecast(workload, size, dtype, strategy, options)
@@ -142,6 +142,7 @@ def parse_strategies(
     workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any], raw: str | Iterable[str]
 ) -> tuple[str, ...]:
     """Canonical slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once."""
+    workload = workload.variant(options)
     words = raw.split(",") if isinstance(raw, str) else list(raw)
     everything = strategies.all_strategies(workload)
     mappers = {mapper.slug for mapper in strategies.mappers()}
@@ -182,8 +183,9 @@ def _one_strategy(workload: Workload, slug: str) -> Strategy:
 
 
 def _not_offered(workload: Workload, mapper: str) -> str:
-    rewrite = strategies.mapper(mapper).rewrite
-    return f"{mapper} needs a rewrite {rewrite!r}, which {workload.slug} does not have"
+    return (
+        f"{mapper} needs {strategies.missing(strategies.mapper(mapper), workload)}, which {workload.slug} does not have"
+    )
 
 
 def _budget(value: Any) -> float:

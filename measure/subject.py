@@ -46,7 +46,8 @@ _MOST_DETAIL = 20_000
 
 class Spec(Struct, frozen=True, kw_only=True):
     """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
-    structure. ``mode`` selects which parts of the runtime are started before the first call is timed."""
+    structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
+    timed."""
 
     role: Role
     script: str = ""
@@ -54,11 +55,10 @@ class Spec(Struct, frozen=True, kw_only=True):
     mode: str = "eager"
     device: str = "CPU:0"
     case_dir: str = ""
-    batch: int = 0
     depth: int = 1
     tolerance: dict[str, Any] | None = None
     memory_limit_mib: int | None = None
-    memory_method: Literal["events", "allocator"] = "events"
+    memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
     captured_bytes: int = 0
     input_bytes: int = 0
 
@@ -137,7 +137,7 @@ def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
             outputs,
             _read_reference(spec.case_dir),
             expected=pickle.loads((Path(spec.case_dir) / "expected.pickle").read_bytes()),
-            batch=spec.batch,
+            batch=None,
             depth=spec.depth,
             tolerance=spec.tolerance,
         )
@@ -151,10 +151,13 @@ def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
             return outputs
 
         with _traces() as traces:
-            if spec.memory_method == "events":
-                result = memory.measure_events(call, device=spec.device)
-            else:
+            if spec.memory_method == "tracemalloc":
+                result = memory.measure_tracemalloc(call)
+            elif spec.memory_method == "allocator":
                 result = memory.measure_allocator(call, device=spec.device)
+            else:
+                with_numpy = spec.memory_method == "events_with_numpy"
+                result = memory.measure_events(call, device=spec.device, with_numpy=with_numpy)
     result = msgspec.structs.replace(result, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     sender.send(
         "memory", memory=msgspec.to_builtins(result), said=said, retraces=len(traces) if spec.mode == "eager" else 0
@@ -311,9 +314,11 @@ def _traces() -> Any:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 _NODE = re.compile(r"\{\{[^}]*\}\}\s*")
+_CAUSE = re.compile(r"^\s*\w+(Error|Exception): ")
 _OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
 _NOISE = re.compile(
-    r"^(in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
+    r"^(Graph execution error|<stack traces unavailable>|"
+    r"in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
 )
 
 
@@ -356,6 +361,11 @@ def disturbed(reason: str) -> dict[str, Any]:
 def shorten(text: str) -> str:
     """The line of one of TensorFlow's messages that says what was wrong."""
     lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
+    if text.startswith("in user code:"):
+        # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
+        causes = [line for line in lines if _CAUSE.match(line)]
+        if causes:
+            return causes[-1].strip()[:400]
     candidates = [line.strip() for line in lines if line.strip() and not _NOISE.match(line)]
     if not candidates:
         # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.

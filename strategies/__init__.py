@@ -22,6 +22,8 @@ def check(mapper: Mapper) -> None:
         raise ValueError(
             f"{mapper.slug} has the modes {', '.join(mapper.modes) or 'none'}: {', '.join(MODES)} are known"
         )
+    if not set(mapper.default_modes) <= set(MODES) or not set(mapper.unsupported) <= set(mapper.modes):
+        raise ValueError(f"{mapper.slug}: default_modes and unsupported name modes that it does not have")
     if (mapper.apply is None) == (mapper.rewrite is None):
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
     for function in (*((mapper.apply,) if mapper.apply else ()), *mapper.helpers):
@@ -65,8 +67,23 @@ def broken() -> dict[str, str]:
 
 
 def offered(mapper: Mapper, workload: Workload) -> bool:
-    """Whether the workload has what the mapper needs."""
-    return mapper.rewrite is None or mapper.rewrite in workload.rewrites
+    """Whether the workload, a variant of it where its options make one, has what the mapper needs."""
+    return missing(mapper, workload) is None
+
+
+def missing(mapper: Mapper, workload: Workload) -> str | None:
+    """What the mapper needs and the workload does not have, as words; None where nothing is missing."""
+    if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
+        return f"a rewrite {mapper.rewrite!r}"
+    if mapper.element == "numpy_element" and workload.numpy_element is None:
+        return "an element function in NumPy"
+    return None
+
+
+def unsupported(strategy: Strategy, workload: Workload) -> str | None:
+    """The sentence that says why the strategy cannot work for the workload, if it is known that it cannot."""
+    why = mapper(strategy.mapper).unsupported.get(strategy.mode)
+    return why or workload.why_unsupported(f"{strategy.mapper}.{strategy.mode}")
 
 
 def all_strategies(workload: Workload) -> list[Strategy]:

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-def map_with_loop(fn, elems):
+def map_with_loop(fn, elems, signature):
     def one(index):
         return fn(tf.nest.map_structure(lambda leaf: leaf[index], elems))
 
     batch = tf.nest.flatten(elems)[0].shape[0]
     outputs = [one(index) for index in range(batch)]
+    if not outputs:
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
     return tf.nest.map_structure(lambda *leaves: tf.stack(leaves), *outputs)
 
 

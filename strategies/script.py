@@ -6,6 +6,7 @@ The text is at once what a person copies and what a subject runs: a subject exec
 
 import builtins
 import dis
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +15,8 @@ from types import CodeType
 from typing import Any
 
 import strategies
-from strategies.spec import Strategy
+from strategies import planning
+from strategies.spec import Mapper, Strategy
 from workloads.spec import Leaf, Workload, type_nest
 
 WIDTH = 120
@@ -49,6 +51,16 @@ class _Case:
         """The functions that make the data: inputs, and variables where there are any."""
         return [self.workload.inputs, *([self.workload.variables] if self.workload.variables else [])]
 
+    def keywords(self, function: Callable[..., Any]) -> list[str]:
+        """The source of what a function that is handed tensors or arrays names after its ``*``."""
+        found = self.workload.keywords(function, self.size, self.dtype, self.seed, self.options)
+        return [_keywords({name: value}) for name, value in found.items()]
+
+    def mapped(self, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
+        """The source of a call with tensors or arrays, then the variables, then keywords."""
+        variables = ["*variables"] if self.workload.variables else []
+        return f"{function.__name__}({', '.join([arguments, *variables, *self.keywords(function), *further])})"
+
     def call(self, function: Callable[..., Any]) -> str:
         """The source of a call with everything that the function names."""
         arguments = self.workload.arguments(function, self.size, self.dtype, self.seed, self.options)
@@ -71,6 +83,7 @@ def build(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    memory_limit_mib: int | None = None,
 ) -> str:
     """The script that makes the inputs and maps the workload's function over them; it needs TensorFlow and NumPy.
 
@@ -79,33 +92,49 @@ def build(
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
     mapper = strategies.mapper(strategy.mapper)
-    if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
-        raise ScriptError(f"{mapper.slug} needs a rewrite {mapper.rewrite!r}, which {workload.slug} does not have")
+    workload = workload.variant(options)
+    if lacking := strategies.missing(mapper, workload):
+        raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
     case = _Case(workload, size, dtype, seed, options)
 
-    data = [_layout(f"elems = tf.nest.map_structure(tf.constant, {case.call(workload.inputs)})")]
+    made = case.call(workload.inputs)
+    data = [_layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
     if workload.variables:
-        data.append(_layout(f"variables = tuple(map(tf.Variable, {case.call(workload.variables)}))"))
-    blocks = []
+        made = case.call(workload.variables)
+        arrays = mapper.arrays or mapper.element == "numpy_element"
+        data.append(_layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
+    blocks: list[str] = []
+    plan = planning.plan(workload, size, dtype, strategy, options, device, memory_limit_mib)
+    chosen = {**planning.chosen(plan, strategy), **strategy.options}
     if mapper.apply is None:
-        mapped = workload.rewrites[str(mapper.rewrite)]
-        used = [mapped]
-        call = f"{mapped.__name__}(elems, *variables)" if workload.variables else f"{mapped.__name__}(elems)"
+        used = [workload.rewrites[str(mapper.rewrite)]]
+        further = [_keywords({name: value}) for name, value in chosen.items()]
+        body = _layout(f"return {case.mapped(used[0], 'elems', further)}", 4)
     else:
-        used = [workload.element, mapper.apply]
-        fn = workload.element.__name__
-        if workload.variables:
-            blocks.append(f"def fn(x):\n    return {fn}(x, *variables)")
+        element = workload.element if mapper.element == "element" else workload.numpy_element
+        assert element is not None
+        used = [element, mapper.apply]
+        decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
+        fn = element.__name__
+        if decorator or workload.variables or case.keywords(element):
+            inner = _layout(f"return {case.mapped(element, 'x')}", 4)
+            blocks.append(f"{decorator}def fn(x):\n{inner}")
             fn = "fn"
         arguments = [fn, "elems"]
         if "signature" in inspect.signature(mapper.apply).parameters:
             output = workload.call(workload.element_output, size, dtype, seed, options)
             data.append(_layout(f"signature = {_tensor_spec(output)}"))
             arguments.append("signature")
-        if strategy.options:
-            arguments.append(_keywords(strategy.options))
+        if chosen:
+            arguments.append(_keywords(chosen))
         call = f"{mapper.apply.__name__}({', '.join(arguments)})"
-    blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{_layout(f'return {call}', 4)}")
+        if workload.use is None:
+            body = _layout(f"return {call}", 4)
+        else:
+            used.append(workload.use)
+            inner = _layout(f"return {call}", 8)
+            body = f"    def mapped(elems):\n{inner}\n\n    return {case.mapped(workload.use, 'mapped, elems')}"
+    blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
     script = _join(
         case.docstring(f"{mapper.title}, {strategy.mode} ({strategy.slug})", device),
@@ -120,6 +149,13 @@ def build(
     return script
 
 
+def _decorator(mapper: Mapper, jit_compile: bool) -> str:
+    """What stands above the element function where it is a ``tf.function`` of its own."""
+    if jit_compile:
+        return _DECORATORS["xla"]
+    return _DECORATORS["graph"] if mapper.compiled else ""
+
+
 def build_reference(
     workload: Workload,
     size: Mapping[str, int],
@@ -131,14 +167,16 @@ def build_reference(
 
     Executed, it has ``elems`` and ``variables`` (NumPy arrays) and ``reference_output`` (float64 arrays).
     """
+    workload = workload.variant(options)
     case = _Case(workload, size, dtype, seed, options)
     imports = "import numpy as np"
     if dtype == "bfloat16":
         imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"
+    arguments = ["elems", "*variables", *case.keywords(workload.reference)]
     data = [
         _layout(f"elems = {case.call(workload.inputs)}"),
         _layout(f"variables = {case.call(workload.variables) if workload.variables else '()'}"),
-        f"reference_output = {workload.reference.__name__}(elems, *variables)",
+        _layout(f"reference_output = {workload.reference.__name__}({', '.join(arguments)})"),
     ]
     script = _join(
         case.docstring("reference in float64"),
@@ -170,6 +208,7 @@ def _settings(device: str, threads: int | None) -> str:
     return "\n".join(lines)
 
 
+@functools.cache
 def _source(function: Callable[..., Any]) -> str:
     return textwrap.dedent(inspect.getsource(function))
 

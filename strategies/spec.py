@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from workloads.spec import Option
 
@@ -11,7 +11,11 @@ MODES = ("eager", "graph", "xla")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``."""
+    """What a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``.
+
+    ``output_bytes`` are those of the mapped function's output, or of a rewrite's. ``device`` is ``CPU:0`` or ``GPU:n``;
+    ``memory_limit_mib`` is the request's.
+    """
 
     mode: str
     batch: int
@@ -24,6 +28,8 @@ class Plan:
     element_temporary_bytes: int
     batched_temporary_bytes: int
     options: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "CPU:0"
+    memory_limit_mib: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,13 @@ class Mapper:
     it, and the options that differ from their defaults. ``helpers`` are further functions that its source needs.
     ``rewrite`` names the workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a
     mapper has no ``apply``. ``estimate(plan)`` forecasts one strategy. Of its ``modes``, those in ``default_modes`` are
-    what "default" stands for.
+    what "default" stands for; ``unsupported`` says of modes in a sentence why they cannot work.
+
+    ``element`` is which of the workload's element functions is mapped; a ``numpy_element`` gets variables as arrays.
+    ``arrays``: the batch is handed over as NumPy arrays, not tensors. ``compiled``: the element function is a
+    ``tf.function`` of its own, made once; an option ``jit_compile`` makes it one under XLA, for any mapper. ``choose``
+    gives options that depend on the case where they are left at their defaults: they stand in the script, and
+    ``reason(plan, chosen)`` says why. ``memory`` is how the memory of a call is seen.
     """
 
     slug: str
@@ -63,6 +75,13 @@ class Mapper:
     rewrite: str | None = None
     helpers: tuple[Callable[..., Any], ...] = ()
     order: int = 100  # place in lists and grids; ties go by slug
+    element: Literal["element", "numpy_element"] = "element"
+    arrays: bool = False
+    compiled: bool = False
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    choose: Callable[[Plan], Mapping[str, Any]] | None = None
+    reason: Callable[[Plan, Mapping[str, Any]], str] | None = None
+    memory: Literal["events", "events_with_numpy", "tracemalloc"] = "events"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from strategies import script
 from strategies.spec import MODES
 from tests.test_strategies import EVERY_OTHER, GRID
 from tests.test_workloads import CUBE, arrays, small
-from workloads.spec import Workload
+from workloads.spec import Workload, leaves
 
 FIRST = ("image_sqrt", "outer_product", "per_example_gradients")
 
@@ -32,6 +32,38 @@ CELLS = [(slug, strategy, "float32") for slug in FIRST for strategy in GRID] + [
     for dtype, strategy in BY_DTYPE.items()
     if workload.slug in FIRST and dtype in workload.dtypes
 ]
+
+# A strategy of each further mapper and a cell of each further workload, where a script has parts of its own.
+FURTHER = [
+    ("outer_reduce", "while_loop.graph"),
+    ("branch", "autograph.graph"),
+    ("trig_exp", "loop_compiled.eager"),
+    ("trig_exp", "loop_compiled.eager?jit_compile=true"),
+    ("per_example_gradients", "dataset.graph"),
+    ("per_example_gradients", "dataset_batched.graph?chunk=2"),
+    ("outer_reduce", "chunked.graph?chunk=2"),
+    ("top_k", "chunked.xla?chunk=2"),
+    ("inner_while", "numpy_function.graph"),
+    ("top_k", "numpy.eager"),
+    ("attention", "numpy_batched.eager"),
+    ("per_example_gradients", "jacobian.graph"),
+    ("batch_jacobian", "tape_batch_jacobian.graph"),
+    ("gradient_through_map", "map_fn.graph"),
+    ("gradient_through_map", "recompute.graph"),
+    ("dp_sgd", "loop.eager"),
+    ("dp_sgd", "accumulate.graph?chunk=2"),
+    ("variable_shape", "ragged.eager"),
+    ("counter", "map_fn.graph"),
+    ("square", "batched.xla"),
+    ("polynomial", "vectorized_map.graph"),
+    ("python_sum", "loop.eager"),
+    ("repeat_sum", "vectorized_map.graph"),
+    ("image_sqrt_uint8", "vectorized_map.graph"),
+    ("pixel_loop", "map_fn.graph"),
+    ("matmul_chain", "batched.graph"),
+    ("random", "map_fn.graph"),
+]
+CELLS += [(slug, strategy, "float32") for slug, strategy in FURTHER]
 
 # Runs a script as a person would, then writes down what it computed.
 DRIVER = """
@@ -144,8 +176,9 @@ def test_a_script_alone_computes_the_reference(cell: tuple[str, str, str], alone
     assert "AutoGraph" not in result.stderr and "WARNING:tensorflow" not in result.stderr, result.stderr
     right = reference(workload, size, dtype)
     *shapes, dtypes = result.stdout.splitlines()
-    assert json.loads(dtypes) == [dtype] * len(right)
-    assert shapes == [f"{dtype} {array.shape}" for array in right]
+    expected = leaves(workload.result(size, dtype))
+    assert json.loads(dtypes) == [leaf.dtype for leaf in expected]
+    assert shapes == [f"{leaf.dtype} {leaf.shape}" for leaf in expected]
     epsilon = {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10, "bfloat16": 2**-7}[dtype]
     depth = workload.call(workload.cost, size, dtype).depth
     with np.load(output) as got:
@@ -177,7 +210,7 @@ def test_scripts_run_as_subjects_run_them(tmp_path: Path) -> None:
 WHOLE = '''\
 """Per-example gradients: tf.map_fn, graph (map_fn.graph?parallel_iterations=32).
 
-batch=2, features=3, dtype=float32, device=CPU:0, seed=7
+batch=2, features=3, model=dense, dtype=float32, device=CPU:0, seed=7
 """
 
 import numpy as np
@@ -297,6 +330,11 @@ def test_a_name_that_the_script_lacks_is_named(tmp_path: Path) -> None:
     workload = own_workload(tmp_path, ("return x**3", "return LIMIT * math.pi"))
     with pytest.raises(script.ScriptError, match="the script of cube would use LIMIT, math, which it does not have"):
         script.build(workload, {"batch": 2}, "float32", "CPU:0", "loop.eager")
+
+
+def test_every_mapper_and_workload_has_a_script_that_is_run_alone() -> None:
+    assert {slug for slug, _, _ in CELLS} == set(workloads.names())
+    assert {strategies.parse(slug).mapper for _, slug, _ in CELLS} == {each.slug for each in strategies.mappers()}
 
 
 def test_helpers_come_before_what_uses_them_and_only_where_they_are_used(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as draw
 
 import strategies
 import workloads
+from strategies import chunks, planning, script
 from strategies.spec import MODES, Mapper, Strategy
 
 GRID = [f"{mapper}.{mode}" for mapper in ("loop", "map_fn", "vectorized_map", "batched") for mode in MODES]
@@ -181,3 +182,95 @@ def test_load_file_returns_the_mapper(tmp_path: Path) -> None:
     path = tmp_path / "through_dataset.py"
     path.write_text(EVERY_OTHER)
     assert isinstance(strategies.load_file(path), Mapper)
+
+
+# --- what a mapper is told, and what it chooses -----------------------------------------------------------------------
+
+
+def chunk_of(slug: str, size: dict[str, int], memory_limit_mib: int | None = None, device: str = "CPU:0") -> int:
+    workload = workloads.get("outer_reduce")
+    plan = planning.plan(workload, size, "float32", slug, device=device, memory_limit_mib=memory_limit_mib)
+    return int(plan.options["chunk"])
+
+
+def test_the_default_chunk_is_what_fits_the_room() -> None:
+    size = {"batch": 10_000, "side": 16}
+    # One element has 256 KiB of products, and two matrices of 1 KiB beside them; five ops have 2.5 MiB of room.
+    element = 4 * 16**4 + 2 * 4 * 16**2
+    assert chunk_of("chunked.graph", size) == 5 * chunks.OP_BYTES // element == 9
+    assert chunk_of("chunked.graph", size, memory_limit_mib=4) == 2**20 // element == 3
+    assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 2_032
+    assert chunk_of("chunked.graph", {"batch": 256, "side": 2}) == 256
+    assert chunk_of("chunked.graph", {"batch": 256, "side": 64}) == 1
+    assert chunk_of("chunked.graph", {"batch": 0, "side": 32}) == 1
+
+
+def test_a_chunk_that_is_asked_for_is_kept() -> None:
+    assert chunk_of("chunked.graph?chunk=7", {"batch": 256, "side": 32}) == 7
+
+
+def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
+    workload = workloads.get("outer_reduce")
+    size = {"batch": 256, "side": 16}
+    assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
+    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph")
+    assert "    return map_in_chunks(element, elems, signature, chunk=9)\n" in text
+    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=4)
+    assert "chunk=3)" in text
+
+
+def test_the_reason_of_a_chunk_has_its_figures() -> None:
+    workload = workloads.get("outer_reduce")
+    plan = planning.plan(workload, {"batch": 256, "side": 16}, "float32", "chunked.graph")
+    assert chunks.reason(plan, {"chunk": 9}) == "chunk=9 was chosen: its tensors take 2.27 of 2.5 MiB"
+    plan = planning.plan(workload, {"batch": 4, "side": 2}, "float32", "chunked.graph")
+    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 2.5 MiB"
+
+
+def test_limits_that_are_known_are_said() -> None:
+    square = workloads.get("square")
+    assert strategies.unsupported(strategies.parse("dataset.graph"), square) is None
+    why = strategies.unsupported(strategies.parse("dataset.xla"), square)
+    assert why == "XLA compiles no tf.data pipelines: use dataset.graph, or another mapper"
+    limited = dataclasses.replace(square, unsupported={"map_fn.*": "It is too slow."})
+    assert strategies.unsupported(strategies.parse("map_fn.xla?parallel_iterations=2"), limited) == "It is too slow."
+
+
+def test_mappers_of_numpy_need_an_element_in_numpy() -> None:
+    counter = workloads.get("counter")
+    assert strategies.missing(strategies.mapper("numpy"), counter) == "an element function in NumPy"
+    assert not strategies.offered(strategies.mapper("numpy_function"), counter)
+    assert strategies.offered(strategies.mapper("numpy"), workloads.get("square"))
+
+
+def test_rewrites_depend_on_the_variant() -> None:
+    gradients = workloads.get("per_example_gradients")
+    assert strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "mlp"}))
+    assert not strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "cnn"}))
+
+
+def lines_of(slug: str, strategy: str) -> str:
+    workload = workloads.get(slug)
+    return script.build(workload, workload.default_size(), "float32", "CPU:0", strategy)
+
+
+def test_scripts_of_the_further_kinds_of_mappers() -> None:
+    compiled = lines_of("square", "loop_compiled.eager")
+    assert "@tf.function\ndef fn(x):\n    return element(x)\n" in compiled
+    assert "\n\ndef strategy(elems):\n    return map_with_loop(fn, elems, signature)\n" in compiled
+    with_xla = lines_of("square", "dataset.graph?jit_compile=true")
+    assert (
+        "@tf.function(jit_compile=True)\ndef fn(x):" in with_xla and "jit_compile=True)\ndef strategy" not in with_xla
+    )
+    plain = lines_of("attention", "numpy.eager")
+    assert "\nelems = inputs(" in plain and "\nvariables = initial_values(" in plain
+    called_back = lines_of("attention", "numpy_function.graph")
+    assert "\nelems = tf.nest" in called_back and "\nvariables = initial_values(" in called_back
+    gradient = lines_of("gradient_through_map", "map_fn.graph")
+    assert (
+        "    def mapped(elems):\n        return map_with_map_fn(fn, elems, signature)\n\n"
+        "    return gradient_of_sum(mapped, elems)\n" in gradient
+    )
+    assert "    return waves(x, steps=8)\n" in gradient
+    accumulated = lines_of("dp_sgd", "accumulate.graph?chunk=16")
+    assert "    return accumulate(elems, *variables, chunk=16)\n" in accumulated

@@ -1,5 +1,6 @@
 """Workloads are found, checked and described without TensorFlow; their NumPy parts agree with their metadata."""
 
+import dataclasses
 import os
 import textwrap
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import workloads
+from measure import correctness
 from workloads import discovery
 from workloads.spec import Leaf, Workload, leaves
 
@@ -53,10 +55,19 @@ WORKLOAD = Workload(
 """
 
 
+def variants() -> list[tuple[Workload, dict[str, Any]]]:
+    """Every workload as its default options and as each further value of an option make it."""
+    found: list[tuple[Workload, dict[str, Any]]] = [(workload, {}) for workload in workloads.all()]
+    for workload in workloads.all():
+        for name, by_value in workload.variants.items():
+            found += [(workload.variant({name: value}), {name: value}) for value in by_value]
+    return found
+
+
 def cases() -> list[Any]:
     return [
-        pytest.param(workload, dtype, id=f"{workload.slug}-{dtype}")
-        for workload in workloads.all()
+        pytest.param(workload, options, dtype, id="-".join([workload.slug, *map(str, options.values()), dtype]))
+        for workload, options in variants()
         for dtype in workload.dtypes
     ]
 
@@ -67,8 +78,8 @@ def small(workload: Workload) -> dict[str, int]:
 
 
 def arrays(nest: Any) -> list[np.ndarray]:
-    if isinstance(nest, np.ndarray):
-        return [nest]
+    if isinstance(nest, np.ndarray | np.generic):
+        return [np.asarray(nest)]
     parts = [nest[key] for key in sorted(nest)] if isinstance(nest, dict) else nest
     return [array for part in parts for array in arrays(part)]
 
@@ -81,6 +92,15 @@ def test_the_first_workloads_are_there() -> None:
     assert {"image_sqrt", "outer_product", "per_example_gradients"} <= set(workloads.names())
     assert [workload.slug for workload in workloads.all()] == list(workloads.names())
     assert all(workloads.get(slug).slug == slug for slug in workloads.names())
+
+
+def test_the_projects_own_workloads_come_by_group_and_name() -> None:
+    groups = [workload.group for workload in workloads.all()]
+    assert list(dict.fromkeys(groups)) == list(workloads.GROUPS)
+    assert groups == sorted(groups, key=workloads.GROUPS.index)
+    for group in workloads.GROUPS:
+        names = [workload.slug for workload in workloads.all() if workload.group == group]
+        assert names == sorted(names)
 
 
 def test_an_unknown_workload_is_a_key_error_that_names_the_known_ones() -> None:
@@ -97,9 +117,14 @@ def test_texts_help_a_person(workload: Workload) -> None:
     assert workload.dtypes[0] == "float32"
 
 
-@pytest.mark.parametrize(("workload", "dtype"), cases())
-def test_inputs_variables_and_reference_are_as_described(workload: Workload, dtype: str) -> None:
+@pytest.mark.parametrize("batch", [None, 0, 1])
+@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
+def test_inputs_variables_and_reference_are_as_described(
+    workload: Workload, options: dict[str, Any], dtype: str, batch: int | None
+) -> None:
     size = small(workload)
+    if batch is not None:
+        size["batch"] = batch
     inputs = workload.call(workload.inputs, size, dtype)
     assert [(array.shape, array.dtype.name) for array in arrays(inputs)] == described(
         workload.call(workload.element_input, size, dtype), size["batch"]
@@ -110,14 +135,14 @@ def test_inputs_variables_and_reference_are_as_described(workload: Workload, dty
         assert [Leaf(array.shape, array.dtype.name) for array in variables] == leaves(
             workload.call(workload.variable_leaves, size, dtype)
         )
-    output = arrays(workload.reference(inputs, *variables))
-    expected = described(workload.call(workload.element_output, size, dtype), size["batch"])
-    assert [array.shape for array in output] == [shape for shape, _ in expected]
+    keywords = workload.keywords(workload.reference, size, dtype, options=options)
+    output = arrays(workload.reference(inputs, *variables, **keywords))
+    assert [array.shape for array in output] == [leaf.shape for leaf in leaves(workload.result(size, dtype))]
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in output)
 
 
-@pytest.mark.parametrize(("workload", "dtype"), cases())
-def test_inputs_follow_from_the_seed(workload: Workload, dtype: str) -> None:
+@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
+def test_inputs_follow_from_the_seed(workload: Workload, options: dict[str, Any], dtype: str) -> None:
     first, again, other = (
         arrays(workload.call(workload.inputs, small(workload), dtype, seed=seed)) for seed in (1, 1, 2)
     )
@@ -288,3 +313,123 @@ def test_load_file_names_a_file_that_is_not_python(tmp_path: Path) -> None:
         discovery.DiscoveryError, match=r"is not a Python file: a file whose name ends in \.py is needed"
     ):
         workloads.load_file(path)
+
+
+# --- in NumPy ---------------------------------------------------------------------------------------------------------
+
+
+def in_numpy(workload: Workload, options: dict[str, Any], dtype: str) -> tuple[dict[str, int], Any, tuple[Any, ...]]:
+    size = small(workload)
+    variables = () if workload.variables is None else workload.call(workload.variables, size, dtype, options=options)
+    return size, workload.call(workload.inputs, size, dtype, options=options), variables
+
+
+def assert_right(workload: Workload, options: dict[str, Any], dtype: str, got: Any) -> None:
+    size, inputs, variables = in_numpy(workload, options, dtype)
+    keywords = workload.keywords(workload.reference, size, dtype, options=options)
+    depth = workload.call(workload.cost, size, dtype, options=options).depth
+    found, sentence = correctness.check(
+        got,
+        workload.reference(inputs, *variables, **keywords),
+        expected=workload.result(size, dtype, options=options),
+        batch=None,
+        depth=depth,
+    )
+    assert found.ok, sentence
+
+
+@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
+def test_numpy_rewrites_compute_the_reference(workload: Workload, options: dict[str, Any], dtype: str) -> None:
+    if "numpy" in workload.rewrites:
+        size, inputs, variables = in_numpy(workload, options, dtype)
+        rewrite = workload.rewrites["numpy"]
+        keywords = workload.keywords(rewrite, size, dtype, options=options)
+        assert_right(workload, options, dtype, rewrite(inputs, *variables, **keywords))
+
+
+@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
+def test_numpy_elements_compute_the_reference(workload: Workload, options: dict[str, Any], dtype: str) -> None:
+    if workload.numpy_element is not None and workload.use is None:
+        size, inputs, variables = in_numpy(workload, options, dtype)
+        keywords = workload.keywords(workload.numpy_element, size, dtype, options=options)
+        outputs = [
+            workload.numpy_element(
+                correctness.map_nest(lambda leaf, place=place: leaf[place], inputs), *variables, **keywords
+            )
+            for place in range(size["batch"])
+        ]
+        stacked = [np.stack(parts) for parts in zip(*map(arrays, outputs), strict=True)]
+        assert_right(workload, options, dtype, tuple(stacked) if isinstance(outputs[0], tuple) else stacked[0])
+
+
+# --- variants, and what is done with a mapped function ----------------------------------------------------------------
+
+
+def test_a_variant_replaces_what_it_names_and_nothing_else() -> None:
+    workload = workloads.get("per_example_gradients")
+    assert workload.variant() is workload and workload.variant({"model": "dense"}) is workload
+    network = workload.variant({"model": "cnn"})
+    assert set(network.rewrites) == {"jacobian"} and network.inputs is workload.inputs
+    size = {"batch": 2, "features": 9}
+    assert [leaf.shape for leaf in leaves(network.result(size, "float32"))] == [
+        (2, 3, 1, 8),
+        (2, 8),
+        (2, 8, 1),
+        (2, 1),
+    ]
+
+
+def test_the_output_of_a_sum_has_no_batch() -> None:
+    workload = workloads.get("dp_sgd")
+    size = {"batch": 7, "features": 3, "hidden": 2}
+    assert [leaf.shape for leaf in leaves(workload.result(size, "float32"))] == [(3, 2), (2, 1)]
+    assert [leaf.shape for leaf in leaves(workloads.get("square").result({"batch": 7}, "float32"))] == [(7,)]
+
+
+def test_keywords_are_what_a_function_names_after_its_star() -> None:
+    workload = workloads.get("top_k")
+    size = {"batch": 2, "width": 16, "k": 3}
+    assert workload.keywords(workload.element, size, "float32") == {"k": 3}
+    assert workload.keywords(workload.inputs, size, "float32") == {}
+
+    def wants(rows: Any, *, depth: int) -> None: ...
+
+    with pytest.raises(TypeError, match="top_k: wants asks for 'depth': it can have batch, width, k, dtype, seed"):
+        workload.keywords(wants, size, "float32")
+
+
+def test_limits_are_matched_by_pattern() -> None:
+    workload = dataclasses.replace(
+        workloads.get("square"), unsupported={"vectorized_map.*": "It has no form.", "*.xla": "It cannot be compiled."}
+    )
+    assert workload.why_unsupported("vectorized_map.xla") == "It has no form."
+    assert workload.why_unsupported("loop.xla") == "It cannot be compiled."
+    assert workload.why_unsupported("loop.eager") is None
+
+
+def test_philox_is_what_its_authors_publish() -> None:
+    """The known answers of Random123 for philox4x32-10."""
+    philox = next(each for each in workloads.get("random").helpers if each.__name__ == "philox")
+    ones = np.full(4, 0xFFFFFFFF, np.uint64)
+    pi = np.array([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], np.uint64)
+    key = np.array([0xA4093822, 0x299F31D0], np.uint64)
+    answers = [
+        (np.zeros(4, np.uint64), np.zeros(2, np.uint64), [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+        (ones, ones[:2], [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+        (pi, key, [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]),
+    ]
+    for counter, of_key, right in answers:
+        assert philox(counter, of_key).tolist() == right
+
+
+def test_examples_are_clipped_on_both_sides_of_the_limit() -> None:
+    """Else the workload would not show that each example's own gradient is needed."""
+    workload = workloads.get("dp_sgd")
+    size = workload.default_size()
+    x, label = (array.astype(np.float64) for array in workload.call(workload.inputs, size, "float32"))
+    first, second = (array.astype(np.float64) for array in workload.call(workload.variables, size, "float32"))
+    activation = np.tanh(x @ first)
+    residual = activation @ second - label
+    back = (residual @ second.T) * (1 - activation**2)
+    lengths = np.sqrt((activation**2).sum(1) * (residual**2).sum(1) + (x**2).sum(1) * (back**2).sum(1))
+    assert 0.2 < (lengths > 1).mean() < 0.8

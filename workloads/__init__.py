@@ -4,12 +4,13 @@ Besides this package, the folders (or files) of the environment variable MAPBENC
 """
 
 from pathlib import Path
+from typing import Any
 
 from workloads import discovery
 from workloads.spec import Cost, Workload, leaves
 
 # Only the script builder's own names: a workload's function of that name would be shadowed by them.
-RESERVED = ("np", "tf", "elems", "signature", "fn", "strategy", "variables", "outputs", "reference_output")
+RESERVED = ("np", "tf", "elems", "signature", "fn", "mapped", "strategy", "variables", "outputs", "reference_output")
 
 
 class UnknownWorkload(KeyError):
@@ -22,7 +23,8 @@ class UnknownWorkload(KeyError):
 def scripted(workload: Workload) -> tuple:
     """The functions whose source may go into a script."""
     functions = [workload.inputs, workload.element, *workload.rewrites.values(), workload.reference, *workload.helpers]
-    return (*functions, *([workload.variables] if workload.variables else []))
+    further = [workload.variables, workload.numpy_element, workload.use]
+    return (*functions, *[function for function in further if function is not None])
 
 
 def check(workload: Workload) -> None:
@@ -44,6 +46,19 @@ def check(workload: Workload) -> None:
                 raise ValueError(f"{workload.slug}: preset {preset!r} has {name}={value}, which is no valid size")
     if not workload.dtypes:
         raise ValueError(f"{workload.slug} has no dtypes: at least one is needed")
+    choices = {option.name: option.values or () for option in workload.options}
+    for name, variants in workload.variants.items():
+        for value in variants:
+            if value not in choices.get(name, ()):
+                raise ValueError(f"{workload.slug}: there is a variant for {name}={value}, which is no valid option")
+    options: list[dict[str, Any]] = [{}]
+    options += [{name: value} for name, variants in workload.variants.items() for value in variants]
+    for chosen in options:
+        _check_parts(workload.variant(chosen), chosen)
+
+
+def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
+    """Check the functions of a workload, or of a variant of it."""
     if (workload.variables is None) != (workload.variable_leaves is None):
         raise ValueError(f"{workload.slug}: variables and variable_leaves go together: give both, or neither")
     for function in scripted(workload):
@@ -56,19 +71,33 @@ def check(workload: Workload) -> None:
     size, dtype = workload.default_size(), workload.dtypes[0]
     for function in (workload.inputs, workload.variables):
         if function is not None:
-            workload.arguments(function, size, dtype)
-    for function in (workload.element_input, workload.element_output, workload.variable_leaves):
+            workload.arguments(function, size, dtype, options=options)
+    for function in (workload.element, workload.numpy_element, workload.use, *workload.rewrites.values()):
+        if function is not None:
+            workload.keywords(function, size, dtype, options=options)
+    for function in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
         if function is not None:
             try:
-                leaves(workload.call(function, size, dtype))
+                leaves(workload.call(function, size, dtype, options=options))
             except TypeError as error:
                 raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
-    cost = workload.call(workload.cost, size, dtype)
+    cost = workload.call(workload.cost, size, dtype, options=options)
     if not isinstance(cost, Cost):
         raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {cost!r}: a Cost is needed")
 
 
-_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, "MAPBENCH_WORKLOADS", check)
+# Folders, or single files, of further workloads.
+VARIABLE = "MAPBENCH_WORKLOADS"
+
+# In the order in which they are shown; a workload from elsewhere may name another.
+GROUPS = ("Elementwise", "Reductions", "Gradients", "Networks", "Limits")
+
+
+def _place(workload: Workload) -> int:
+    return GROUPS.index(workload.group) if workload.group in GROUPS else len(GROUPS)
+
+
+_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, check, _place)
 
 
 def _by_slug() -> dict[str, Workload]:
@@ -76,7 +105,7 @@ def _by_slug() -> dict[str, Workload]:
 
 
 def all() -> tuple[Workload, ...]:
-    """Every workload: the package's by file name, then those of MAPBENCH_WORKLOADS."""
+    """Every workload: the package's by group and file name, then those of MAPBENCH_WORKLOADS."""
     return tuple(_by_slug().values())
 
 

@@ -50,10 +50,20 @@ class Discovery(Generic[T]):
 
     The environment variable holds folders, or single files, joined by ``os.pathsep``. It is read at every call, and a
     file is loaded again when it has changed. A fault in the package is raised; a fault in one of those files is kept in
-    ``broken`` and costs only that file. Safe to use from several threads.
+    ``broken`` and costs only that file. What the package offers comes first, in ``order`` and then by name. Safe to use
+    from several threads.
     """
 
-    def __init__(self, package: str, attribute: str, kind: type[T], variable: str, check: Callable[[T], None]):
+    def __init__(
+        self,
+        package: str,
+        attribute: str,
+        kind: type[T],
+        variable: str,
+        check: Callable[[T], None],
+        order: Callable[[T], Any] = lambda item: 0,
+    ):
+        self._order = order
         self._package, self._attribute, self._kind = package, attribute, kind
         self._variable, self._check = variable, check
         self._lock = threading.RLock()
@@ -106,7 +116,7 @@ class Discovery(Generic[T]):
                     if item.slug in items:
                         raise DiscoveryError(f"{module.__name__}: slug {item.slug!r} is taken already: choose another")
                     items[item.slug] = item
-            self._own = items
+            self._own = dict(sorted(items.items(), key=lambda item: self._order(item[1])))
         return self._own
 
     def _item(self, module: ModuleType, where: str) -> T:

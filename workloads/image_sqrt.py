@@ -24,6 +24,10 @@ def batched(images):
     return tf.sqrt(images)
 
 
+def in_numpy(images):
+    return np.sqrt(images)
+
+
 def reference(images):
     return np.sqrt(images.astype(np.float64))
 
@@ -43,7 +47,7 @@ WORKLOAD = Workload(
     formula="y[b] = √x[b]",
     summary="One cheap op on each image, which works on the whole batch as it is: a mapper can only add overhead.",
     sizes=(
-        SizeParameter("batch", 100, 1, 1_000_000, "images in the batch, the mapped axis"),
+        SizeParameter("batch", 100, 0, 1_000_000, "images in the batch, the mapped axis"),
         SizeParameter("height", 64, 1, 8_192, "rows of an image"),
         SizeParameter("width", 64, 1, 8_192, "columns of an image"),
         SizeParameter("channels", 3, 1, 1_024, "channels of an image"),
@@ -57,7 +61,8 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    rewrites={"batched": batched},
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
     reference=reference,
     element_input=element_leaf,
     element_output=element_leaf,

@@ -23,6 +23,10 @@ def batched(x):
     return x[:, :, :, None, None] * x[:, None, None, :, :]
 
 
+def numpy_element(x):
+    return np.multiply.outer(x, x)
+
+
 def reference(x):
     x = x.astype(np.float64)
     return x[:, :, :, None, None] * x[:, None, None, :, :]
@@ -44,11 +48,11 @@ def cost(side):
 WORKLOAD = Workload(
     slug="outer_product",
     title="Outer product of matrices",
-    group="Products",
+    group="Elementwise",
     formula="y[b,i,j,k,l] = x[b,i,j] · x[b,k,l]",
     summary="Every matrix times itself, all pairs of entries: the output is side² times the input, so copies hurt.",
     sizes=(
-        SizeParameter("batch", 100, 1, 1_000_000, "matrices in the batch, the mapped axis"),
+        SizeParameter("batch", 100, 0, 1_000_000, "matrices in the batch, the mapped axis"),
         SizeParameter("side", 16, 1, 128, "rows and columns of a matrix; the output grows with its fourth power"),
     ),
     presets={
@@ -60,7 +64,8 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    rewrites={"batched": batched},
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": batched},
     reference=reference,
     element_input=element_input,
     element_output=element_output,

@@ -1,10 +1,10 @@
-"""The gradient of a dense layer's loss for every example by itself: many small ops, two outputs, a closed form."""
+"""The gradient of a network's loss for every example by itself: many small ops and several outputs."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
+from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -39,6 +39,13 @@ def batched(examples, kernel, bias):
     return residual[:, :, None] * x[:, :, None], residual
 
 
+def jacobian(examples, kernel, bias):
+    x, label = examples
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum(tf.square(label - (tf.matmul(x, kernel) + bias)), axis=1) / 2
+    return tape.jacobian(losses, (kernel, bias))
+
+
 def reference(examples, kernel, bias):
     x, label = (array.astype(np.float64) for array in examples)
     residual = x @ kernel.astype(np.float64) + bias.astype(np.float64) - label
@@ -65,15 +72,134 @@ def cost(features, dtype):
     )
 
 
+# --- a two-layer perceptron -------------------------------------------------------------------------------------------
+
+
+def perceptron_values(features, dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    first = rng.uniform(-1.0, 1.0, size=(features, 16)) / np.sqrt(features)
+    second = rng.uniform(0.5, 1.0, size=(16, 1)) / 4
+    biases = rng.uniform(-1.0, 1.0, size=(17,))
+    return tuple(array.astype(dtype) for array in (first, biases[:16], second, biases[16:]))
+
+
+def perceptron(x, first, first_bias, second, second_bias):
+    return tf.matmul(tf.tanh(tf.matmul(x, first) + first_bias), second) + second_bias
+
+
+def perceptron_element(example, *variables):
+    x, label = example
+    with tf.GradientTape() as tape:
+        loss = tf.nn.l2_loss(label - perceptron(x[None, :], *variables)[0])
+    return tape.gradient(loss, variables)
+
+
+def perceptron_batched(examples, first, first_bias, second, second_bias):
+    x, label = examples
+    activation = tf.tanh(tf.matmul(x, first) + first_bias)
+    residual = tf.matmul(activation, second) + second_bias - label
+    back = tf.matmul(residual, second, transpose_b=True) * (1 - tf.square(activation))
+    return x[:, :, None] * back[:, None, :], back, activation[:, :, None] * residual[:, None, :], residual
+
+
+def perceptron_jacobian(examples, *variables):
+    x, label = examples
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum(tf.square(label - perceptron(x, *variables)), axis=1) / 2
+    return tape.jacobian(losses, variables)
+
+
+def perceptron_reference(examples, *variables):
+    x, label = (array.astype(np.float64) for array in examples)
+    first, first_bias, second, second_bias = (array.astype(np.float64) for array in variables)
+    activation = np.tanh(x @ first + first_bias)
+    residual = activation @ second + second_bias - label
+    back = (residual @ second.T) * (1 - activation**2)
+    return x[:, :, None] * back[:, None, :], back, activation[:, :, None] * residual[:, None, :], residual
+
+
+def perceptron_parameters(features, dtype):
+    return Leaf((features, 16), dtype), Leaf((16,), dtype), Leaf((16, 1), dtype), Leaf((1,), dtype)
+
+
+def perceptron_cost(features, dtype):
+    return Cost(
+        flops=96 * features + 200,
+        ops=24,
+        temporary_bytes=4 * Leaf((features,), dtype).bytes,
+        batched_temporary_bytes=8 * Leaf((16,), dtype).bytes,
+        depth=2 * features + 40,
+    )
+
+
+# --- a convolutional network ------------------------------------------------------------------------------------------
+
+
+def convolution_values(dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    filters = rng.uniform(-1.0, 1.0, size=(3, 1, 8)) / 2
+    dense = rng.uniform(0.5, 1.0, size=(8, 1)) / 4
+    biases = rng.uniform(-1.0, 1.0, size=(9,))
+    return tuple(array.astype(dtype) for array in (filters, biases[:8], dense, biases[8:]))
+
+
+def convolution(x, filters, filters_bias, dense, dense_bias):
+    activation = tf.tanh(tf.nn.conv1d(x[:, :, None], filters, stride=1, padding="SAME") + filters_bias)
+    return tf.matmul(tf.reduce_mean(activation, axis=1), dense) + dense_bias
+
+
+def convolution_element(example, *variables):
+    x, label = example
+    with tf.GradientTape() as tape:
+        loss = tf.nn.l2_loss(label - convolution(x[None, :], *variables)[0])
+    return tape.gradient(loss, variables)
+
+
+def convolution_jacobian(examples, *variables):
+    x, label = examples
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum(tf.square(label - convolution(x, *variables)), axis=1) / 2
+    return tape.jacobian(losses, variables)
+
+
+def convolution_reference(examples, *variables):
+    x, label = (array.astype(np.float64) for array in examples)
+    filters, filters_bias, dense, dense_bias = (array.astype(np.float64) for array in variables)
+    features = x.shape[1]
+    padded = np.pad(x, ((0, 0), (1, 1)))
+    windows = np.stack([padded[:, i : i + features] for i in range(3)], axis=2)
+    activation = np.tanh(windows @ filters[:, 0, :] + filters_bias)
+    pooled = activation.mean(axis=1)
+    residual = pooled @ dense + dense_bias - label
+    back = (residual @ dense.T)[:, None, :] / features * (1 - activation**2)
+    by_filters = np.swapaxes(windows, 1, 2) @ back
+    return by_filters[:, :, None, :], back.sum(axis=1), pooled[:, :, None] * residual[:, None, :], residual
+
+
+def convolution_parameters(dtype):
+    return Leaf((3, 1, 8), dtype), Leaf((8,), dtype), Leaf((8, 1), dtype), Leaf((1,), dtype)
+
+
+def convolution_cost(features, dtype):
+    activations = Leaf((features, 8), dtype).bytes
+    return Cost(
+        flops=200 * features,
+        ops=40,
+        temporary_bytes=3 * activations,
+        batched_temporary_bytes=4 * activations,
+        depth=2 * features + 30,
+    )
+
+
 WORKLOAD = Workload(
     slug="per_example_gradients",
     title="Per-example gradients",
     group="Gradients",
-    formula="∂ ½(label[b] − x[b]·kernel − bias)² / ∂(kernel, bias)",
+    formula="∂ ½(label[b] − model(x[b]))² / ∂(parameters)",
     summary="A gradient for every example by itself, where a loss over the batch would give only their sum.",
     sizes=(
-        SizeParameter("batch", 64, 1, 1_000_000, "examples in the batch, the mapped axis"),
-        SizeParameter("features", 32, 1, 65_536, "inputs of the dense layer, which has one output"),
+        SizeParameter("batch", 64, 0, 1_000_000, "examples in the batch, the mapped axis"),
+        SizeParameter("features", 32, 1, 65_536, "inputs of the model, which has one output"),
     ),
     presets={
         "Small": {"batch": 10, "features": 32},
@@ -84,11 +210,42 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    rewrites={"batched": batched},
+    rewrites={"batched": batched, "jacobian": jacobian},
     reference=reference,
     element_input=element_input,
     element_output=parameters,
     cost=cost,
     variables=initial_values,
     variable_leaves=parameters,
+    options=(
+        Option(
+            "model",
+            default="dense",
+            help="dense: one layer; mlp: two layers, 16 hidden units; cnn: 8 filters of width 3, means, one layer",
+            values=("dense", "mlp", "cnn"),
+        ),
+    ),
+    helpers=(perceptron, convolution),
+    variants={
+        "model": {
+            "mlp": {
+                "element": perceptron_element,
+                "rewrites": {"batched": perceptron_batched, "jacobian": perceptron_jacobian},
+                "reference": perceptron_reference,
+                "element_output": perceptron_parameters,
+                "cost": perceptron_cost,
+                "variables": perceptron_values,
+                "variable_leaves": perceptron_parameters,
+            },
+            "cnn": {
+                "element": convolution_element,
+                "rewrites": {"jacobian": convolution_jacobian},
+                "reference": convolution_reference,
+                "element_output": convolution_parameters,
+                "cost": convolution_cost,
+                "variables": convolution_values,
+                "variable_leaves": convolution_parameters,
+            },
+        }
+    },
 )

@@ -6,7 +6,8 @@ A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but th
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,23 @@ class Workload:
     """An element function with its inputs, sizes, rewrites, reference and cost model.
 
     Functions get the sizes, ``dtype`` (str), ``seed`` (int) and the workload's options as keyword arguments, as far as
-    they name them. Those whose source goes into a script are top-level functions that use ``np``, ``tf``, their
-    arguments, builtins and ``helpers``, nothing else:
+    they name them; those that are handed tensors name them after a ``*``. Those whose source goes into a script are
+    top-level functions that use ``np``, ``tf``, their arguments, builtins and ``helpers``, nothing else:
 
     - ``inputs(...)``: NumPy arrays (or a nest of them), axis 0 of each has length ``batch``.
     - ``variables(...)``: tuple of NumPy arrays that become ``tf.Variable``s, passed to ``element`` and rewrites.
-    - ``element(x, *variables)``: TensorFlow code for one slice. ``rewrites[name](batch, *variables)``: for all at once.
+    - ``element(x, *variables)``: TensorFlow code for one slice. ``rewrites[name](batch, *variables)``: for all at once,
+      and for what ``use`` does too.
+    - ``numpy_element(x, *variables)``: the same as ``element`` in NumPy. A rewrite ``numpy`` is for arrays, too.
+    - ``use(mapped, batch, *variables)``: what is done with the mapped function, where it is not just called.
     - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output.
     - ``element_input(...)``, ``element_output(...)``: nests of `Leaf`. ``cost(...)``: a `Cost`.
+    - ``output(...)``: nest of `Leaf` of the whole output, where it is not a batch of ``element_output``.
     - ``variable_leaves(...)``: tuple of `Leaf`, one for each of ``variables``, so that their bytes are known unmade.
     - ``helpers``: further functions whose source the element function, rewrites, inputs or reference need.
+
+    ``variants[option][value]`` are fields that another value of an option replaces. ``unsupported`` says in a sentence
+    why strategies cannot work: the first pattern that fits ``mapper.mode`` counts.
     """
 
     slug: str
@@ -140,12 +148,66 @@ class Workload:
     options: tuple[Option, ...] = ()
     helpers: tuple[Callable[..., Any], ...] = ()
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    numpy_element: Callable[..., type_nest] | None = None
+    use: Callable[..., type_nest] | None = None
+    output: Callable[..., type_nest] | None = None
+    variants: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
 
     def default_size(self) -> dict[str, int]:
         return {parameter.name: parameter.default for parameter in self.sizes}
 
     def default_options(self) -> dict[str, str | int | bool]:
         return {option.name: option.default for option in self.options}
+
+    def variant(self, options: Mapping[str, Any] | None = None) -> "Workload":
+        """The workload with the fields that its options replace; what the rest of the project works with."""
+        chosen = {**self.default_options(), **(options or {})}
+        changes: dict[str, Any] = {}
+        for name, by_value in self.variants.items():
+            changes |= by_value.get(chosen[name], {})
+        return replace(self, **changes, variants={}) if changes else self
+
+    def why_unsupported(self, strategy: str) -> str | None:
+        """The sentence that says why ``mapper.mode`` cannot work, if it is known that it cannot."""
+        return next((why for pattern, why in self.unsupported.items() if fnmatchcase(strategy, pattern)), None)
+
+    def result(
+        self, size: Mapping[str, int], dtype: str, seed: int = 0, options: Mapping[str, Any] | None = None
+    ) -> type_nest:
+        """Nest of `Leaf` of the whole output, batch axis included."""
+        if self.output is not None:
+            return self.call(self.output, size, dtype, seed, options)
+        element = self.call(self.element_output, size, dtype, seed, options)
+        return map_leaves(lambda leaf: Leaf((size["batch"], *leaf.shape), leaf.dtype), element)
+
+    def keywords(
+        self,
+        function: Callable[..., Any],
+        size: Mapping[str, int],
+        dtype: str,
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What ``function``, one that is handed tensors or arrays, names after its ``*``."""
+        chosen = {}
+        values = self._values(size, dtype, seed, options)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                continue
+            if name in values:
+                chosen[name] = values[name]
+            elif parameter.default is parameter.empty:
+                raise TypeError(self._asks(function, name, values))
+        return chosen
+
+    def _values(
+        self, size: Mapping[str, int], dtype: str, seed: int, options: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        return {**size, **self.default_options(), **(options or {}), "dtype": dtype, "seed": seed}
+
+    def _asks(self, function: Callable[..., Any], name: str, values: Mapping[str, Any]) -> str:
+        return f"{self.slug}: {function.__name__} asks for {name!r}: it can have {', '.join(values)}"
 
     def arguments(
         self,
@@ -156,14 +218,13 @@ class Workload:
         options: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The keyword arguments that ``function`` names, in its order, from the case's; TypeError names one unknown."""
-        values = {**size, **self.default_options(), **(options or {}), "dtype": dtype, "seed": seed}
+        values = self._values(size, dtype, seed, options)
         chosen = {}
         for name, parameter in inspect.signature(function).parameters.items():
             if name in values:
                 chosen[name] = values[name]
             elif parameter.default is parameter.empty:
-                valid = ", ".join(values)
-                raise TypeError(f"{self.slug}: {function.__name__} asks for {name!r}: it can have {valid}")
+                raise TypeError(self._asks(function, name, values))
         return chosen
 
     def call(
@@ -186,3 +247,12 @@ def leaves(nest: type_nest) -> list[Leaf]:
         raise TypeError(f"{nest!r} is neither a Leaf nor a tuple, list or dict of them")
     parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else list(nest)
     return [leaf for part in parts for leaf in leaves(part)]
+
+
+def map_leaves(function: Callable[[Leaf], Any], nest: type_nest) -> type_nest:
+    """The same structure with ``function`` applied to every leaf."""
+    if isinstance(nest, Leaf):
+        return function(nest)
+    if isinstance(nest, Mapping):
+        return {key: map_leaves(function, part) for key, part in nest.items()}
+    return type(nest)(map_leaves(function, part) for part in nest)

@@ -1,0 +1,52 @@
+"""How many elements a chunk has where nobody says: as many as a fast memory holds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from strategies.spec import Option, Plan
+
+MIB = 2**20
+# What a chunk may take on a CPU: each op is dispatched once a chunk, which takes as long as writing so many bytes; and
+# at most what a last-level cache of today surely has. The same on every machine, so that scripts are the same.
+OP_BYTES = MIB // 2
+LEAST_BYTES, MOST_BYTES = 2 * MIB, 16 * MIB
+# A GPU wants chunks that occupy it, whatever its cache.
+GPU_BYTES = 512 * MIB
+# Of a memory limit, the rest is for inputs, the output and what stands beside the chunk.
+_LIMIT_SHARE = 0.25
+
+OPTION = Option(
+    "chunk",
+    default=0,
+    help="elements that are vectorised together; 0 takes as many as the last-level cache or the memory limit holds",
+    least=0,
+    most=1_000_000,
+)
+
+
+def room_bytes(plan: Plan) -> int:
+    """What a chunk's inputs, outputs and temporaries may take."""
+    room = min(MOST_BYTES, max(LEAST_BYTES, plan.element_ops * OP_BYTES))
+    if plan.device.startswith("GPU"):
+        room = GPU_BYTES
+    if plan.memory_limit_mib is not None:
+        room = min(room, int(_LIMIT_SHARE * plan.memory_limit_mib * MIB))
+    return room
+
+
+def element_bytes(plan: Plan) -> int:
+    """What one element of a chunk takes."""
+    return (plan.input_bytes + plan.output_bytes + plan.batched_temporary_bytes) // max(1, plan.batch)
+
+
+def choose(plan: Plan) -> dict[str, Any]:
+    """The largest chunk whose tensors fit the room, at least 1 and at most the batch."""
+    return {"chunk": max(1, min(plan.batch, room_bytes(plan) // max(1, element_bytes(plan))))}
+
+
+def reason(plan: Plan, chosen: Mapping[str, Any]) -> str:
+    chunk = chosen["chunk"]
+    if chunk >= plan.batch:
+        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room_bytes(plan) / MIB:.3g} MiB"
+    taken = chunk * element_bytes(plan) / MIB
+    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room_bytes(plan) / MIB:.3g} MiB"

@@ -1,0 +1,49 @@
+"""tf.while_loop with a TensorArray for each output: what tf.map_fn does, written out."""
+
+from typing import TYPE_CHECKING
+
+from strategies import map_fn
+from strategies.spec import Mapper, Option
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def map_with_while_loop(fn, elems, signature, parallel_iterations=10):
+    batch = tf.nest.flatten(elems)[0].shape[0]
+    if batch == 0:  # XLA would still compile the body, and slice what is not there
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
+    arrays = tf.nest.map_structure(lambda spec: tf.TensorArray(spec.dtype, batch, element_shape=spec.shape), signature)
+
+    def body(index, arrays):
+        output = fn(tf.nest.map_structure(lambda leaf: leaf[index], elems))
+        return index + 1, tf.nest.map_structure(lambda array, leaf: array.write(index, leaf), arrays, output)
+
+    _, arrays = tf.while_loop(
+        lambda index, arrays: index < batch,
+        body,
+        (0, arrays),
+        parallel_iterations=parallel_iterations,
+        maximum_iterations=batch,  # lets XLA compile a gradient through the loop
+    )
+    return tf.nest.map_structure(lambda array: array.stack(), arrays)
+
+
+MAPPER = Mapper(
+    slug="while_loop",
+    title="tf.while_loop",
+    summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
+    apply=map_with_while_loop,
+    estimate=map_fn.estimate,
+    default_modes=("graph", "xla"),
+    options=(
+        Option(
+            "parallel_iterations",
+            default=10,
+            help="iterations that may be in flight at once in a graph; eager and XLA ignore it",
+            least=1,
+            most=1024,
+        ),
+    ),
+    order=22,
+)

@@ -1,0 +1,245 @@
+"""The whole grid of workloads × mappers × modes at small sizes: what becomes of each cell (`python -m tests.grid`).
+
+``--write`` measures every cell and rewrites tests/grid.csv and workloads/GRID.md; names of workloads restrict it.
+"""
+
+import argparse
+import contextlib
+import csv
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import strategies
+import workloads
+from measure.comparison import Comparison, Settings
+from measure.processes import HostLauncher
+from measure.request import parse
+from measure.run import Measurement, Status
+from workloads.spec import Workload
+
+TABLE = Path(__file__).with_name("grid.csv")
+DOCUMENT = Path(__file__).parent.parent / "workloads" / "GRID.md"
+
+# Sizes that differ from each other, so that swapped axes show; no chunk of 2 divides the batch.
+BATCH = 5
+SMALL = {
+    "batch_jacobian": {"features": 4, "hidden": 3, "outputs": 2},
+    "dp_sgd": {"features": 4, "hidden": 3},
+    "attention": {"length": 6, "width": 8},
+    "gradient_through_map": {"width": 7, "steps": 3},
+    "matmul_chain": {"side": 4, "products": 3},
+    "pixel_loop": {"height": 2, "width": 3},
+    "python_sum": {"terms": 6},
+    "random": {"draws": 7},
+    "repeat_sum": {"repeats": 9},
+    "top_k": {"width": 16, "k": 3},
+}
+# Of an error's message, what the table keeps: further on there are names of ops, which depend on the batch.
+REASON = 160
+# Strategies of a mapper that are in the table beside those with default options.
+FURTHER = (
+    "map_fn.graph?parallel_iterations=1",
+    "map_fn.graph?parallel_iterations=32",
+    "vectorized_map.graph?fallback_to_while_loop=false",
+    "chunked.graph?chunk=2",
+    "chunked.xla?chunk=2",
+    "dataset.graph?jit_compile=true",
+    "dataset_batched.graph?chunk=2",
+    "loop_compiled.eager?jit_compile=true",
+    "accumulate.graph?chunk=2",
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload with its options written as ``name=value``, or empty."""
+
+    workload: str
+    options: str = ""
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        return dict([self.options.split("=")]) if self.options else {}
+
+    def request(self) -> dict[str, object]:
+        workload = workloads.get(self.workload)
+        return {
+            "workload": self.workload,
+            "workload_options": self.chosen,
+            "size": size(workload),
+            "strategies": slugs(workload.variant(self.chosen)),
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a cell; ``warnings`` are the codes of its warnings, and ``reason`` the error's first words."""
+
+    workload: str
+    options: str
+    strategy: str
+    outcome: str
+    warnings: str
+    reason: str
+
+
+def size(workload: Workload) -> dict[str, int]:
+    chosen = {parameter.name: max(parameter.least, 3 + place) for place, parameter in enumerate(workload.sizes)}
+    return {**chosen, **SMALL.get(workload.slug, {}), "batch": BATCH}
+
+
+def slugs(workload: Workload) -> list[str]:
+    offered = [strategy.slug for strategy in strategies.all_strategies(workload)]
+    mappers = {slug.partition(".")[0] for slug in offered}
+    return [*offered, *(slug for slug in FURTHER if slug.partition(".")[0] in mappers)]
+
+
+def cases() -> list[Case]:
+    """Every workload, and every variant of it."""
+    found = []
+    for workload in workloads.all():
+        found.append(Case(workload.slug))
+        for name, variants in workload.variants.items():
+            found += [Case(workload.slug, f"{name}={value}") for value in variants]
+    return found
+
+
+class Unmeasured(Comparison):
+    """A comparison that ends where timing would begin: outcomes and warnings are all there."""
+
+    def _measure(self) -> tuple[Status, str]:
+        self._reference()
+        self._known_limits()
+        self._memory_stage()
+        self._without_onednn()
+        return "complete", "outcomes are known"
+
+
+def row(case: Case, item: Measurement) -> Row:
+    codes = sorted({warning.code for warning in item.warnings} - {"chosen"})
+    if any("while_loop for converting" in warning.message for warning in item.warnings if warning.code == "tensorflow"):
+        codes = [*codes, "falls_back"]
+    reason = ""
+    if item.error is not None and item.outcome != "wrong":
+        reason = f"{item.error.type}: {item.error.message}".partition(" for '=")[0][:REASON]
+    elif item.error is not None:
+        reason = "WrongValues"
+    outcome = "ok" if item.correctness is not None and item.correctness.ok and item.memory is not None else item.outcome
+    return Row(case.workload, case.options, item.strategy, outcome, " ".join(codes), reason)
+
+
+@contextlib.contextmanager
+def host() -> Iterator[HostLauncher]:
+    """A host of the grid's own, ready to fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        launcher = HostLauncher(Path(folder) / "host.log")
+        try:
+            if not launcher.wait_ready(120.0, lambda: False):
+                raise RuntimeError(launcher.state().message)
+            yield launcher
+        finally:
+            launcher.close()
+
+
+def measured(launcher: HostLauncher, case: Case) -> list[Row]:
+    """Every cell of the case, each in a subject of its own, two at a time."""
+    settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
+    run = Unmeasured("grid", parse(case.request()), launcher, lambda view: None, settings=settings).run()
+    return [row(case, item) for item in run.measurements]
+
+
+def read() -> list[Row]:
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [Row(**fields) for fields in csv.DictReader(file)]
+
+
+def write(rows: list[Row]) -> None:
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, Row.__dataclass_fields__, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(vars(each) for each in rows)
+    DOCUMENT.write_text(document(rows), encoding="utf-8")
+
+
+def document(rows: list[Row]) -> str:
+    """The table for people: a block for each workload, one line a mapper, then the reasons."""
+    marks = {"ok": "✓", "wrong": "≠", "failed": "✗", "unsupported": "–", "out_of_memory": "M", "timeout": "T"}
+    lines = [
+        "# What works",
+        "",
+        f"Every workload × mapper × mode on a CPU, {BATCH} elements, float32, with TensorFlow 2.21. The table is made",
+        "by `python -m tests.grid --write`, and a test holds the project to it.",
+        "",
+        "✓ right · ≠ other values · ✗ an error · – known not to work",
+        "",
+    ]
+    for case in dict.fromkeys((each.workload, each.options) for each in rows):
+        workload = workloads.get(case[0])
+        of_case = [each for each in rows if (each.workload, each.options) == case]
+        lines += [f"## {' '.join(filter(None, case))}", "", workload.summary, ""]
+        lines += ["| strategy | eager | graph | xla |", "|---|---|---|---|"]
+        notes: dict[str, list[str]] = {}
+        by_name: dict[tuple[str, str], dict[str, Row]] = {}
+        for each in of_case:
+            strategy = strategies.parse(each.strategy)
+            options = each.strategy.partition("?")[2]
+            by_name.setdefault((strategy.mapper, options), {})[strategy.mode] = each
+        for (mapper, options), modes in by_name.items():
+            cells = []
+            for mode in ("eager", "graph", "xla"):
+                cell = modes.get(mode)
+                if cell is None:
+                    cells.append(" ")
+                    continue
+                sentence = said(cell)
+                mark = marks[cell.outcome]
+                if sentence:
+                    notes.setdefault(sentence, []).append(cell.strategy)
+                    mark += f" {list(notes).index(sentence) + 1}"
+                cells.append(mark)
+            name = f"`{mapper}`" + (f" {options}" if options else "")
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines += ["", *(f"{number}. {sentence}" for number, sentence in enumerate(notes, 1))]
+        lines += [""] if notes else []
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def said(cell: Row) -> str:
+    """What there is to say of a cell beyond its mark; nothing of what was expected."""
+    parts = []
+    if cell.outcome == "wrong":
+        parts.append("other values than the reference")
+    elif cell.reason:
+        parts.append(cell.reason.replace("|", "\\|"))
+    if "onednn" in cell.warnings.split():
+        parts.append("right with TF_ENABLE_ONEDNN_OPTS=0")
+    if "falls_back" in cell.warnings.split():
+        parts.append("falls back to a while loop")
+    return "; ".join(parts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("workloads", nargs="*", help="only these")
+    parser.add_argument("--write", action="store_true", help="rewrite the table and the document")
+    arguments = parser.parse_args()
+    chosen = [case for case in cases() if not arguments.workloads or case.workload in arguments.workloads]
+    rows = []
+    with host() as launcher:
+        for case in chosen:
+            for each in measured(launcher, case):
+                rows.append(each)
+                print(*vars(each).values(), sep=" | ", flush=True)
+    if arguments.write:
+        kept = [each for each in read() if Case(each.workload, each.options) not in chosen] if TABLE.exists() else []
+        order = {case: place for place, case in enumerate(cases())}
+        write(sorted([*kept, *rows], key=lambda each: order[Case(each.workload, each.options)]))
+    return 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):
+        sys.exit(main())

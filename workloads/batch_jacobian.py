@@ -1,0 +1,111 @@
+"""The Jacobian of a small network by its input, for each example: derivatives that a loss cannot give."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, features, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1.0, 1.0, size=(batch, features)).astype(dtype)
+
+
+def initial_values(features, hidden, outputs, dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    # The second layer is positive, so that no sum of the Jacobian cancels.
+    first = rng.uniform(0.5, 1.5, size=(features, hidden)) / features
+    second = rng.uniform(0.5, 1.5, size=(hidden, outputs)) / hidden
+    return first.astype(dtype), second.astype(dtype)
+
+
+def network(x, first, second):
+    return tf.matmul(tf.tanh(tf.matmul(x, first)), second)
+
+
+def element(x, first, second):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = network(x[None], first, second)[0]
+    return tape.jacobian(y, x)
+
+
+def batched(x, first, second):
+    slope = 1 - tf.square(tf.tanh(tf.matmul(x, first)))
+    return tf.matmul(slope[:, None, :] * tf.transpose(second), first, transpose_b=True)
+
+
+def tape_batch_jacobian(x, first, second):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = network(x, first, second)
+    return tape.batch_jacobian(y, x)
+
+
+def in_numpy(x, first, second):
+    slope = 1 - np.tanh(x @ first) ** 2
+    return (slope[..., None, :] * second.T) @ first.T
+
+
+def reference(x, first, second):
+    return in_numpy(x.astype(np.float64), first.astype(np.float64), second.astype(np.float64))
+
+
+def element_input(features, dtype):
+    return Leaf((features,), dtype)
+
+
+def element_output(features, outputs, dtype):
+    return Leaf((outputs, features), dtype)
+
+
+def parameters(features, hidden, outputs, dtype):
+    return Leaf((features, hidden), dtype), Leaf((hidden, outputs), dtype)
+
+
+def cost(features, hidden, outputs, dtype):
+    # Forward, and backward for each output, which the Jacobian vectorises.
+    held = Leaf((outputs, hidden), dtype).bytes + 2 * Leaf((hidden,), dtype).bytes
+    return Cost(
+        flops=2 * features * hidden + 2 * outputs * hidden * (1 + features),
+        ops=30,
+        temporary_bytes=held,
+        batched_temporary_bytes=held,
+        depth=2 * (features + hidden),
+    )
+
+
+WORKLOAD = Workload(
+    slug="batch_jacobian",
+    title="Jacobian per example",
+    group="Gradients",
+    formula="∂ tanh(x[b]·V)·W / ∂ x[b]",
+    summary="A Jacobian matrix for each example: inside a map it is a vectorised map inside the map.",
+    sizes=(
+        SizeParameter("batch", 64, 0, 1_000_000, "examples in the batch, the mapped axis"),
+        SizeParameter("features", 32, 1, 4_096, "inputs of the network"),
+        SizeParameter("hidden", 32, 1, 4_096, "units of its hidden layer"),
+        SizeParameter("outputs", 8, 1, 1_024, "outputs, the rows of a Jacobian"),
+    ),
+    presets={
+        "Small": {"batch": 10, "features": 8, "hidden": 16, "outputs": 4},
+        "Medium": {"batch": 64, "features": 32, "hidden": 32, "outputs": 8},
+        "Many outputs": {"batch": 64, "features": 32, "hidden": 64, "outputs": 64},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "tape_batch_jacobian": tape_batch_jacobian, "numpy": in_numpy},
+    reference=reference,
+    helpers=(network, in_numpy),
+    element_input=element_input,
+    element_output=element_output,
+    cost=cost,
+    variables=initial_values,
+    variable_leaves=parameters,
+)

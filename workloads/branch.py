@@ -1,0 +1,75 @@
+"""A branch that depends on the data: elements go different ways."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    # All of a row's numbers have one sign: no rounding can send it the other way.
+    rng = np.random.default_rng(seed)
+    sign = np.where(rng.uniform(size=(batch, 1)) < 0.5, -1.0, 1.0)
+    return (sign * rng.uniform(0.5, 2.0, size=(batch, width))).astype(dtype)
+
+
+def element(x):
+    return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(-x), lambda: x * x)
+
+
+def batched(x):
+    positive = tf.reduce_sum(x, axis=1, keepdims=True) > 0
+    return tf.where(positive, tf.exp(-x), x * x)
+
+
+def numpy_element(x):
+    return np.exp(-x) if x.sum() > 0 else x * x
+
+
+def numpy_batched(x):
+    return np.where(x.sum(axis=1, keepdims=True) > 0, np.exp(-x), x * x)
+
+
+def reference(x):
+    return numpy_batched(x.astype(np.float64))
+
+
+def leaf(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def cost(width, dtype):
+    row = Leaf((width,), dtype).bytes
+    return Cost(flops=12 * width, ops=6, temporary_bytes=row, batched_temporary_bytes=2 * row, depth=2)
+
+
+WORKLOAD = Workload(
+    slug="branch",
+    title="Branch on the data",
+    group="Limits",
+    formula="y[b] = exp(−x[b]) where Σ x[b] > 0, else x[b]²",
+    summary="tf.cond in the element function: a loop takes one branch, what is vectorised computes both and chooses.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
+        SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 8},
+        "Medium": {"batch": 100, "width": 64},
+        "Wide": {"batch": 100, "width": 65_536},
+    },
+    dtypes=("float32", "float64", "float16", "bfloat16"),
+    inputs=inputs,
+    element=element,
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_batched},
+    reference=reference,
+    helpers=(numpy_batched,),
+    element_input=leaf,
+    element_output=leaf,
+    cost=cost,
+)

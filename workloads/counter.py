@@ -1,0 +1,85 @@
+"""A variable that each element counts up: the order of the elements shows in the result."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.5, 1.0, size=(batch, width)).astype(dtype)
+
+
+def zero(dtype):
+    return (np.zeros((), dtype),)
+
+
+def element(x, counter):
+    return x * counter.assign_add(1)
+
+
+def count_from_zero(mapped, x, counter):
+    counter.assign(0)
+    outputs = mapped(x)
+    return outputs, counter.read_value()
+
+
+def batched(x, counter):
+    batch = tf.shape(x)[0]
+    counter.assign(tf.cast(batch, x.dtype))
+    return x * tf.cast(tf.range(1, batch + 1), x.dtype)[:, None], counter.read_value()
+
+
+def reference(x, counter):
+    places = np.arange(1, len(x) + 1, dtype=np.float64)
+    return x.astype(np.float64) * places[:, None], np.float64(len(x)) + counter.astype(np.float64)
+
+
+def leaf(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def variable(dtype):
+    return (Leaf((), dtype),)
+
+
+def outputs_and_count(batch, width, dtype):
+    return Leaf((batch, width), dtype), Leaf((), dtype)
+
+
+def cost(width):
+    return Cost(flops=width + 1, ops=3)
+
+
+WORKLOAD = Workload(
+    slug="counter",
+    title="Counter in a variable",
+    group="Limits",
+    formula="y[b] = x[b] · (b + 1), where a variable counts b",
+    summary="Each element changes a variable and uses its value: only what goes one by one, in order, can be right.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 100_000, "rows in the batch, the mapped axis"),
+        SizeParameter("width", 8, 1, 65_536, "numbers in a row"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 8},
+        "Medium": {"batch": 100, "width": 8},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    use=count_from_zero,
+    rewrites={"batched": batched},
+    reference=reference,
+    element_input=leaf,
+    element_output=leaf,
+    output=outputs_and_count,
+    cost=cost,
+    variables=zero,
+    variable_leaves=variable,
+)

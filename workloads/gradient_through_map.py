@@ -1,0 +1,109 @@
+"""The gradient of a mapped function: what mapping costs in training, where each intermediate is kept."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.1, 0.9, size=(batch, width)).astype(dtype)
+
+
+def waves(x, *, steps):
+    for _ in range(steps):
+        x = tf.sin(x)
+    return x
+
+
+def waves_in_numpy(x, *, steps):
+    for _ in range(steps):
+        x = np.sin(x)
+    return x
+
+
+def gradient_of_sum(mapped, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.reduce_sum(mapped(x))
+    return tape.gradient(total, x)
+
+
+def batched(x, *, steps):
+    def on_batch(x):
+        return waves(x, steps=steps)
+
+    return gradient_of_sum(on_batch, x)
+
+
+def recompute(x, *, steps):
+    @tf.recompute_grad
+    def on_batch(x):
+        return waves(x, steps=steps)
+
+    return gradient_of_sum(on_batch, x)
+
+
+def in_numpy(x, *, steps):
+    slope = np.ones_like(x)
+    for _ in range(steps):
+        slope, x = slope * np.cos(x), np.sin(x)
+    return slope
+
+
+def reference(x, *, steps):
+    return in_numpy(x.astype(np.float64), steps=steps)
+
+
+def leaf(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def cost(width, steps, dtype):
+    # Each step keeps its input for the way back.
+    kept = steps * Leaf((width,), dtype).bytes
+    return Cost(
+        flops=30 * steps * width,
+        ops=3 * steps + 2,
+        temporary_bytes=kept,
+        batched_temporary_bytes=kept,
+        depth=3 * steps,
+    )
+
+
+WORKLOAD = Workload(
+    slug="gradient_through_map",
+    title="Gradient through a map",
+    group="Gradients",
+    formula="∂ Σ sin(sin(… x[b])) / ∂ x",
+    summary="A gradient by the inputs of a map: on the way back a loop needs what each element left behind.",
+    sizes=(
+        SizeParameter("batch", 64, 0, 1_000_000, "elements in the batch, the mapped axis"),
+        SizeParameter("width", 1_024, 1, 10_000_000, "numbers in an element"),
+        SizeParameter("steps", 8, 1, 100, "sines one after the other, each of which keeps its input"),
+    ),
+    presets={
+        "Small": {"batch": 16, "width": 64, "steps": 4},
+        "Medium": {"batch": 64, "width": 1_024, "steps": 8},
+        "Large (256 MiB kept)": {"batch": 64, "width": 65_536, "steps": 16},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=waves,
+    numpy_element=waves_in_numpy,
+    use=gradient_of_sum,
+    rewrites={"batched": batched, "recompute": recompute, "numpy": in_numpy},
+    reference=reference,
+    helpers=(waves, gradient_of_sum, in_numpy),
+    element_input=leaf,
+    element_output=leaf,
+    cost=cost,
+    unsupported={
+        "numpy.eager": "TensorFlow's tape records no NumPy: write the gradient by hand, as numpy_batched does"
+    },
+)

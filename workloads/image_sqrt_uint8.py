@@ -1,0 +1,70 @@
+"""The square root of 8-bit images: through float32 and back, cut off to whole numbers, which must be exact."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, height, width, channels, seed):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, size=(batch, height, width, channels), dtype=np.uint8)
+
+
+def element(image):
+    return tf.cast(tf.sqrt(tf.cast(image, tf.float32)), tf.uint8)
+
+
+def batched(images):
+    return tf.cast(tf.sqrt(tf.cast(images, tf.float32)), tf.uint8)
+
+
+def in_numpy(images):
+    return np.sqrt(images.astype(np.float32)).astype(np.uint8)
+
+
+def reference(images):
+    return np.floor(np.sqrt(images.astype(np.float64)))
+
+
+def image_leaf(height, width, channels):
+    return Leaf((height, width, channels), "uint8")
+
+
+def cost(height, width, channels):
+    floats = Leaf((height, width, channels), "float32").bytes
+    return Cost(flops=3 * height * width * channels, ops=3, temporary_bytes=floats, batched_temporary_bytes=floats)
+
+
+WORKLOAD = Workload(
+    slug="image_sqrt_uint8",
+    title="Square root of 8-bit images",
+    group="Elementwise",
+    formula="y[b] = ⌊√x[b]⌋, from and to uint8",
+    summary="Numbers four times as wide in between as at both ends, and results that are either right or wrong.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 1_000_000, "images in the batch, the mapped axis"),
+        SizeParameter("height", 64, 1, 8_192, "rows of an image"),
+        SizeParameter("width", 64, 1, 8_192, "columns of an image"),
+        SizeParameter("channels", 3, 1, 1_024, "channels of an image"),
+    ),
+    presets={
+        "Thumbnails": {"batch": 100, "height": 16, "width": 16, "channels": 3},
+        "Small images": {"batch": 100, "height": 64, "width": 64, "channels": 3},
+        "Photographs": {"batch": 32, "height": 512, "width": 512, "channels": 3},
+    },
+    # What is computed with in between.
+    dtypes=("float32",),
+    inputs=inputs,
+    element=element,
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
+    reference=reference,
+    element_input=image_leaf,
+    element_output=image_leaf,
+    cost=cost,
+)

@@ -1,0 +1,100 @@
+"""A loop whose length depends on the data: elements are done at different times."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    # From 1 to some 60 000: between no and sixteen halvings, which are exact in every dtype.
+    rng = np.random.default_rng(seed)
+    scale = 2.0 ** rng.uniform(0.0, 15.8, size=(batch, 1))
+    return (scale * rng.uniform(0.3, 1.0, size=(batch, width))).astype(dtype)
+
+
+def element(x):
+    def too_large(x, steps):
+        return tf.reduce_max(x) > 1
+
+    def halve(x, steps):
+        return x / 2, steps + 1
+
+    return tf.while_loop(too_large, halve, (x, 0))
+
+
+def batched(x):
+    def any_too_large(x, steps):
+        return tf.reduce_any(x > 1)
+
+    def halve(x, steps):
+        large = tf.reduce_max(x, axis=1) > 1
+        return tf.where(large[:, None], x / 2, x), tf.where(large, steps + 1, steps)
+
+    return tf.while_loop(any_too_large, halve, (x, tf.zeros(tf.shape(x)[:1], tf.int32)))
+
+
+def numpy_element(x):
+    steps = 0
+    while x.max() > 1:
+        x, steps = x / 2, steps + 1
+    return x, np.int32(steps)
+
+
+def numpy_batched(x):
+    steps = np.zeros(len(x), np.int32)
+    while (large := x.max(axis=1, initial=0) > 1).any():
+        x = np.where(large[:, None], x / 2, x)
+        steps += large
+    return x, steps
+
+
+def reference(x):
+    scaled, steps = numpy_batched(x.astype(np.float64))
+    return scaled, steps.astype(np.float64)
+
+
+def element_input(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def element_output(width, dtype):
+    return Leaf((width,), dtype), Leaf((), "int32")
+
+
+def cost(width, dtype):
+    row = Leaf((width,), dtype).bytes
+    # Eight halvings on the average, each with a condition.
+    return Cost(flops=16 * width, ops=40, temporary_bytes=row, batched_temporary_bytes=2 * row)
+
+
+WORKLOAD = Workload(
+    slug="inner_while",
+    title="Loop until small",
+    group="Limits",
+    formula="y[b] = x[b] / 2ᵏ, with the least k that makes all of it at most 1",
+    summary="A tf.while_loop in the element function: vectorised, all elements wait for the one that takes longest.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
+        SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 8},
+        "Medium": {"batch": 100, "width": 64},
+        "Many": {"batch": 10_000, "width": 64},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_batched},
+    reference=reference,
+    helpers=(numpy_batched,),
+    element_input=element_input,
+    element_output=element_output,
+    cost=cost,
+)

@@ -1,0 +1,78 @@
+"""Outer products that are reduced at once: what lies between is far larger than input and output."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, side, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1.0, 1.0, size=(batch, side, side)).astype(dtype)
+
+
+def element(x):
+    return tf.reduce_max(tf.tensordot(x, x, 0), axis=[2, 3])
+
+
+def batched(x):
+    # The largest product with a positive number is that with the largest, with a negative one that with the smallest.
+    largest = tf.reduce_max(x, axis=[1, 2], keepdims=True)
+    smallest = tf.reduce_min(x, axis=[1, 2], keepdims=True)
+    return tf.maximum(x * largest, x * smallest)
+
+
+def numpy_element(x):
+    return np.multiply.outer(x, x).max(axis=(2, 3))
+
+
+def numpy_batched(x):
+    return (x[:, :, :, None, None] * x[:, None, None, :, :]).max(axis=(3, 4))
+
+
+def reference(x):
+    x = x.astype(np.float64)
+    largest, smallest = x.max(axis=(1, 2), keepdims=True), x.min(axis=(1, 2), keepdims=True)
+    return np.maximum(x * largest, x * smallest)
+
+
+def leaf(side, dtype):
+    return Leaf((side, side), dtype)
+
+
+def cost(side, dtype):
+    products = Leaf((side, side, side, side), dtype).bytes
+    return Cost(flops=2 * side**4, ops=5, temporary_bytes=products, batched_temporary_bytes=products)
+
+
+WORKLOAD = Workload(
+    slug="outer_reduce",
+    title="Outer product, reduced",
+    group="Reductions",
+    formula="y[b,i,j] = max over k, l of x[b,i,j] · x[b,k,l]",
+    summary="All products of a matrix's entries, of which only the largest are kept: where chunks save memory.",
+    sizes=(
+        SizeParameter("batch", 256, 0, 1_000_000, "matrices in the batch, the mapped axis"),
+        SizeParameter(
+            "side", 16, 1, 128, "rows and columns of a matrix; what lies between grows with its fourth power"
+        ),
+    ),
+    presets={
+        "Small": {"batch": 100, "side": 8},
+        "Medium (64 MiB)": {"batch": 256, "side": 16},
+        "Large (1 GiB)": {"batch": 256, "side": 32},
+    },
+    dtypes=("float32", "float64", "float16", "bfloat16"),
+    inputs=inputs,
+    element=element,
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_batched},
+    reference=reference,
+    element_input=leaf,
+    element_output=leaf,
+    cost=cost,
+)

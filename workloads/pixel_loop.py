@@ -1,0 +1,101 @@
+"""The square root of an image pixel by pixel: written into the tensor, which fails, or by maps inside the map."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, height, width, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.1, 4.0, size=(batch, height, width)).astype(dtype)
+
+
+def nested(image):
+    return tf.map_fn(lambda row: tf.map_fn(tf.sqrt, row), image)
+
+
+def assign(image):
+    # A tensor cannot be changed in place: this raises TypeError. A list of results, tf.map_fn or an op on all pixels
+    # at once are what to write instead.
+    for i in range(image.shape[0]):
+        for j in range(image.shape[1]):
+            image[i, j] = tf.sqrt(image[i, j])
+    return image
+
+
+def batched(images):
+    return tf.sqrt(images)
+
+
+def numpy_element(image):
+    pixels = image.copy()
+    for i in range(pixels.shape[0]):
+        for j in range(pixels.shape[1]):
+            pixels[i, j] = np.sqrt(pixels[i, j])
+    return pixels
+
+
+def numpy_batched(images):
+    return np.sqrt(images)
+
+
+def reference(images):
+    return np.sqrt(images.astype(np.float64))
+
+
+def image_leaf(height, width, dtype):
+    return Leaf((height, width), dtype)
+
+
+def cost(height, width, dtype):
+    # A row of pixels is read, computed and stacked as an inner loop of some ten ops.
+    row = Leaf((width,), dtype).bytes
+    image = Leaf((height, width), dtype).bytes
+    return Cost(
+        flops=height * width,
+        ops=12 + height * (12 + 10 * width),
+        temporary_bytes=2 * row + image,
+        batched_temporary_bytes=2 * image,
+    )
+
+
+WORKLOAD = Workload(
+    slug="pixel_loop",
+    title="Pixel by pixel",
+    group="Limits",
+    formula="y[b,i,j] = √x[b,i,j], one pixel at a time",
+    summary="An op for each pixel where one would do for all. Items of a tensor cannot be assigned: see form=assign.",
+    sizes=(
+        SizeParameter("batch", 10, 0, 100_000, "images in the batch, the mapped axis"),
+        SizeParameter("height", 8, 1, 1_024, "rows of an image"),
+        SizeParameter("width", 8, 1, 1_024, "columns of an image"),
+    ),
+    presets={
+        "Icons": {"batch": 10, "height": 8, "width": 8},
+        "Thumbnails": {"batch": 10, "height": 32, "width": 32},
+        "A hundred images": {"batch": 100, "height": 64, "width": 64},
+    },
+    dtypes=("float32", "float64", "float16", "bfloat16"),
+    options=(
+        Option(
+            "form",
+            default="nested",
+            help="nested: a map over rows and pixels inside the element function; assign: item assignment, which fails",
+            values=("nested", "assign"),
+        ),
+    ),
+    inputs=inputs,
+    element=nested,
+    variants={"form": {"assign": {"element": assign}}},
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_batched},
+    reference=reference,
+    element_input=image_leaf,
+    element_output=image_leaf,
+    cost=cost,
+)

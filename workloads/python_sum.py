@@ -1,0 +1,79 @@
+"""A Python loop inside the element function: unrolled when it is traced, paid for each element when eager."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, dtype, seed):
+    # Small, so that a sum over many terms fits a narrow dtype.
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.5, 1.0, size=(batch,)).astype(dtype)
+
+
+def element(x, *, terms):
+    total = tf.zeros_like(x)
+    for i in range(terms):
+        total += x * i
+    return total
+
+
+def batched(x, *, terms):
+    return x * sum(range(terms))
+
+
+def in_numpy(x, *, terms):
+    total = 0 * x
+    for i in range(terms):
+        total += x * i
+    return total
+
+
+def reference(x, *, terms):
+    return x.astype(np.float64) * sum(range(terms))
+
+
+def scalar(dtype):
+    return Leaf((), dtype)
+
+
+def cost(terms, dtype):
+    return Cost(
+        flops=2 * terms,
+        ops=2 * terms + 1,
+        temporary_bytes=2 * Leaf((), dtype).bytes,
+        batched_temporary_bytes=2 * Leaf((), dtype).bytes,
+        depth=2 * terms,
+    )
+
+
+WORKLOAD = Workload(
+    slug="python_sum",
+    title="Sum in a Python loop",
+    group="Reductions",
+    formula="y[b] = Σᵢ x[b] · i, for i from 0 to terms − 1",
+    summary="A Python loop in the element function: traced, it is that many ops; eager, each runs for each element.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 10_000_000, "numbers in the batch, the mapped axis"),
+        SizeParameter("terms", 100, 1, 10_000, "steps of the Python loop in the element function"),
+    ),
+    presets={
+        "Five numbers": {"batch": 5, "terms": 100},
+        "A hundred": {"batch": 100, "terms": 100},
+        "Many, short loop": {"batch": 10_000, "terms": 10},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
+    reference=reference,
+    element_input=scalar,
+    element_output=scalar,
+    cost=cost,
+)

@@ -1,0 +1,72 @@
+"""A number repeated many times, then summed: small inputs, small outputs, and large tensors in between."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.5, 1.0, size=(batch,)).astype(dtype)
+
+
+def element(x, *, repeats):
+    return tf.reduce_sum(tf.repeat(x, repeats))
+
+
+def batched(x, *, repeats):
+    return x * repeats
+
+
+def numpy_element(x, *, repeats):
+    return np.sum(np.repeat(x, repeats))
+
+
+def numpy_batched(x, *, repeats):
+    return np.sum(np.repeat(x[:, None], repeats, axis=1), axis=1)
+
+
+def reference(x, *, repeats):
+    return x.astype(np.float64) * repeats
+
+
+def scalar(dtype):
+    return Leaf((), dtype)
+
+
+def cost(repeats, dtype):
+    # tf.repeat issues an expansion, a tile or broadcast and a reshape, beside the sum.
+    repeated = Leaf((repeats,), dtype).bytes
+    return Cost(flops=repeats, ops=5, temporary_bytes=repeated, batched_temporary_bytes=repeated, depth=repeats)
+
+
+WORKLOAD = Workload(
+    slug="repeat_sum",
+    title="Repeat and sum",
+    group="Reductions",
+    formula="y[b] = Σᵣ x[b], repeats times",
+    summary="Each number becomes a long tensor that a sum makes small again: a mapper decides how many exist at once.",
+    sizes=(
+        SizeParameter("batch", 1_000, 0, 10_000_000, "numbers in the batch, the mapped axis"),
+        SizeParameter("repeats", 10_000, 1, 10_000_000, "how often a number is repeated"),
+    ),
+    presets={
+        "Small": {"batch": 100, "repeats": 1_000},
+        "Medium (38 MiB)": {"batch": 1_000, "repeats": 10_000},
+        "Large (380 MiB)": {"batch": 10_000, "repeats": 10_000},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_batched},
+    reference=reference,
+    element_input=scalar,
+    element_output=scalar,
+    cost=cost,
+)

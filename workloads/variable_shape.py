@@ -1,0 +1,78 @@
+"""An output whose shape depends on the values: no tensor can hold a batch of them as they are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.5, 1.0, size=(batch, width))
+    return (x * np.where(rng.uniform(size=(batch, width)) < 0.5, -1.0, 1.0)).astype(dtype)
+
+
+def element(x):
+    return tf.boolean_mask(x, x > 0)
+
+
+def ragged(x):
+    kept = tf.map_fn(element, x, fn_output_signature=tf.RaggedTensorSpec([None], x.dtype))
+    return kept.to_tensor(shape=x.shape)
+
+
+def batched(x):
+    # A stable sort moves what is kept to the front and leaves its order as it is.
+    keep = x > 0
+    order = tf.argsort(tf.cast(keep, tf.int32), axis=1, direction="DESCENDING", stable=True)
+    return tf.gather(tf.where(keep, x, tf.zeros_like(x)), order, batch_dims=1)
+
+
+def numpy_batched(x):
+    keep = x > 0
+    order = np.argsort(~keep, axis=1, kind="stable")
+    return np.take_along_axis(np.where(keep, x, 0), order, axis=1).astype(x.dtype)
+
+
+def reference(x):
+    return numpy_batched(x.astype(np.float64))
+
+
+def leaf(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def cost(width, dtype):
+    row = Leaf((width,), dtype).bytes
+    indices = Leaf((width,), "int32").bytes
+    return Cost(flops=width, ops=8, temporary_bytes=row, batched_temporary_bytes=2 * row + 2 * indices)
+
+
+WORKLOAD = Workload(
+    slug="variable_shape",
+    title="Shape from values",
+    group="Limits",
+    formula="y[b] = the positive numbers of x[b], in order, then zeros",
+    summary="The element function keeps as many numbers as are positive: it takes ragged tensors, or padding by hand.",
+    sizes=(
+        SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
+        SizeParameter("width", 64, 2, 65_536, "numbers in a row"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 8},
+        "Medium": {"batch": 100, "width": 64},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": batched, "ragged": ragged, "numpy": numpy_batched},
+    reference=reference,
+    helpers=(element, numpy_batched),
+    element_input=leaf,
+    element_output=leaf,
+    cost=cost,
+)
