@@ -38,6 +38,6 @@ MAPPER = Mapper(
     estimate=estimate,
     # Eager, AutoGraph does nothing: this would be the Python loop again.
     modes=("graph", "xla"),
-    default_modes=("graph",),
+    default_modes=(),
     order=24,
 )

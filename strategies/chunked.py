@@ -74,7 +74,7 @@ MAPPER = Mapper(
     apply=map_in_chunks,
     estimate=estimate,
     # Eager, every chunk would be traced anew.
-    default_modes=("graph", "xla"),
+    default_modes=("graph",),
     options=(chunks.OPTION,),
     choose=chunks.choose,
     reason=chunks.reason,

@@ -57,7 +57,7 @@ MAPPER = Mapper(
     apply=map_with_dataset,
     estimate=estimate,
     unsupported={"xla": XLA},
-    default_modes=("graph",),
+    default_modes=(),
     options=OPTIONS,
     order=50,
 )

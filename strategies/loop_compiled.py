@@ -28,7 +28,7 @@ MAPPER = Mapper(
     apply=loop.map_with_loop,
     estimate=estimate,
     compiled=True,
-    default_modes=("eager",),
+    default_modes=(),
     options=(
         Option(
             "jit_compile",

@@ -35,7 +35,7 @@ MAPPER = Mapper(
     summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
     apply=map_with_while_loop,
     estimate=map_fn.estimate,
-    default_modes=("graph", "xla"),
+    default_modes=(),
     options=(
         Option(
             "parallel_iterations",
