@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from measure.run import decode, encode
 from tests import synthetic
-from tests.browser import AppServer, shot, wait_idle
+from tests.browser import AppServer, Watch, shot, wait_idle
 
 # Long enough for a slow machine; nothing waits this long where it works.
 RUN_MS = 180_000
@@ -19,7 +20,26 @@ SMALL = "?size_batch=8&size_height=16&size_width=16&strategies=batched.graph&str
 LONG = "?size_batch=400&strategies=all&budget=120"
 
 
+# An emulated lost network leaves the connections that there are: a page's own is closed from within.
+_REMEMBER_SOCKETS = """
+window.__sockets = [];
+window.WebSocket = class extends WebSocket {
+  constructor(...args) { super(...args); window.__sockets.push(this); }
+};
+"""
+
+
+# What the browser and Streamlit write to the console while there is no connection.
+_LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server"
+
+
+def sever(page: Page) -> None:
+    """Closes the page's connections, as a lost network would in the end."""
+    page.evaluate("window.__sockets.forEach(socket => socket.close(4000))")
+
+
 def open_page(page: Page, server: AppServer, query: str = "") -> None:
+    page.add_init_script(_REMEMBER_SOCKETS)
     page.goto(f"{server.url}/{query}")
     wait_idle(page)
 
@@ -52,7 +72,9 @@ def charts(page: Page) -> list[str]:
 
 
 def fits(page: Page) -> bool:
-    return page.locator("[data-testid=stMain]").evaluate("main => main.scrollWidth <= main.clientWidth + 1")
+    """Whether nothing has to be scrolled sideways; tables and code scroll within themselves."""
+    window = page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    return window and page.locator("[data-testid=stMain]").evaluate("main => main.scrollWidth <= main.clientWidth")
 
 
 def store(server: AppServer, **changes: object) -> str:
@@ -142,6 +164,43 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     assert verdict(other) == verdict(page)
 
 
+def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, watch: Watch):
+    open_page(page, app_server, LONG)
+    start(page)
+    expect(page.locator(".st-key-progress [role=status]")).to_contain_text(re.compile(r"\d MiB"), timeout=RUN_MS)
+    app = page.locator("[data-testid=stApp]")
+    page.context.set_offline(True)
+    sever(page)
+    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    page.wait_for_timeout(1_500)
+    page.context.set_offline(False)
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
+    # The page follows the run again, and its button works.
+    before = page.locator(".st-key-progress").inner_text()
+    expect(page.locator(".st-key-progress")).not_to_have_text(before, use_inner_text=True)
+    press(page, "cancel")
+    finish(page)
+    expect(page.get_by_text("What was measured is kept.")).to_be_visible()
+    watch.expect(_LOST)
+
+
+def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_server: AppServer, watch: Watch):
+    open_page(page, app_server, SMALL)
+    run_id = start(page)
+    page.context.set_offline(True)
+    sever(page)
+    expect(page.locator("[data-testid=stApp]")).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    stored = app_server.home / "runs" / f"{run_id}.json"
+    for _ in range(RUN_MS // 500):
+        if stored.exists():
+            break
+        page.wait_for_timeout(500)
+    page.context.set_offline(False)
+    finish(page)
+    assert verdict(page) == decode(stored.read_bytes()).verdict
+    watch.expect(_LOST)
+
+
 def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server: AppServer):
     open_page(page, app_server, LONG)
     first_id = start(page)
@@ -191,7 +250,40 @@ def test_what_is_not_valid_in_a_link_is_said(page: Page, app_server: AppServer):
         "is not the id of a run",
     ):
         expect(page.get_by_text(said)).to_be_visible()
-    assert "size_batch" not in page.url
+    # What is said to be replaced is replaced in the address too, so that the link copied now is valid.
+    assert not re.search("size_batch|bogus|nope", page.url)
+
+
+def test_of_the_strategies_in_a_link_the_valid_ones_stay(page: Page, app_server: AppServer):
+    open_page(page, app_server, "?strategies=bogus&strategies=map_fn.graph&strategies=loop.turbo")
+    expect(page.get_by_text("'bogus' is malformed")).to_be_visible()
+    expect(page.get_by_text("no mode 'turbo'")).to_be_visible()
+    expect(page.locator(".st-key-cell_map_fn_graph input")).to_be_checked()
+    assert re.findall("strategies=([^&]*)", page.url) == ["map_fn.graph"]
+
+
+def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app_server: AppServer):
+    """The same headings, charts, tables and buttons, none of them beyond the edge."""
+
+    def seen(width: int) -> tuple[list[str], list[str]]:
+        page = new_page(width=width, height=900)
+        open_page(page, app_server, f"?run={store(app_server)}")
+        expect(page.locator("svg.marks")).to_have_count(3)
+        assert fits(page)
+        shown = page.locator(
+            "[data-testid=stVegaLiteChart], [data-testid=stDataFrame], [data-testid=stMetric], "
+            "[data-testid=stButton] button, [data-testid=stSelectbox], [data-testid=stNumberInput]"
+        )
+        boxes = shown.evaluate_all(
+            "elements => elements.map(element => [element.dataset.testid + ' ' + (element.innerText || '').trim(),"
+            " element.getBoundingClientRect().left, element.getBoundingClientRect().right])"
+        )
+        outside = [f"{name} {left:.0f} to {right:.0f}" for name, left, right in boxes if left < 0 or right > width]
+        return [name for name, _, _ in boxes if "stVegaLiteChart" not in name], outside
+
+    wide, phone = seen(1440), seen(390)
+    assert len(wide[0]) > 20 and phone[0] == wide[0]
+    assert phone[1] == [] and wide[1] == []
 
 
 def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer):
@@ -201,29 +293,63 @@ def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer
     expect(page.locator(".st-key-run button").first).to_be_disabled()
 
 
+_FOCUSED = """() => {
+  const element = document.activeElement;
+  return element.tagName + ' ' + (element.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)[0] ?? '');
+}"""
+
+
+def tab_to(page: Page, where: str) -> None:
+    """Presses Tab until the focus is inside of what ``where`` selects."""
+    trail = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("where => document.activeElement.closest(where) !== null", where):
+            return
+        trail.append(page.evaluate(_FOCUSED))
+    raise AssertionError(f"Tab does not reach {where}, but {trail}")
+
+
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
-    open_page(page, app_server, SMALL)
-    cell = page.locator(".st-key-cell_map_fn_graph input")
-    cell.focus()
+    """Choose, run and cancel without a mouse, from the top of the page."""
+    open_page(page, app_server, LONG.replace("strategies=all", "strategies=batched.graph"))
+    tab_to(page, ".st-key-cell_map_fn_graph")
     page.keyboard.press("Space")
     wait_idle(page)
-    expect(cell).to_be_checked()
-    row = page.locator(".st-key-row_vectorized_map button").first
-    row.focus()
+    expect(page.locator(".st-key-cell_map_fn_graph input")).to_be_checked()
+    # The focus stays where it was, or the next step would begin at the top again.
+    assert page.evaluate("document.activeElement.closest('.st-key-cell_map_fn_graph') !== null")
+    tab_to(page, ".st-key-row_vectorized_map")
     page.keyboard.press("Enter")
     wait_idle(page)
     expect(page.locator(".st-key-cell_vectorized_map_xla input")).to_be_checked()
-    # From the first choice, Tab reaches Run.
-    page.locator(".st-key-workload input").focus()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.closest('.st-key-run') !== null"):
-            break
+    tab_to(page, ".st-key-run")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("run="))
+    expect(page.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
+    tab_to(page, ".st-key-cancel")
+    page.keyboard.press("Enter")
+    finish(page)
+    expect(page.get_by_text("What was measured is kept.")).to_be_visible()
+    first = page.url
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(lambda url: url != first)
     expect(page.locator(".st-key-progress")).to_be_visible()
     press(page, "cancel")
     finish(page)
+
+
+def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
+    open_page(page, app_server, f"?run={store(app_server)}")
+    expect(page.locator("svg.marks")).to_have_count(3)
+    page.emulate_media(media="print")
+    shot(page, "print", whole=True)
+    expect(page.get_by_role("heading", level=2)).to_be_visible()
+    for number in range(3):
+        expect(page.locator("svg.marks").nth(number)).to_be_visible()
+    # What a printer gets is the whole page, not the part that is in view.
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert pages >= 2
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -242,6 +368,27 @@ def test_light_dark_and_narrow(new_page: Callable[..., Page], app_server: AppSer
         page.get_by_role("tab", name=tab).click()
         wait_idle(page)
         assert fits(page), tab
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_the_rows_of_both_charts_are_level(page: Page, app_server: AppServer, limited: bool):
+    page.set_viewport_size({"width": 1440, "height": 1200})
+    run_id = store(app_server)
+    if not limited:
+        path = app_server.home / "runs" / f"{run_id}.json"
+        path.write_bytes(encode(replace(decode(path.read_bytes()), id=run_id[::-1], limit=None)))
+        run_id = path.rename(path.with_name(f"{run_id[::-1]}.json")).stem
+    open_page(page, app_server, f"?run={run_id}")
+    expect(page.locator("svg.marks")).to_have_count(3)
+
+    def rows(number: int) -> dict[str, float]:
+        labels = page.locator("[data-testid=stVegaLiteChart]").nth(number).locator("svg .role-axis-label text")
+        found = labels.evaluate_all("texts => texts.map(text => [text.textContent, text.getBoundingClientRect().y])")
+        return {name: y for name, y in found if "." in name and " " in name and "MiB" not in name}
+
+    latency, memory = rows(0), rows(1)
+    assert len(latency) > 10 and latency.keys() == memory.keys()
+    assert max(abs(latency[name] - memory[name]) for name in latency) <= 1
 
 
 def test_failures_explain_themselves_and_hostile_texts_stay_texts(page: Page, app_server: AppServer):

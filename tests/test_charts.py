@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from measure.run import RequestRecord, Run
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
-from views import charts, curves, diff, look, picture, rows, tables
+from views import charts, curves, diff, latency_chart, look, memory_chart, picture, rows, tables
 from workloads.spec import Leaf
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,14 +90,14 @@ class TestRows:
     def test_a_run_with_nothing_in_it_yet(self):
         empty = replace(timed_run(), ranking=[])
         assert rows.make(empty) == []
-        assert charts.latency_frame([], None).empty and charts.memory_frame([]).empty
-        assert "none has been measured" in charts.latency_takeaway([])
+        assert latency_chart.frame([], None).empty and memory_chart.frame([]).empty
+        assert "none has been measured" in latency_chart.takeaway([])
         assert tables.figures([], empty, None)[0]["value"] == look.MISSING
 
 
 class TestLatency:
     def test_one_line_per_strategy_with_its_figures(self, shown, run):
-        frame = charts.latency_frame(shown, run.limit.seconds)
+        frame = latency_chart.frame(shown, run.limit.seconds)
         assert len(frame) == len(shown)
         first = frame.iloc[0]
         assert first["strategy"] == "◆ batched.xla" and first["colour"] == "batched" and first["mode"] == "xla"
@@ -105,7 +105,7 @@ class TestLatency:
         assert first["value"] == look.seconds(shown[0].median_s)
 
     def test_ties_are_bracketed(self, shown):
-        ties = charts.latency_frame(shown, None).dropna(subset="tie")
+        ties = latency_chart.frame(shown, None).dropna(subset="tie")
         assert list(zip(ties["strategy"], ties["tie"], strict=True)) == [
             ("◆ batched.xla", 0),
             ("■ batched.graph", 0),
@@ -115,33 +115,49 @@ class TestLatency:
 
     def test_only_the_strategy_decides_the_order_of_rows(self):
         """A second field on the axis would take part in its sort."""
-        fields = {layer["encoding"].get("y2", {}).get("field") for layer in charts.LATENCY["layer"]}
+        fields = {
+            layer["encoding"].get("y2", {}).get("field") for layer in latency_chart.specification(limited=True)["layer"]
+        }
         assert fields == {None}
 
     def test_failures_are_rows_with_their_reason(self, shown):
-        frame = charts.latency_frame(shown, None).set_index("strategy")
+        frame = latency_chart.frame(shown, None).set_index("strategy")
         assert frame.loc["◆ while_loop.xla", "note"] == "out of memory"
         assert frame.loc["◆ loop.xla", "note"] == "timed out"
         assert np.isnan(frame.loc["◆ loop.xla", "median"])
         assert frame.loc["■ dataset.graph", "value"].endswith("✕")
 
     def test_the_axis_is_logarithmic_and_rows_share_a_sort(self):
-        text = json.dumps(charts.LATENCY)
-        assert '"type": "log"' in text and '"sort": {"op": "min", "field": "order"}' in text
+        encodings = [layer["encoding"] for layer in latency_chart.specification(limited=True)["layer"]]
+        ys = [encoding["y"] for encoding in encodings if "field" in encoding.get("y", {})]
+        assert len(ys) == 5 and all(y["sort"] == {"op": "min", "field": "order"} for y in ys)
+        xs = [encoding["x"] for encoding in encodings if "field" in encoding["x"]]
+        assert {x["field"] for x in xs} == {"limit", "low", "median"}
+        assert all(x["scale"]["type"] == "log" for x in xs)
+
+    def test_the_limit_is_drawn_where_it_is_known(self, shown, run):
+        def texts(limited: bool) -> str:
+            return json.dumps(latency_chart.specification(limited=limited))
+
+        assert '"multiple of the limit"' in texts(True) and '"text": "limit"' in texts(True)
+        assert "limit" not in texts(False).replace("labelLimit", "")
+        assert "limit" in latency_chart.frame(shown, run.limit.seconds)
+        without = latency_chart.frame(rows.make(replace(run, limit=None)), None)
+        assert not [name for name in without if "limit" in name]
 
     def test_takeaway_names_the_tie_and_the_slowest(self, shown):
-        said = charts.latency_takeaway(shown)
+        said = latency_chart.takeaway(shown)
         assert "batched.xla and batched.graph tie fastest" in said and "map_fn.eager is slowest" in said
 
     def test_while_running_what_is_not_timed_says_so(self):
         found = rows.make(synthetic.partial(3))
-        frame = charts.latency_frame(found, None)
+        frame = latency_chart.frame(found, None)
         assert list(frame["note"]).count("not timed") == len(found) - 3
 
 
 class TestMemory:
     def test_output_and_temporary_stack_up_to_the_peak(self, shown):
-        frame = charts.memory_frame(shown).set_index("strategy")
+        frame = memory_chart.frame(shown).set_index("strategy")
         line = frame.loc["◆ map_fn.xla"]
         assert line["output_mib"] == OUTPUT / MIB
         assert line["peak_mib"] == 3 * OUTPUT / MIB
@@ -152,11 +168,11 @@ class TestMemory:
         one = timed_run(batched__graph=0.1)
         memory = replace(one.measurements[0].memory, peak_bytes=0, temporary_bytes=0)
         one = replace(one, measurements=[replace(one.measurements[0], memory=memory)])
-        line = charts.memory_frame(rows.make(one)).iloc[0]
+        line = memory_chart.frame(rows.make(one)).iloc[0]
         assert line["output_mib"] == 0.0 and line["peak_mib"] == 0.0 and line["value"] == "0 B"
 
     def test_same_order_as_latency(self, shown):
-        assert list(charts.memory_frame(shown)["order"]) == list(charts.latency_frame(shown, None)["order"])
+        assert list(memory_chart.frame(shown)["order"]) == list(latency_chart.frame(shown, None)["order"])
 
 
 class TestCurves:
@@ -195,8 +211,26 @@ class TestCurves:
 
 @pytest.mark.parametrize(
     "spec",
-    [charts.LATENCY, charts.MEMORY, curves.TOTALS, curves.SAMPLES, curves.TIMELINE, curves.TIMELINE_SHARE],
-    ids=["latency", "memory", "totals", "samples", "timeline", "timeline over share"],
+    [
+        latency_chart.specification(limited=True),
+        latency_chart.specification(limited=False),
+        memory_chart.specification(limited=True),
+        memory_chart.specification(limited=False),
+        curves.TOTALS,
+        curves.SAMPLES,
+        curves.TIMELINE,
+        curves.TIMELINE_SHARE,
+    ],
+    ids=[
+        "latency",
+        "latency without limit",
+        "memory",
+        "memory without limit",
+        "totals",
+        "samples",
+        "timeline",
+        "timeline over share",
+    ],
 )
 def test_specifications_are_valid_vega_lite_without_facets(spec):
     altair.LayerChart.from_dict({**charts.sized(spec, 3), "data": {"values": []}})
@@ -204,7 +238,7 @@ def test_specifications_are_valid_vega_lite_without_facets(spec):
 
 
 def test_a_revision_changes_the_corner_cells_that_the_front_end_compares(shown):
-    frame = charts.latency_frame(shown, None)
+    frame = latency_chart.frame(shown, None)
     old, new = charts.revised(frame, "run", 1), charts.revised(frame, "run", 2)
     assert old.columns[-1] == "revision"
     assert old.iloc[0, -1] != new.iloc[0, -1] and old.iloc[-1, -1] != new.iloc[-1, -1]
@@ -244,16 +278,43 @@ class TestTables:
             for format_, unit in ((tables.COLUMNS["latency"][0], "ms"), (tables.COLUMNS["peak"][0], "MiB"))
         )
 
+    def test_the_limit_has_a_column_where_it_is_known(self, shown, run):
+        assert "× limit" in tables.everything_frame(shown, run)
+        without = replace(run, limit=None)
+        assert "× limit" not in tables.everything_frame(rows.make(without), without)
+
     def test_failures_have_a_sentence_each(self, shown, run):
         lines = {row.slug: sentence for row, sentence in tables.failure_lines(shown, run)}
         assert lines["loop.xla"] == "The first call did not end within 10 s."
         assert lines["dataset.graph"].startswith("12 % of the values differ from the reference. 12 % of the values")
         assert len(lines) == 6 and all(lines.values())
 
+    def test_out_of_memory_says_of_which(self, run):
+        def sentence(limit: int | None) -> str:
+            limited = replace(run, request=replace(run.request, memory_limit_mib=limit))
+            found = tables.failure_lines(rows.make(limited), limited)
+            return next(said for row, said in found if row.outcome == "out_of_memory")
+
+        assert sentence(60).startswith("It needs more memory than the limit of 60 MiB: ")
+        assert sentence(None).startswith("It needs more memory than there is: ")
+
+    def test_an_error_that_only_announces_itself_is_left_to_the_full_text(self, run):
+        m = run.measurement("while_loop.xla")
+        m = replace(m, error=replace(m.error, message="Graph execution error:"))
+        one = replace(run, measurements=[m], ranking=[])
+        ((_, said),) = tables.failure_lines(rows.make(one), one)
+        assert said.endswith("may fit.")
+
+    def test_a_few_bytes_more_than_the_least_are_not_mentioned(self):
+        one = timed_run(map_fn__graph=0.1, batched__graph=0.2)
+        more = replace(one.measurements[0].memory, peak_bytes=OUTPUT + 16)
+        one = replace(one, measurements=[replace(one.measurements[0], memory=more), one.measurements[1]])
+        assert tables.figures(rows.make(one), one, None)[2]["under"] == "none needs less"
+
     def test_four_figures(self, shown, run):
         fastest, faster, memory, resolution = tables.figures(shown, run, "loop.eager")
         assert fastest["value"] == look.seconds(shown[0].median_s) and fastest["interval"].startswith("[")
-        assert fastest["under"] == "◆ batched.xla and 1 in a tie"
+        assert fastest["under"] == "◆\u00a0batched.xla and 1 in a tie"
         assert faster["value"].endswith(" ×") and faster["interval"].startswith("[")
         assert memory["value"] == "1.00 ×" and memory["under"] == "none needs less"
         assert resolution["value"] == look.percent(run.control.resolution)
@@ -266,7 +327,7 @@ class TestTables:
             "label": "Its memory over the least",
             "value": "2.00 ×",
             "interval": "9.38 MiB",
-            "under": "■ batched.graph needs 4.69 MiB",
+            "under": "■\u00a0batched.graph needs 4.69 MiB",
         }
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
@@ -21,7 +22,7 @@ from measure.run import Run, decode
 from measure.runner import Snapshot
 from tests import synthetic
 from tests.synthetic import HOSTILE
-from views import link, look
+from views import link, look, result
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -282,6 +283,28 @@ class TestRunning:
         assert len(app.get("vega_lite_chart")) == 2
         assert not app.get("tab")  # what is behind a result comes with the result
 
+    @pytest.mark.parametrize(
+        ("left_s", "stage", "said"),
+        [
+            (65.2, "memory", "about 1 min 5 s left"),
+            (0.4, "sampling", "nearly done"),
+            (0.0, "process peak", "nearly done"),
+            (0.0, "memory", "it takes longer than forecast"),
+        ],
+    )
+    def test_what_is_left_is_never_zero_seconds(self, visit, fake, left_s, stage, said):
+        run = synthetic.partial(2, RUN_ID)
+        stages = {m.strategy: stage for m in run.measurements}
+        fake.snapshots[RUN_ID] = Snapshot(run, "running", stages=stages, elapsed_s=9.0, remaining_s=left_s)
+        text = words(visit(run=RUN_ID))
+        assert f"9 s elapsed · {said}" in text and "0 s left" not in text
+
+    def test_a_long_message_leaves_room_for_the_rest(self, visit, fake):
+        message = "starting more processes of " + ", ".join(synthetic.TIMED)
+        fake.snapshots[RUN_ID] = Snapshot(synthetic.partial(2, RUN_ID), "running", message=message, elapsed_s=3.0)
+        text = words(visit(run=RUN_ID))
+        assert "starting more processes of batched.xla, batched.graph … · 3 s elapsed" in text
+
     def test_cancel_keeps_what_there_is(self, visit, fake):
         fake.snapshots[RUN_ID] = Snapshot(synthetic.partial(4, RUN_ID), "running", elapsed_s=1.0, remaining_s=2.0)
         app = visit(run=RUN_ID)
@@ -324,6 +347,17 @@ class TestResult:
         told = [chart.proto.alt for chart in app.get("vega_lite_chart")]
         assert len(told) == 3 and all(len(text) > 30 for text in told)
         assert len(app.dataframe) == 2 and all(frame.proto.alt for frame in app.dataframe)
+
+    @pytest.mark.parametrize("known", [True, False])
+    def test_the_limit_is_spoken_of_where_it_is_known(self, visit, fake, known):
+        run = synthetic.run(RUN_ID)
+        app = self.show(visit, fake, run if known else replace(run, limit=None))
+        assert ("dashed: least time possible" in words(app)) == known
+        assert any("× limit" in frame.value.columns for frame in app.dataframe) == known
+
+    @pytest.mark.parametrize(("count", "pixels"), [(14, "content"), (15, 15 * 30 + 2)])
+    def test_tables_end_with_a_whole_row(self, count, pixels):
+        assert result._table_height(pa.table({"strategy": ["x"] * count})) == pixels
 
     def test_the_baseline_can_be_changed_in_the_result_and_is_in_the_address(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))

@@ -41,6 +41,8 @@ def _read_link() -> None:
     st.session_state["notices"] = found.notices
     if found.strategies is not None:
         st.session_state["strategies_kept"] = found.strategies
+        # Now, before the list is drawn and owns this part of the address.
+        st.query_params["strategies"] = list(found.strategies)
     if set(params) <= {"run", "tab"} and "run" in params:
         _choose_as(params["run"][-1])
 

@@ -3,15 +3,15 @@
 import math
 from dataclasses import dataclass
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from measure.run import Measurement, Run
 from views import look
-from views.charts import COLOUR, DASH, SECONDS_AXIS, SHAPE, Spec
+from views.charts import COLOUR, DASH, MIB, MIB_AXIS, SECONDS_AXIS, SHAPE, Spec, spec, tooltip, unfilled
 from views.rows import Row, strategies_of
 
-_MIB = 2**20
 _HEIGHT = 340
 _MOST_CALLS = 1_000_000
 
@@ -86,26 +86,25 @@ def totals_frame(rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def totals_spec() -> Spec:
-    x = {"field": "calls", "type": "quantitative", "scale": {"type": "log", "nice": False}}
-    y = {"field": "total", "type": "quantitative", "scale": {"type": "log"}}
-    encoding = {
-        "x": {**x, "axis": {"title": "number of calls", "format": "~s", "labelOverlap": True}},
-        "y": {**y, "axis": {"title": "total time, first call included", "labelExpr": SECONDS_AXIS, "tickCount": 6}},
-        "color": COLOUR,
-        "strokeDash": DASH,
-        "detail": {"field": "strategy"},
-    }
-    points = {name: channel for name, channel in encoding.items() if name != "strokeDash"}
-    tip = [{"field": name, "type": "nominal"} for name in ("strategy", "calls", "total time")]
-    return {
-        "height": _HEIGHT,
-        "layer": [
-            {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
-            # Lines are thin to point at: invisible points carry the tooltips.
-            {"mark": {"type": "point", "opacity": 0, "size": 120}, "encoding": {**points, "tooltip": tip}},
-        ],
-    }
+def _totals_spec() -> Spec:
+    base = unfilled().encode(
+        x=alt.X(
+            "calls:Q",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(title="number of calls", format="~s", labelOverlap=True),
+        ),
+        y=alt.Y(
+            "total:Q",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(title="total time, first call included", labelExpr=SECONDS_AXIS, tickCount=6),
+        ),
+        color=COLOUR,
+        detail=alt.Detail(field="strategy"),
+    )
+    lines = base.mark_line(strokeWidth=2).encode(strokeDash=DASH)
+    # Lines are thin to point at: invisible points carry the tooltips.
+    points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", "calls", "total time"))
+    return spec(lines, points, height=_HEIGHT)
 
 
 def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
@@ -134,32 +133,21 @@ def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def samples_spec() -> Spec:
-    encoding = {
-        "x": {"field": "round", "type": "quantitative", "axis": {"title": "round", "tickMinStep": 1, "format": "d"}},
-        "y": {
-            "field": "seconds",
-            "type": "quantitative",
-            "scale": {"type": "log"},
-            "axis": {"title": "time of one call", "labelExpr": SECONDS_AXIS, "tickCount": 6},
-        },
-        "color": COLOUR,
-    }
-    names = ("strategy", "replica", "round", "latency", "calls in a sample")
-    tip = [{"field": name, "type": "nominal"} for name in names]
-    return {
-        "height": _HEIGHT,
-        "layer": [
-            {
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.35},
-                "encoding": {**encoding, "detail": {"field": "line"}},
-            },
-            {
-                "mark": {"type": "point", "size": 40, "opacity": 0.85},
-                "encoding": {**encoding, "shape": SHAPE, "tooltip": tip},
-            },
-        ],
-    }
+def _samples_spec() -> Spec:
+    base = unfilled().encode(
+        x=alt.X("round:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
+        y=alt.Y(
+            "seconds:Q",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(title="time of one call", labelExpr=SECONDS_AXIS, tickCount=6),
+        ),
+        color=COLOUR,
+    )
+    lines = base.mark_line(strokeWidth=1, opacity=0.35).encode(detail=alt.Detail(field="line"))
+    points = base.mark_point(size=40, opacity=0.85).encode(
+        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
+    )
+    return spec(lines, points, height=_HEIGHT)
 
 
 def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFrame:
@@ -177,7 +165,7 @@ def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFr
                     "colour": look.colour_name(m.mapper),
                     "mode": m.mode,
                     "at": 100 * at_s / end if share else 1e3 * at_s,
-                    "live": live / _MIB,
+                    "live": live / MIB,
                     "memory": look.size(live),
                     "time": look.seconds(at_s),
                 }
@@ -185,43 +173,36 @@ def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFr
     return pd.DataFrame(lines)
 
 
-def timeline_spec(*, share: bool) -> Spec:
-    unit = "'%'" if share else "'ms'"
-    encoding = {
-        "x": {
-            "field": "at",
-            "type": "quantitative",
-            "scale": {"nice": False},
-            "axis": {
-                "title": "share of the call" if share else "time within the call (profiled, so slower than timed)",
-                "labelExpr": f"datum.label + ' ' + {unit}",
-            },
-        },
-        "y": {
-            "field": "live",
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {"title": "memory held", "labelExpr": "datum.label + ' MiB'", "tickCount": 5},
-        },
-        "color": COLOUR,
-        "detail": {"field": "strategy"},
-    }
-    tip = [{"field": name, "type": "nominal"} for name in ("strategy", "time", "memory")]
-    line: Spec = {
-        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
-        "encoding": {**encoding, "strokeDash": DASH},
-    }
-    if not share:
-        line["mark"] = {"type": "area", "interpolate": "step-after", "line": True, "fillOpacity": 0.2}
-        line["encoding"] = encoding
-    points = {"mark": {"type": "point", "opacity": 0, "size": 80}, "encoding": {**encoding, "tooltip": tip}}
-    return {"height": _HEIGHT, "layer": [line, points]}
+def _timeline_spec(*, share: bool) -> Spec:
+    base = unfilled().encode(
+        x=alt.X(
+            "at:Q",
+            scale=alt.Scale(nice=False),
+            axis=alt.Axis(
+                title="share of the call" if share else "time within the call (profiled, so slower than timed)",
+                labelExpr=f"datum.label + ' {'%' if share else 'ms'}'",
+            ),
+        ),
+        y=alt.Y(
+            "live:Q",
+            scale=alt.Scale(zero=True),
+            axis=alt.Axis(title="memory held", labelExpr=MIB_AXIS, tickCount=5),
+        ),
+        color=COLOUR,
+        detail=alt.Detail(field="strategy"),
+    )
+    if share:
+        curve = base.mark_line(interpolate="step-after", strokeWidth=2).encode(strokeDash=DASH)
+    else:
+        curve = base.mark_area(interpolate="step-after", line=True, fillOpacity=0.2)
+    points = base.mark_point(opacity=0, size=80).encode(tooltip=tooltip("strategy", "time", "memory"))
+    return spec(curve, points, height=_HEIGHT)
 
 
-TOTALS = totals_spec()
-SAMPLES = samples_spec()
-TIMELINE_SHARE = timeline_spec(share=True)
-TIMELINE = timeline_spec(share=False)
+TOTALS = _totals_spec()
+SAMPLES = _samples_spec()
+TIMELINE_SHARE = _timeline_spec(share=True)
+TIMELINE = _timeline_spec(share=False)
 
 
 def has_timeline(run: Run) -> list[Measurement]:

@@ -150,6 +150,11 @@ def plain(text: object) -> str:
     return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
 
 
+def shortened(text: str, most: int) -> str:
+    """``text``, cut between words where it has more than ``most`` signs."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0].rstrip(',')} …"
+
+
 def duration(value_s: float | None) -> str:
     """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 2 h 5 min."""
     if value_s is None:

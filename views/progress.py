@@ -13,6 +13,8 @@ from views.rows import strategies_of
 _EAGER_POLL_S = 1.0
 _CALM_POLL_S = 2.5
 _CANCEL_S = 1.5
+_ALMOST = 0.98  # a full bar would say that it is over
+_MESSAGE_SIGNS = 60
 _STEPS = ("memory", "first call", "sampling", "process peak", "done")
 
 
@@ -35,15 +37,16 @@ def _watch(run_id: str, shown_version: int, shown_state: str) -> None:
 def _draw(snapshot: Snapshot) -> None:
     run = snapshot.run
     with st.container(border=True, key="progress", gap="small"):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f"**{look.plain(_title(run))}** · {look.plain(_standing(snapshot))}")
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+            st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
             st.button(
                 "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
                 help="Ends the work within a second; what has been measured is kept.",
             )  # fmt: skip
+        st.caption(look.plain(_standing(snapshot)))
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
             whole = snapshot.elapsed_s + snapshot.remaining_s
-            st.progress(min(1.0, snapshot.elapsed_s / whole) if whole else 0.0)
+            st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
         if snapshot.state == "running":
             st.html(_stages(snapshot))
 
@@ -66,13 +69,24 @@ def _standing(snapshot: Snapshot) -> str:
         return f"waiting in the queue: {count} comparison{'s' * (count != 1)} before this one. {_whose_turn()}"
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
-    parts = [snapshot.message or "running"]
+    parts = [look.shortened(snapshot.message or "running", _MESSAGE_SIGNS)]
     if snapshot.elapsed_s is not None:
         parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
     if snapshot.remaining_s is not None:
-        left = snapshot.remaining_s
-        parts.append(f"about {look.duration(left)} left" if left >= 1 else "nearly done")
+        parts.append(_remaining(snapshot, snapshot.remaining_s))
     return " · ".join(parts)
+
+
+def _remaining(snapshot: Snapshot, left_s: float) -> str:
+    """What is left by the forecast, which can be wrong: who has not been sampled by then is not nearly done."""
+    if left_s >= 1:
+        return f"about {look.duration(left_s)} left"
+    late = any(
+        m.outcome in ("ok", "not_run")
+        and snapshot.stages.get(m.strategy, m.stage) not in ("sampling", "process peak", "done")
+        for m in strategies_of(snapshot.run)
+    )
+    return "it takes longer than forecast" if late else "nearly done"
 
 
 def _whose_turn() -> str:
@@ -81,7 +95,7 @@ def _whose_turn() -> str:
     first = runner.shared().snapshot(queue[0]) if queue else None
     if first is None:
         return ""
-    left = f", about {look.duration(first.remaining_s)} left" if first.remaining_s else ""
+    left = "" if first.remaining_s is None else f", {_remaining(first, first.remaining_s)}"
     return f"Now: {_title(first.run)}{left}."
 
 

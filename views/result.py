@@ -2,13 +2,13 @@
 
 import html
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import streamlit as st
 
 from measure.run import Run
-from views import charts, details, guard, look, rows, tables
+from views import charts, details, guard, latency_chart, look, memory_chart, rows, tables
 from views.memo import Memo, packed
 from views.rows import Row
 
@@ -16,6 +16,7 @@ _memo = Memo()
 _FEW_NOTES, _NOTE_SIGNS = 3, 220
 _FASTER = 1  # which of the four figures depends on the baseline
 _TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
+_MOST_TABLE_ROWS = 14
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Shown:
     figures: list[dict[str, str]]
     latency_alt: str
     memory_alt: str
+    limited: bool
 
 
 def _shown(run: Run, version: int, baseline: str | None) -> Shown:
@@ -38,13 +40,14 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
     limit_s = run.limit.seconds if run.limit else None
     return Shown(
         rows=found,
-        latency=packed(charts.revised(charts.latency_frame(found, limit_s), *revision)),
-        memory=packed(charts.revised(charts.memory_frame(found), *revision)),
+        latency=packed(charts.revised(latency_chart.frame(found, limit_s), *revision)),
+        memory=packed(charts.revised(memory_chart.frame(found), *revision)),
         correctness=packed(tables.correctness_frame(found)),
         everything=packed(tables.everything_frame(found, run)),
         figures=tables.figures(found, run, baseline),
-        latency_alt=charts.latency_takeaway(found),
-        memory_alt=charts.memory_takeaway(found),
+        latency_alt=latency_chart.takeaway(found),
+        memory_alt=memory_chart.takeaway(found),
+        limited=limit_s is not None,
     )
 
 
@@ -109,15 +112,14 @@ def _charts(shown: Shown, prefix: str) -> None:
     with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
         with grid.cell():
             st.markdown("**Latency** of one call, log axis")
-            st.vega_lite_chart(
-                shown.latency, charts.sized(charts.LATENCY, count), key=f"{prefix}latency", alt=shown.latency_alt
-            )
-            st.caption("Dot: median; bar: 95 % interval; a bracket joins ties; dashed: least time possible.")
+            spec = charts.sized(latency_chart.specification(limited=shown.limited), count)
+            st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
+            least = "; dashed: least time possible" if shown.limited else ""
+            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{least}.")
         with grid.cell():
             st.markdown("**Memory** of one call")
-            st.vega_lite_chart(
-                shown.memory, charts.sized(charts.MEMORY, count), key=f"{prefix}memory", alt=shown.memory_alt
-            )
+            spec = charts.sized(memory_chart.specification(limited=shown.limited), count)
+            st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
             st.caption(f"Solid: output; pale: temporary; tick: process peak. {_before(shown.rows)}")
 
 
@@ -151,12 +153,8 @@ def _notes(shown: Shown, run: Run) -> None:
     found = tables.notes(shown.rows, run)
     if found:
         with st.expander(f"Good to know ({len(found)})", expanded=len(found) <= _FEW_NOTES, icon=":material/info:"):
-            st.caption("\n".join(f"- {look.plain(_short(note))}" for note in found))
-
-
-def _short(note: str) -> str:
-    """TensorFlow's own warnings can be a page long; the table holds them whole."""
-    return note if len(note) <= _NOTE_SIGNS else f"{note[:_NOTE_SIGNS].rsplit(' ', 1)[0]} …"
+            # TensorFlow's own warnings can be a page long; the table holds them whole.
+            st.caption("\n".join(f"- {look.plain(look.shortened(note, _NOTE_SIGNS))}" for note in found))
 
 
 def _correctness(shown: Shown, prefix: str) -> None:
@@ -164,20 +162,27 @@ def _correctness(shown: Shown, prefix: str) -> None:
     if shown.correctness.num_rows:
         st.dataframe(
             shown.correctness, hide_index=True, key=f"{prefix}correctness", row_height=_TABLE_ROW,
+            height=_table_height(shown.correctness),
             alt="Each strategy's largest errors against the float64 reference",
         )  # fmt: skip
+
+
+def _table_height(table: pa.Table) -> int | Literal["content"]:
+    """All rows, or as many whole ones as are easy to take in: half a row looks like a fault."""
+    return "content" if table.num_rows <= _MOST_TABLE_ROWS else (1 + _MOST_TABLE_ROWS) * _TABLE_ROW + 2
 
 
 def _everything(shown: Shown, base: str | None, prefix: str) -> None:
     config: dict[str, Any] = {
         name: st.column_config.NumberColumn(name, format=format_, help=text, width=_NUMBER_WIDTH)
         for name, (format_, text) in tables.COLUMNS.items()
+        if name in shown.everything.column_names
     }
     config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
     config["rank"] = st.column_config.NumberColumn("rank", width=60)
     st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
     st.dataframe(
         shown.everything, hide_index=True, key=f"{prefix}everything", column_config=config,
-        row_height=_TABLE_ROW, placeholder=look.MISSING,
+        row_height=_TABLE_ROW, height=_table_height(shown.everything), placeholder=look.MISSING,
         alt="All figures of all strategies",
     )  # fmt: skip

@@ -7,6 +7,7 @@ from views import look
 from views.rows import Row, strategies_of
 
 _MIB = 2**20
+_NO_BREAK = "\u00a0"  # between a strategy's shape and its name
 
 
 def correctness_frame(rows: list[Row]) -> pd.DataFrame:
@@ -81,7 +82,7 @@ def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
                 "from": scaled(row.low_s, 1e3),
                 "to": scaled(row.high_s, 1e3),
                 "× faster": row.factor,
-                "× limit": row.of_limit,
+                **({} if run.limit is None else {"× limit": row.of_limit}),
                 "first call": scaled(row.first_call_s, 1e3),
                 "break even": max(earliest) if earliest else None,
                 "peak": scaled(row.peak_bytes, 1 / _MIB),
@@ -132,14 +133,24 @@ def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
     for row in rows:
         if row.failed and (row.outcome != "cancelled" or row.sentence):  # whoever cancelled knows why
             wrong = " ".join(where_wrong(by_slug[row.slug]))
-            found.append((row, " ".join(part for part in (row.sentence, wrong) if part) or _by_outcome(row)))
+            said = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
+            if row.outcome == "out_of_memory":
+                # TensorFlow's own words say what could not be allocated: they are in the full text.
+                said = _too_much(run) if row.detail.strip() else f"{_too_much(run)} {said}".strip()
+            found.append((row, " ".join(part for part in (said, wrong) if part) or _by_outcome(row)))
     return found
+
+
+def _too_much(run: Run) -> str:
+    limit = run.request.memory_limit_mib
+    if limit is None:
+        return "It needs more memory than there is: a smaller batch may fit."
+    return f"It needs more memory than the limit of {limit:,} MiB: a smaller batch or a higher limit may help."
 
 
 def _by_outcome(row: Row) -> str:
     sentences = {
         "timeout": "It did not finish in its time.",
-        "out_of_memory": "It needs more memory than there is.",
         "unsupported": "It cannot run this way.",
         "wrong": "Its values differ from the reference.",
     }
@@ -180,7 +191,7 @@ def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
     value = look.seconds(fastest.median_s)
     whole = look.seconds_with_interval(fastest.median_s, fastest.low_s, fastest.high_s)
     ties = sum(row.tie == fastest.tie for row in rows) - 1 if fastest.tied else 0
-    names = fastest.label + (f" and {ties} in a tie" if ties else "")
+    names = fastest.label.replace(" ", _NO_BREAK) + (f" and {ties} in a tie" if ties else "")
     return _figure("Fastest", value, whole.removeprefix(value).strip(), names)
 
 
@@ -200,8 +211,8 @@ def _least_memory(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
     thriftiest = min(known, key=lambda row: row.peak_bytes or 0)
     least = thriftiest.peak_bytes or 0
     value = look.factor(fastest.peak_bytes / least) if least else look.size(fastest.peak_bytes)
-    more = fastest.peak_bytes > least
-    under = f"{thriftiest.label} needs {look.size(least)}" if more else "none needs less"
+    more = look.size(fastest.peak_bytes) != look.size(least)  # a few bytes more are nobody's business
+    under = f"{thriftiest.label.replace(' ', _NO_BREAK)} needs {look.size(least)}" if more else "none needs less"
     return _figure("Its memory over the least", value, look.size(fastest.peak_bytes), under)
 
 

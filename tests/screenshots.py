@@ -1,0 +1,205 @@
+"""Takes the pictures of README from real runs: ``python -m tests.screenshots [name …]``, all without a name.
+
+What the pictures show was measured while they were taken; look at them before they are committed.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser import ROOT, AppServer, launch, wait_idle
+
+FOLDER = ROOT / "views/screenshots"
+WIDTH, PHONE_WIDTH = 1400, 390
+MOST_BYTES = 300 * 1024
+RUN_MS = 240_000
+_HIGHEST = 4000  # pixels of a page while its picture is taken: nothing of it scrolls
+
+# Two mappers that do not work, as a person's own first try might look.
+_BROKEN = '''
+from strategies.spec import Estimate, Mapper
+
+
+def map_as_one_element(fn, elems):
+    """Takes the batch for one large element, and sorts along it."""
+    return tf.sort(fn(elems), axis=0)
+
+
+MAPPER = Mapper(
+    slug="one_element",
+    title="As one element",
+    summary="calls the function once, with the whole batch",
+    apply=map_as_one_element,
+    estimate=lambda plan: Estimate(2 * plan.output_bytes, 0.1, 0.01, 10),
+    modes=("eager", "graph"),
+)
+'''
+_RAISING = """
+from strategies.spec import Estimate, Mapper
+
+
+def map_with_concat(fn, elems):
+    batch = tf.nest.flatten(elems)[0].shape[0]
+    parts = [fn(tf.nest.map_structure(lambda leaf: leaf[index], elems)) for index in range(batch)]
+    return tf.nest.map_structure(lambda *leaves: tf.reshape(tf.concat(leaves, 1), [batch, -1, 7]), *parts)
+
+
+MAPPER = Mapper(
+    slug="concat",
+    title="Concatenation",
+    summary="joins the outputs instead of stacking them",
+    apply=map_with_concat,
+    estimate=lambda plan: Estimate(2 * plan.output_bytes, 0.1, 0.01, 10),
+    modes=("graph",),
+)
+"""
+
+
+@dataclass
+class Studio:
+    """A browser, and servers with and without the broken mappers; ``last`` is the address of the run on show."""
+
+    browser: Browser
+    folder: Path
+    servers: dict[bool, AppServer]
+    last: str = ""
+
+    def server(self, *, broken: bool = False) -> AppServer:
+        if broken not in self.servers:
+            env = {"MAPBENCH_LOCK": str(self.folder / "measure.lock")}
+            if broken:
+                mappers = self.folder / "mappers"
+                mappers.mkdir()
+                (mappers / "one_element.py").write_text(_BROKEN)
+                (mappers / "concat.py").write_text(_RAISING)
+                env["MAPBENCH_MAPPERS"] = str(mappers)
+            self.servers[broken] = AppServer.start(ROOT / "app.py", self.folder / f"home-{int(broken)}", env)
+        return self.servers[broken]
+
+    def page(self, address: str, width: int = WIDTH, scheme: str = "light") -> Page:
+        page = self.browser.new_context(
+            viewport={"width": width, "height": 1000}, color_scheme=scheme, device_scale_factor=1
+        ).new_page()
+        page.goto(address)
+        wait_idle(page, quiet_ms=1000)
+        return page
+
+    def result(self) -> str:
+        """The address of a finished run, measured once."""
+        if not self.last:
+            page = self.page(f"{self.server().url}/?strategies=default")
+            _run(page)
+            _finish(page)
+            self.last = page.url
+            page.context.close()
+        return self.last
+
+
+def _run(page: Page) -> None:
+    page.locator(".st-key-run button:enabled").first.click()
+    page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{24}"))
+    expect(page.locator(".st-key-progress")).to_be_visible()
+
+
+def _finish(page: Page) -> None:
+    expect(page.locator(".st-key-progress")).to_have_count(0, timeout=RUN_MS)
+    wait_idle(page, quiet_ms=1000)
+
+
+def _save(page: Page, name: str, *, most: int) -> None:
+    """The page from its top down to where it ends, at most ``most`` pixels."""
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": size["width"], "height": _HIGHEST})
+    wait_idle(page, quiet_ms=1000)
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    ends = page.locator("[data-testid=stMainBlockContainer]").evaluate(
+        "main => Math.max(...[...main.querySelectorAll('[data-testid=stElementContainer]')]"
+        ".map(element => element.getBoundingClientRect().bottom))"
+    )
+    path = FOLDER / f"{name}.png"
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(most, ends + 24)}
+    page.screenshot(path=path, animations="disabled", clip=clip)
+    page.context.close()
+    assert path.stat().st_size <= MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
+    print(path.relative_to(ROOT), f"{path.stat().st_size / 1024:.0f} KiB")
+
+
+def _first_visit(studio: Studio) -> None:
+    _save(studio.page(studio.server().url), "first-visit", most=1100)
+
+
+def _running(studio: Studio) -> None:
+    page = studio.page(f"{studio.server().url}/?size_batch=200&strategies=all&budget=60")
+    _run(page)
+    # In the middle of sampling: the first latencies are in the chart.
+    expect(page.locator(".st-key-progress [role=status]")).to_contain_text(re.compile(r"sampling.*\d m?s", re.S),
+                                                                           timeout=RUN_MS)  # fmt: skip
+    page.wait_for_timeout(6_000)
+    address = page.url
+    _save(page, "running", most=1250)
+    page = studio.page(address)
+    page.locator(".st-key-cancel button").first.click()
+    _finish(page)
+    page.context.close()
+
+
+def _result(studio: Studio) -> None:
+    _save(studio.page(studio.result()), "result", most=2000)
+
+
+def _dark(studio: Studio) -> None:
+    _save(studio.page(studio.result(), scheme="dark"), "dark", most=1050)
+
+
+def _phone(studio: Studio) -> None:
+    page = studio.page(studio.result(), width=PHONE_WIDTH)
+    _save(page, "phone", most=_HIGHEST)
+
+
+def _failure(studio: Studio) -> None:
+    page = studio.page(
+        f"{studio.server(broken=True).url}/?memory_limit=18&strategies=default&strategies=one_element&strategies=concat"
+    )
+    _run(page)
+    _finish(page)
+    _save(page, "failure", most=1250)
+
+
+PICTURES: dict[str, Callable[[Studio], None]] = {
+    "first-visit": _first_visit,
+    "result": _result,
+    "dark": _dark,
+    "phone": _phone,
+    "running": _running,
+    "failure": _failure,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - set(PICTURES)
+    if unknown:
+        print(f"not known: {', '.join(sorted(unknown))}; known are {', '.join(PICTURES)}", file=sys.stderr)
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = launch(playwright)
+        studio = Studio(browser, Path(folder), {})
+        try:
+            for name in names or PICTURES:
+                PICTURES[name](studio)
+        finally:
+            for server in studio.servers.values():
+                server.stop()
+            browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
