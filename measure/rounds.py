@@ -20,6 +20,7 @@ class Rules:
     more_replicas: int = 3  # further processes where the ranking is still open
     most_replicas: int = 8
     # Ranks behind the contenders matter less: a few processes, whose spread is pooled over the run, and few rounds.
+    most_behind: int = 4  # the fastest of them; the others stay ties
     replicas_behind: int = 3
     rounds_behind: int = 5
     least_rounds: int = 10  # with all processes of the contenders, before the first look at the ranking
@@ -81,8 +82,19 @@ class Standing:
         members = {slug for pair in pairwise(ordered) if self.is_open(*pair) for slug in pair}
         return [slug for slug in ordered if slug in members]
 
+    def near(self) -> list[str]:
+        """The leader, and all whose ratio to it, at the low end of its interval, is within the margin: those worth
+        more processes while one process of each is all that there is."""
+        ordered = self.ordered()
+        leader, margin = self.levels[ordered[0]], self.analysis.margin
+        return [
+            slug
+            for slug in ordered
+            if slug == ordered[0] or ratio(self.levels[slug], leader, self.analysis.confidence).low < 1 + margin
+        ]
+
     def contenders(self) -> list[str]:
-        """The leader, and all that are not yet separated from it."""
+        """The leader, and all that the ranking does not separate from it."""
         ordered = self.ordered()
         return [slug for slug in ordered if slug == ordered[0] or not self.is_separated(ordered[0], slug)]
 
@@ -162,17 +174,18 @@ class Race:
         """What to do next, until `reason` says why it is enough. One process and the scouting rounds of every
         strategy have been done."""
         standing = self._standing()
-        known, contenders = standing.ordered(), standing.contenders()
+        known, contenders = standing.ordered(), standing.near()
         twin = self._enter_twin(contenders[0])
         self._processes = {**dict.fromkeys(known, 1), twin: 0}
         yield Rest(tuple(slug for slug in known if slug not in contenders))
         yield from self._decide(contenders, twin)
-        # The twin may show that the run resolves less than it seemed, so that more may tie with the leader.
+        # With more processes, and the twin's word on what the run resolves, others may turn out to tie with the leader.
         while more := [slug for slug in self._standing().contenders() if slug not in contenders]:
             contenders += more
             yield from self._decide(contenders, twin)
         if behind := [slug for slug in self._standing().undecided() if slug not in contenders]:
-            yield from self._behind([slug for slug in behind if self._affordable(slug)], [*contenders, twin])
+            affordable = [slug for slug in behind if self._affordable(slug)]
+            yield from self._behind(affordable[: self._rules.most_behind], [*contenders, twin])
         standing = self._standing()
         if standing.undecided(standing.contenders()):
             self.reason = Exhausted.reason

@@ -29,8 +29,26 @@ def test_a_significant_difference_under_the_resolution_stays_open() -> None:
 
 
 def test_contenders_are_those_that_may_still_tie_with_the_leader() -> None:
-    found = standing({"far": 2.0, "a": 1.0, "near": 1.06}, error=0.02)
-    assert found.contenders() == ["a", "near"]
+    latencies_s = {"far": 2.0, "a": 1.0, "near": 1.06, "next": 1.08}
+    assert standing(latencies_s, error=0.02).near() == ["a", "near", "next"]
+    assert standing(latencies_s, error=0.02).contenders() == ["a", "near"]
+    assert standing(latencies_s, error=0.02, resolution=0.1).contenders() == ["a", "near", "next"]
+
+
+def test_what_ties_with_the_leader_at_the_resolution_that_the_twin_shows_races_too() -> None:
+    started: list[str] = []
+    levels = {slug: Level(math.log(value), 1e-6, 8.0, 5) for slug, value in {"a": 1.0, "b": 1.2, "c": 2.0}.items()}
+    race = rounds.Race(
+        rounds.Rules(),
+        lambda: rounds.Standing(levels, 0.25 if "a#twin" in started else 0.0, Analysis()),
+        lambda slug: slug + "#twin",
+    )
+    for action in race.actions():
+        if isinstance(action, rounds.Start):
+            started += action.slugs
+    assert started.count("b") >= 4, "one process of it has scouted"
+    assert "c" not in started
+    assert race.reason.startswith("more processes would hardly separate"), "the stop reason calls the tie a tie"
 
 
 def test_every_round_has_an_order_of_its_own_that_the_seed_alone_decides() -> None:
