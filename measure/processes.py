@@ -92,8 +92,10 @@ class HostLauncher:
 
     start_method: Literal["fork", "fresh"] = "fork"
 
-    def __init__(self, log_path: Path) -> None:
-        self._log_path = log_path
+    def __init__(self, log_path: Path, delay_s: float = 0.0) -> None:
+        """``delay_s``: how long the host's start may wait for somebody to need it."""
+        self._log_path, self._delay_s = log_path, delay_s
+        self._needed = False
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._routes: dict[int, queue.Queue[Event]] = {}
@@ -112,6 +114,8 @@ class HostLauncher:
         """Whether the host is ready within ``timeout_s``."""
         end = time.monotonic() + timeout_s
         with self._changed:
+            self._needed = True
+            self._changed.notify_all()
             while self._state.state != "ready" and not cancelled():
                 left = end - time.monotonic()
                 if left <= 0 or self._closed:
@@ -177,6 +181,8 @@ class HostLauncher:
     def _keep(self) -> None:
         """Start the host, read it until it ends, and start it again."""
         failures = 0
+        with self._changed:
+            self._changed.wait_for(lambda: self._needed or self._closed, self._delay_s)
         while not self._closed:
             began = time.monotonic()
             ended = self._one_life()
@@ -404,10 +410,10 @@ def find_devices(launcher: HostLauncher | FreshLauncher) -> dict[str, Any] | Non
             return found
 
 
-def launcher(log_path: Path) -> HostLauncher | FreshLauncher:
+def launcher(log_path: Path, delay_s: float = 0.0) -> HostLauncher | FreshLauncher:
     """The kind of launcher that this platform allows; ``MAPBENCH_START=fresh`` or ``fork`` chooses by hand.
 
     macOS has `fork`, but its system libraries may abort in a forked child; Windows has none.
     """
     chosen = os.environ.get("MAPBENCH_START") or ("fork" if sys.platform.startswith("linux") else "fresh")
-    return HostLauncher(log_path) if chosen == "fork" else FreshLauncher()
+    return HostLauncher(log_path, delay_s) if chosen == "fork" else FreshLauncher()

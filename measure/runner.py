@@ -79,10 +79,11 @@ class Runner:
         launcher_: Launcher | None = None,
         settings: Settings | None = None,
         name: str = "the app",
+        host_delay_s: float = 0.0,
     ) -> None:
         self.store = store_ or store.Store()
         sweep()
-        self._launcher = launcher_ or launcher(store.home() / "host.log")
+        self._launcher = launcher_ or launcher(store.home() / "host.log", host_delay_s)
         self._settings = settings or Settings()
         self._name = name
         self._lock = threading.Condition()
@@ -318,6 +319,9 @@ def _without_measuring(run: Run) -> Run:
     return replace(run, verdict=verdict(run))
 
 
+# The first page is drawn before TensorFlow is loaded: on two cores both at once would keep its visitor waiting.
+_SHARED_HOST_DELAY_S = 1.5
+
 _shared: Runner | None = None
 _shared_lock = threading.Lock()
 
@@ -327,5 +331,5 @@ def shared() -> Runner:
     global _shared
     with _shared_lock:
         if _shared is None:
-            _shared = Runner()
+            _shared = Runner(host_delay_s=_SHARED_HOST_DELAY_S)
         return _shared

@@ -16,7 +16,7 @@ _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
-_PUBLISH_EVERY_S = 3.0
+_PUBLISH_EVERY_S = 10.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"

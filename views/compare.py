@@ -12,7 +12,7 @@ from measure import runner, store
 from measure.request import Request, RequestError
 from measure.run import Run, decode
 from measure.runner import Snapshot
-from views import choices, guard, link, look, progress, result
+from views import choices, guard, link, look, progress
 
 _EXAMPLE = Path(__file__).with_name("example_run.json")
 _HOST_POLL_S = 1.0
@@ -122,6 +122,9 @@ def _host() -> None:
 
 
 def _right(chosen: choices.Choices) -> None:
+    # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
+    from views import result
+
     # Slots of their own: what comes and goes in one does not move what is drawn in the others.
     notices, state, body = st.container(key="notices"), st.container(key="state"), st.container(key="body")
     run_id = st.query_params.get("run")
@@ -159,6 +162,8 @@ def _first_visit(chosen: choices.Choices) -> None:
         f"{html.escape(run.request.workload)} on {html.escape(cpu)}, {html.escape(run.created[:10])}. {_HOW_TO_READ} "
         "Choose what you have, and press Run to measure it here.</div>"
     )
+    from views import result
+
     result.draw(run, 0, finished=True, baseline=chosen.baseline, prefix="example_")
 
 

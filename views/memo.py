@@ -3,10 +3,11 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 _T = TypeVar("_T")
 _MOST = 64
@@ -33,6 +34,8 @@ class Memo:
         return value
 
 
-def packed(frame: pd.DataFrame) -> pa.Table:
+def packed(frame: "pd.DataFrame") -> "pa.Table":
     """A frame in the form in which it is sent, so that this work is done once and not at every change of a widget."""
+    import pyarrow as pa  # not needed by the choices, which are on the page before anything is packed
+
     return pa.Table.from_pandas(frame, preserve_index=False)
