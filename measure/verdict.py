@@ -4,8 +4,12 @@ from measure import text
 from measure.run import Latency, Measurement, Run
 
 
+# What people write first, and so want to know the distance to.
+PLAIN = "loop.eager"
+
+
 def verdict(run: Run) -> str:
-    """One or two sentences: who is fastest or ties, by how much against the slowest, and what memory it needs."""
+    """One or two sentences: who is fastest or ties, by how much against the plain loop, and what memory it needs."""
     if not run.ranking:
         return _nothing(run)
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
@@ -15,11 +19,9 @@ def verdict(run: Run) -> str:
         return f"{first.strategy} takes {_latency(first.latency)}{_memory(first)}."
     if len(leaders) == 1:
         sentence = f"{first.strategy} is fastest: {_latency(first.latency)}"
-        slowest = run.measurement(run.ranking[-1][-1])
-        if len(run.ranking) > 1 and slowest.latency is not None:
-            sentence += (
-                f", {text.factor(slowest.latency.median_s / first.latency.median_s)} faster than {slowest.strategy}"
-            )
+        other = _baseline(run)
+        if other is not None and other.latency is not None:
+            sentence += f", {text.factor(other.latency.median_s / first.latency.median_s)} faster than {other.strategy}"
         return f"{sentence}{_memory(first)}."
     names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
     sentence = f"{_count(len(leaders))} strategies tie at {text.seconds(first.latency.median_s)}: {names}"
@@ -33,6 +35,14 @@ def verdict(run: Run) -> str:
         else:
             sentence += f"; each needs {text.size(_peak(least))}"
     return f"{sentence}."
+
+
+def _baseline(run: Run) -> Measurement | None:
+    """What the winner is compared with: the plain Python loop where it was ranked behind, or else the last."""
+    behind = [slug for group in run.ranking[1:] for slug in group]
+    if not behind:
+        return None
+    return run.measurement(PLAIN if PLAIN in behind else behind[-1])
 
 
 def _latency(latency: Latency) -> str:
