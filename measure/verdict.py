@@ -3,7 +3,6 @@
 from measure import text
 from measure.run import Latency, Measurement, Run
 
-
 # What people write first, and so want to know the distance to.
 PLAIN = "loop.eager"
 
