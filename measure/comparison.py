@@ -151,7 +151,7 @@ class Comparison:
         self._known_limits()
         self._memory_stage()
         self._without_onednn()
-        rules = self._settings.rules
+        rules, estimates = self._settings.rules, self._forecast.per_strategy
         sampling = Sampling(
             self.request,
             rules.with_fresh_interpreters() if self._launcher.start_method == "fresh" else rules,
@@ -167,6 +167,8 @@ class Comparison:
         )
         try:
             timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
+            # The quickest first, so that a budget that is short leaves out what takes long.
+            timed.sort(key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
             status, reason = sampling.run(timed)
             sampling.end("decided" if status == "complete" else "budget")
         finally:

@@ -17,6 +17,8 @@ _LEAST_SAMPLE_S = 1e-9
 _WARM_WITHIN = 10
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
 _PUBLISH_EVERY_S = 10.0
+# First calls and first samples of all strategies may take this many budgets more.
+_SCOUTING_BEYOND = 2.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
@@ -109,8 +111,9 @@ class Sampling:
         for number, cohort in enumerate(cohorts):
             self._say("timing first calls")
             for slug in cohort:
-                # Even where the budget is short, what has been started is sampled once.
-                if self._budget_left_s() > 0:
+                # What was asked for is timed once even beyond the budget, which is meant for deciding the ranking;
+                # but not without end.
+                if self._budget_left_s() > -_SCOUTING_BEYOND * self._request.budget_s:
                     self._dialogues.hold([self._enter(slug)])
             self._sample_rounds(
                 {

@@ -114,6 +114,9 @@ def shares(found: Sequence[Cell]) -> list[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=float, default=40.0, help="seconds for the timing of each comparison (40)")
+    parser.add_argument(
+        "--strategies", default="loop,map_fn,vectorized_map,batched", help="as on the command line of measure; or all"
+    )
     parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)), help="numbers of the cases to run")
     arguments = parser.parse_args()
     common.start("What was forecast against what happened")
@@ -123,7 +126,7 @@ def main() -> None:
     with common.own_folders(), common.engine(SETTINGS) as runner:
         for number in arguments.cases:
             case = CASES[number]
-            request = case.request("all", budget_s=arguments.budget)
+            request = case.request(arguments.strategies, budget_s=arguments.budget)
             forecast = common.forecast_of(request)
             mark = Milestones()
             say(f"{case}: about {forecast.seconds:.0f} s")
