@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
     ]
     done = subprocess.run(
         # The budget only so that a busy machine comes to an end, too.
-        [sys.executable, "-m", "measure", *arguments, "--budget", "200", "--json", str(folder / "run.json")],
+        [sys.executable, "-m", "measure", *arguments, "--budget", "40", "--json", str(folder / "run.json")],
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(folder / "home"), MAPBENCH_LOCK=os.environ["MAPBENCH_LOCK"]),
         capture_output=True,
