@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow
 
 BATCH, SIDE = 32, 32
 OUTPUT_BYTES = BATCH * SIDE**4 * 4  # float32
+# What cannot run inside a compiled function, and is said so without being tried.
+UNSUPPORTED = {"dataset.xla", "dataset_batched.xla", "numpy_function.xla"}
 EVERY = [each.slug for each in strategies.all_strategies(workloads.get("outer_product"))]
 
 
@@ -66,9 +68,10 @@ def test_it_is_a_run_file_that_loses_nothing_when_it_is_read_and_written(made: _
 
 def test_every_strategy_is_in_it_and_was_measured(made: _Made):
     assert [item.strategy for item in made.run.measurements if not item.twin_of] == EVERY
-    assert {item.strategy: item.outcome for item in made.run.measurements if item.outcome != "ok"} == {}
+    others = {item.strategy: item.outcome for item in made.run.measurements if item.outcome != "ok"}
+    assert others == dict.fromkeys(UNSUPPORTED, "unsupported")
     assert made.run.status in ("complete", "budget")
-    assert sorted(slug for group in made.run.ranking for slug in group) == sorted(EVERY)
+    assert sorted(slug for group in made.run.ranking for slug in group) == sorted(set(EVERY) - UNSUPPORTED)
 
 
 def test_it_says_when_and_what_was_asked(made: _Made):
@@ -95,12 +98,13 @@ def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
 
 
 def test_every_sample_carries_its_round_and_its_time(made: _Made):
-    for item in made.run.measurements:
+    for item in (each for each in made.run.measurements if each.outcome == "ok"):
         assert item.replicas and item.first_call_s is not None and item.latency is not None
         for replica in item.replicas:
-            assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s) > 0
+            assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s)
+            assert replica.samples_s or replica.ended == "budget"
             assert replica.rounds == sorted(set(replica.rounds)) and replica.at_s == sorted(replica.at_s)
-            assert min(replica.samples_s) > 0 and replica.calls_per_sample >= 1 and replica.ended
+            assert all(sample_s > 0 for sample_s in replica.samples_s) and replica.calls_per_sample >= 1 and replica.ended
 
 
 def test_all_that_is_derived_can_be_computed_anew_from_it(made: _Made):
@@ -114,6 +118,6 @@ def test_the_code_that_ran_is_in_it(made: _Made):
 
 
 def test_the_table_is_on_stdout_and_progress_on_stderr(made: _Made):
-    assert all(slug in made.out and f"  {slug}: ok" in made.err for slug in EVERY)
+    assert all(slug in made.out and f"  {slug}: ok" in made.err for slug in set(EVERY) - UNSUPPORTED)
     assert made.run.verdict in made.out
     assert "measuring memory and correctness\n" in made.err and "Traceback" not in made.err

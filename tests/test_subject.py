@@ -61,7 +61,7 @@ _IN_USER_CODE = (
     [
         ("{{function_node __wrapped__Foo}} Bad shapes: [2] vs. [3] [Op:AddV2] name: ", "Bad shapes: [2] vs. [3]"),
         (_IN_USER_CODE, "ValueError: slice index 0"),
-        ("Graph execution error:\n\nDetected at node x\nout of range", "Graph execution error:"),
+        ("Graph execution error:\n\nDetected at node x\nout of range", "out of range"),
         ("", ""),
     ],
 )
