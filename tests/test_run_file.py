@@ -104,7 +104,8 @@ def test_every_sample_carries_its_round_and_its_time(made: _Made):
             assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s)
             assert replica.samples_s or replica.ended == "budget"
             assert replica.rounds == sorted(set(replica.rounds)) and replica.at_s == sorted(replica.at_s)
-            assert all(sample_s > 0 for sample_s in replica.samples_s) and replica.calls_per_sample >= 1 and replica.ended
+            assert all(sample_s > 0 for sample_s in replica.samples_s)
+            assert replica.calls_per_sample >= 1 and replica.ended
 
 
 def test_all_that_is_derived_can_be_computed_anew_from_it(made: _Made):
