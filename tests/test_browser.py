@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from measure.run import decode, encode
 from tests import synthetic
-from tests.browser import AppServer, Watch, shot, wait_idle
+from tests.browser import AppServer, shot, wait_idle
 
 # Long enough for a slow machine; nothing waits this long where it works.
 RUN_MS = 180_000
@@ -164,43 +164,6 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     assert verdict(other) == verdict(page)
 
 
-def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, watch: Watch):
-    open_page(page, app_server, LONG)
-    start(page)
-    expect(page.locator(".st-key-progress [role=status]")).to_contain_text(re.compile(r"\d MiB"), timeout=RUN_MS)
-    app = page.locator("[data-testid=stApp]")
-    page.context.set_offline(True)
-    sever(page)
-    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
-    page.wait_for_timeout(1_500)
-    page.context.set_offline(False)
-    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
-    # The page follows the run again, and its button works.
-    before = page.locator(".st-key-progress").inner_text()
-    expect(page.locator(".st-key-progress")).not_to_have_text(before, use_inner_text=True)
-    press(page, "cancel")
-    finish(page)
-    expect(page.get_by_text("What was measured is kept.")).to_be_visible()
-    watch.expect(_LOST)
-
-
-def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_server: AppServer, watch: Watch):
-    open_page(page, app_server, SMALL)
-    run_id = start(page)
-    page.context.set_offline(True)
-    sever(page)
-    expect(page.locator("[data-testid=stApp]")).not_to_have_attribute("data-test-connection-state", "CONNECTED")
-    stored = app_server.home / "runs" / f"{run_id}.json"
-    for _ in range(RUN_MS // 500):
-        if stored.exists():
-            break
-        page.wait_for_timeout(500)
-    page.context.set_offline(False)
-    finish(page)
-    assert verdict(page) == decode(stored.read_bytes()).verdict
-    watch.expect(_LOST)
-
-
 def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server: AppServer):
     open_page(page, app_server, LONG)
     first_id = start(page)
@@ -308,35 +271,6 @@ def tab_to(page: Page, where: str) -> None:
             return
         trail.append(page.evaluate(_FOCUSED))
     raise AssertionError(f"Tab does not reach {where}, but {trail}")
-
-
-def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
-    """Choose, run and cancel without a mouse, from the top of the page."""
-    open_page(page, app_server, LONG.replace("strategies=all", "strategies=batched.graph"))
-    tab_to(page, ".st-key-cell_map_fn_graph")
-    page.keyboard.press("Space")
-    wait_idle(page)
-    expect(page.locator(".st-key-cell_map_fn_graph input")).to_be_checked()
-    # The focus stays where it was, or the next step would begin at the top again.
-    assert page.evaluate("document.activeElement.closest('.st-key-cell_map_fn_graph') !== null")
-    tab_to(page, ".st-key-row_vectorized_map")
-    page.keyboard.press("Enter")
-    wait_idle(page)
-    expect(page.locator(".st-key-cell_vectorized_map_xla input")).to_be_checked()
-    tab_to(page, ".st-key-run")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("run="))
-    expect(page.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
-    tab_to(page, ".st-key-cancel")
-    page.keyboard.press("Enter")
-    finish(page)
-    expect(page.get_by_text("What was measured is kept.")).to_be_visible()
-    first = page.url
-    page.keyboard.press("Control+Enter")
-    page.wait_for_url(lambda url: url != first)
-    expect(page.locator(".st-key-progress")).to_be_visible()
-    press(page, "cancel")
-    finish(page)
 
 
 def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
