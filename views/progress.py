@@ -11,7 +11,7 @@ from views.rows import strategies_of
 
 # While nothing is timed the page may look often; while timing it would take from what is measured.
 _EAGER_POLL_S = 1.0
-_CALM_POLL_S = 2.5
+_CALM_POLL_S = 3.0
 _CANCEL_S = 1.5
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
@@ -20,16 +20,22 @@ _STEPS = ("memory", "first call", "sampling", "process peak", "done")
 
 def watch(snapshot: Snapshot) -> None:
     """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
-    timing = any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
+    timing = _is_timing(snapshot)
     every = _CALM_POLL_S if timing else _EAGER_POLL_S
-    st.fragment(_watch, run_every=every)(snapshot.run.id, snapshot.version, snapshot.state)
+    st.fragment(_watch, run_every=every)(snapshot.run.id, snapshot.version, snapshot.state, timing)
 
 
-def _watch(run_id: str, shown_version: int, shown_state: str) -> None:
+def _is_timing(snapshot: Snapshot) -> bool:
+    return any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
+
+
+def _watch(run_id: str, shown_version: int, shown_state: str, polled_calmly: bool) -> None:
     with guard.calm("the progress"):
         snapshot = runner.shared().snapshot(run_id)
-        if snapshot is None or snapshot.version != shown_version or snapshot.state != shown_state:
+        if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
             st.rerun()
+        elif _is_timing(snapshot) and not polled_calmly:
+            st.rerun()  # how often a fragment looks is set where it is called
         else:
             _draw(snapshot)
 
