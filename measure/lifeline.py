@@ -1,14 +1,19 @@
 """Nothing survives its parent: what a child process does at its start so that it ends when its parent does."""
 
+import contextlib
 import ctypes
 import os
+import secrets
 import signal
 import sys
+import time
 
 import psutil
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
+_FAMILY = "MAPBENCH_FAMILY"
+_END_S = 5.0  # for a family to end
 
 
 def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> None:
@@ -36,3 +41,29 @@ def children(pid: int) -> list[int]:
         return [child.pid for child in psutil.Process(pid).children()]
     except psutil.Error:
         return []
+
+
+def family_name() -> dict[str, str]:
+    """What the environment of a new process has to hold for `end_family` to know it and all its descendants."""
+    return {_FAMILY: secrets.token_hex(8)}
+
+
+def end_family(name: dict[str, str]) -> None:
+    """End every process of a family, in whichever group it is and whether or not its parent still lives."""
+    # Until a look finds none: one of them may be making another.
+    end = time.monotonic() + _END_S
+    while (members := _members(name[_FAMILY])) and time.monotonic() < end:
+        for process in members:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+def _members(name: str) -> list[psutil.Process]:
+    return [process for process in psutil.process_iter() if _is_member(process, name)]
+
+
+def _is_member(process: psutil.Process, name: str) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_FAMILY) == name
+    except (psutil.Error, OSError):
+        return False  # it has ended, or is somebody else's

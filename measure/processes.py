@@ -9,7 +9,6 @@ import dataclasses
 import itertools
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,8 @@ from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
 import msgspec
-import psutil
 
-from measure.lifeline import children
+from measure.lifeline import end_family, family_name
 from measure.protocol import Lines, ProtocolError, encode
 from measure.subject import Spec, disturbed
 
@@ -268,7 +266,7 @@ class FreshLauncher:
         self._environment = environment or {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._processes: dict[int, tuple[subprocess.Popen[bytes], dict[str, str]]] = {}  # and its family
         self._killed: set[int] = set()  # killed before their process existed
         self._state = HostState("starting", "finding devices")
         self._ready = threading.Event()
@@ -302,6 +300,7 @@ class FreshLauncher:
 
     def _serve(self, number: int, spec: Spec, events: "queue.Queue[Event]") -> None:
         """Start one subject, pass on what it says, and report its end; the thread lives as long as the subject."""
+        family = family_name()
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "measure.subject", str(os.getpid())],
@@ -309,11 +308,11 @@ class FreshLauncher:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 cwd=PROJECT,
-                env={**_environment(), **self._environment},
+                env={**_environment(), **self._environment, **family},
                 start_new_session=True,
             )
             with self._lock:
-                self._processes[number] = process
+                self._processes[number] = process, family
                 killed = number in self._killed
             if killed:
                 self.kill(number)
@@ -322,8 +321,7 @@ class FreshLauncher:
             reader = threading.Thread(target=self._read, args=(number, process, events), daemon=True)
             reader.start()
             status = process.wait()
-            _kill_group(process.pid)
-            # A process that the subject has left behind in a group of its own may hold the pipe open for ever.
+            end_family(family)  # what the subject has left behind may hold the pipe open for ever
             reader.join(_LAST_WORDS_S)
             with self._lock:
                 del self._processes[number]
@@ -357,7 +355,7 @@ class FreshLauncher:
 
     def send(self, subject: int, message: dict[str, Any]) -> None:
         with self._lock:
-            process = self._processes.get(subject)
+            process, _ = self._processes.get(subject, (None, {}))
         if process is not None and process.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 process.stdin.write(encode(message))
@@ -365,29 +363,18 @@ class FreshLauncher:
 
     def kill(self, subject: int) -> None:
         with self._lock:
-            process = self._processes.get(subject)
-            if process is None:
+            if subject not in self._processes:
                 self._killed.add(subject)
                 return
-        descendants = children(process.pid)
+            process, family = self._processes[subject]
         process.kill()
-        _kill_group(process.pid)
-        for pid in descendants:
-            with contextlib.suppress(psutil.Error):
-                psutil.Process(pid).kill()
+        end_family(family)
 
     def close(self) -> None:
         with self._lock:
             subjects = list(self._processes)
         for subject in subjects:
             self.kill(subject)
-
-
-def _kill_group(leader: int) -> None:
-    """Kill the processes that the subject ``leader`` has made, as far as they are in its group (POSIX)."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(OSError):
-            os.killpg(leader, signal.SIGKILL)
 
 
 def find_devices(launcher: HostLauncher | FreshLauncher) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
-_PUBLISH_EVERY_S = 10.0
+_PUBLISH_EVERY_S = 5.0
 # First calls and first samples of all strategies may take this many budgets more.
 _SCOUTING_BEYOND = 2.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.

@@ -455,19 +455,14 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert garbage.exit["signal"] == signal.SIGKILL
 
 
-def test_a_fresh_interpreter_that_left_a_process_behind_is_still_seen_to_end(fresh: FreshLauncher, tmp_path: Path):
+def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(fresh: FreshLauncher, tmp_path: Path):
     path = tmp_path / "pids"
-    body = f"""
-    import os, time
-    if os.fork() == 0:
-        with open({str(path)!r}, "a") as file:
-            file.write(f"{{os.getpid()}}\\n")
-        while True:
-            time.sleep(1000)
-    while not os.path.exists({str(path)!r}):
-        pass
-    os._exit(6)
-    """
-    (one,) = talk(fresh, [timing("forks and exits", body)])
+    leave = LEAVE_A_PROCESS.format(path=str(path))
+    wait = f"""
+while not os.path.exists({str(path)!r}) or len(open({str(path)!r}).read().split()) < 2:
+    pass
+os._exit(6)
+"""
+    (one,) = talk(fresh, [timing("forks and exits", leave + wait)])
     assert one.exit is not None and one.exit["status"] == 6
     eventually(lambda: not left_behind(path), "what it left behind is gone")

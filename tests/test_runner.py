@@ -347,7 +347,7 @@ def test_closing_a_runner_ends_what_it_runs(host: HostLauncher, tmp_path: Path):
 def test_the_runner_of_a_process_is_made_once(monkeypatch: pytest.MonkeyPatch):
     made: list[object] = []
 
-    def make() -> object:
+    def make(**_: object) -> object:
         made.append(object())
         return made[-1]
 

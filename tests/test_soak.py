@@ -62,7 +62,7 @@ def case_dir(tmp_path: Path) -> Path:
     folder.mkdir()
     np.save(folder / "reference_0.npy", 2.0 * np.arange(256.0).reshape(16, 16))
     (folder / "reference.pickle").write_bytes(pickle.dumps("reference_0.npy"))
-    (folder / "expected.pickle").write_bytes(pickle.dumps(Leaf((16,), "float32")))
+    (folder / "expected.pickle").write_bytes(pickle.dumps(Leaf((16, 16), "float32")))
     return folder
 
 
@@ -76,7 +76,6 @@ def test_two_hundred_forks_of_one_host_all_work_and_none_hangs(tmp_path: Path, c
             script=_HEAD + SCRIPTS[kind],
             mode="xla" if "jit_compile" in SCRIPTS[kind] else "eager",
             case_dir=str(case_dir),
-            batch=16,
             depth=16,
         )
         for kind, share in SHARES.items()

@@ -11,7 +11,7 @@ from views.rows import strategies_of
 
 # While nothing is timed the page may look often; while timing it would take from what is measured.
 _EAGER_POLL_S = 1.0
-_CALM_POLL_S = 3.0
+_CALM_POLL_S = 2.0
 _CANCEL_S = 1.5
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
