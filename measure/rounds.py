@@ -1,5 +1,6 @@
 """Who is sampled next, who gets more processes, and when it is enough: the rules of racing, as functions of data."""
 
+import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,10 @@ class Rules:
     """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
+    # One process in some dozens is up to twice as slow as others of its strategy. So what is up to this many times
+    # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
+    doubted_within: float = 2.2
+    replicas_doubted: int = 2
     replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
     more_replicas: int = 3  # further processes where the ranking is still open
     most_replicas: int = 8
@@ -92,6 +97,12 @@ class Standing:
             for slug in ordered
             if slug == ordered[0] or ratio(self.levels[slug], leader, self.analysis.confidence).low < 1 + margin
         ]
+
+    def within(self, factor: float) -> list[str]:
+        """The leader, and all that are less than ``factor`` times slower, as far as is known."""
+        ordered = self.ordered()
+        furthest = self.levels[ordered[0]].log_mean + math.log(factor)
+        return [slug for slug in ordered if self.levels[slug].log_mean < furthest]
 
     def contenders(self) -> list[str]:
         """The leader, and all that the ranking does not separate from it."""
@@ -175,9 +186,22 @@ class Race:
         strategy have been done."""
         standing = self._standing()
         known, contenders = standing.ordered(), standing.near()
+        self._processes = dict.fromkeys(known, 1)
+        doubted = [
+            slug
+            for slug in standing.within(self._rules.doubted_within)
+            if slug not in contenders and self._affordable(slug)
+        ]
+        yield Rest(tuple(slug for slug in known if slug not in contenders and slug not in doubted))
+        if doubted:
+            yield from self._start(doubted, self._rules.replicas_doubted)
+            for _ in range(self._rules.scout_rounds):
+                yield Sample()
+            near = self._standing().near()
+            contenders += [slug for slug in doubted if slug in near]
+            yield Rest(tuple(slug for slug in doubted if slug not in near))
         twin = self._enter_twin(contenders[0])
-        self._processes = {**dict.fromkeys(known, 1), twin: 0}
-        yield Rest(tuple(slug for slug in known if slug not in contenders))
+        self._processes[twin] = 0
         yield from self._decide(contenders, twin)
         # With more processes, and the twin's word on what the run resolves, others may turn out to tie with the leader.
         while more := [slug for slug in self._standing().contenders() if slug not in contenders]:

@@ -20,9 +20,9 @@ from measure.run import Control, Latency, Measurement
 
 # With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
 _OWN_SPREAD_PROCESSES = 4
-# Where no strategy of the run has enough processes, the spread between processes is taken to be this (a relative
-# standard deviation, the upper end of what was seen for calls of 0.3 to 10 ms) with the weight of few observations.
-ASSUMED_SPREAD = 0.03
+# Where no strategy of the run has several processes, the spread between processes is taken to be this (a relative
+# standard deviation, in the middle of what was seen for calls of 0.02 to 100 ms) with the weight of few observations.
+ASSUMED_SPREAD = 0.06
 _ASSUMED_DEGREES = 4.0
 # A round's effect is told from its subjects' where at least so many take part.
 _PAIRED = 3
@@ -164,7 +164,9 @@ def level(logs: Sequence[np.ndarray], spread: Spread) -> Level:
     if count >= _OWN_SPREAD_PROCESSES:
         variance, degrees = float(medians.var(ddof=1)) / count, float(count - 1)
     else:
-        variance, degrees = (spread.deviation**2 + _median_variance(logs)) / count, spread.degrees
+        # Two that disagree more than others do are not trusted more than that.
+        deviation = max(spread.deviation, float(medians.std(ddof=1))) if count > 1 else spread.deviation
+        variance, degrees = (deviation**2 + _median_variance(logs)) / count, spread.degrees
     return Level(float(medians.mean()), variance, degrees, count)
 
 

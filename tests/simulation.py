@@ -16,13 +16,16 @@ from measure.run import Analysis, Measurement, Replica
 
 @dataclass(frozen=True)
 class Model:
-    """Relative standard deviations, and the drift of the machine over 60 rounds (0.3: 30 % slower)."""
+    """Relative standard deviations, the share of processes that are slow as a whole and by which factor, and the drift
+    of the machine over 60 rounds (0.3: 30 % slower)."""
 
     process: float = 0.02
     sample: float = 0.03
     round: float = 0.02
     disturbed_share: float = 0.03
     disturbed_factor: float = 1.5
+    slow_share: float = 0.0
+    slow_factor: float = 1.7
     drift: float = 0.0
 
 
@@ -49,6 +52,8 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
 
     def start(slug: str) -> None:
         process = {"effect": rng.normal(0.0, model.process), "rounds": [], "samples": []}
+        if model.slow_share and rng.random() < model.slow_share:
+            process["effect"] += math.log(model.slow_factor)
         replicas[slug].append(process)
         living.setdefault(slug, []).append(process)
 

@@ -1,16 +1,17 @@
-"""How long a person waits: for a verdict, a first outcome, the server, the page, and a widget's change.
+"""How long a person waits: for a verdict, a first outcome, the server, the page, and a widget's change; and how well
+that, and the memory that it takes, is forecast.
 
-``python -m tests.benchmarks.app [--runs 3] [--only comparisons server widgets]``; about 5 minutes.
+``python -m tests.benchmarks.app [--runs 3] [--only comparisons server widgets forecasts]``; about 10 minutes.
 """
 
 import argparse
 import statistics
 from collections.abc import Iterable, Sequence
 
-from tests.benchmarks import common, server, widgets
+from tests.benchmarks import common, forecasts, server, widgets
 from tests.benchmarks.common import Figure, Milestones, say, whole_seconds
 
-PARTS = ("comparisons", "server", "widgets")
+PARTS = ("comparisons", "server", "widgets", "forecasts")
 # Of the default comparison at the default size, in seconds: (limit, aim). Other workloads only print theirs.
 VERDICT_S = {"image_sqrt": (12.0, 8.0)}
 FIRST_OUTCOME_S = {"image_sqrt": (2.0, 1.0)}
@@ -69,6 +70,10 @@ def main() -> None:
             found += server.measure(folder, arguments.runs)
         if "widgets" in arguments.only:
             found += widgets.measure()
+        if "forecasts" in arguments.only:
+            tables, figures = forecasts.measure()
+            print(f"{tables}\n")
+            found += figures
     print(common.figures(found))
 
 

@@ -5,7 +5,6 @@ to be right within a factor of 3.
 """
 
 import argparse
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,8 @@ from tests.benchmarks.common import Case, Figure, Milestones, say
 PEAK_FACTOR = 1.5
 TIME_FACTOR = 3.0
 SHARE = 0.90
+FOUR = "loop,map_fn,vectorized_map,batched"
+BUDGET_S = 40.0
 # Beside the defaults, sizes that the forecasts' constants were not fitted to.
 CASES = (
     Case("image_sqrt", {"batch": 40, "height": 24, "width": 24, "channels": 3}),
@@ -111,22 +112,15 @@ def shares(found: Sequence[Cell]) -> list[Figure]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--budget", type=float, default=40.0, help="seconds for the timing of each comparison (40)")
-    parser.add_argument(
-        "--strategies", default="loop,map_fn,vectorized_map,batched", help="as on the command line of measure; or all"
-    )
-    parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)), help="numbers of the cases to run")
-    arguments = parser.parse_args()
-    common.start("What was forecast against what happened")
+def measure(
+    strategies: str = FOUR, budget_s: float = BUDGET_S, cases: Sequence[Case] = CASES
+) -> tuple[str, list[Figure]]:
+    """Run the cases, and say for each strategy how far off its forecasts were, as tables; with the figures of all."""
     found: list[Cell] = []
     totals = []
-    begun = time.perf_counter()
-    with common.own_folders(), common.engine(SETTINGS) as runner:
-        for number in arguments.cases:
-            case = CASES[number]
-            request = case.request(arguments.strategies, budget_s=arguments.budget)
+    with common.engine(SETTINGS) as runner:
+        for case in cases:
+            request = case.request(strategies, budget_s=budget_s)
             forecast = common.forecast_of(request)
             mark = Milestones()
             say(f"{case}: about {forecast.seconds:.0f} s")
@@ -137,13 +131,24 @@ def main() -> None:
         (cell.case, cell.strategy, *map(_factor, (cell.peak, cell.first_call, cell.latency)), _note(cell))
         for cell in found
     ]
-    print(common.table(("case", "forecast / measured", "peak", "first call", "latency", ""), rows))
-    print()
+    cells_table = common.table(("case", "forecast / measured", "peak", "first call", "latency", ""), rows)
     rows = [(*each[:1], *map(common.whole_seconds, each[1:3]), f"{each[1] / each[2]:.2f}", each[3]) for each in totals]
-    print(common.table(("whole run, with few samples", "forecast", "to verdict", "ratio", "ended"), rows))
-    print()
-    print(common.figures(shares(found)))
-    print(f"\n{len(found)} strategies in {time.perf_counter() - begun:.0f} s.")
+    whole = common.table(("whole run, with few samples", "forecast", "to verdict", "ratio", "ended"), rows)
+    return f"{cells_table}\n\n{whole}", shares(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET_S, help=f"seconds for the timing of each comparison ({BUDGET_S:g})"
+    )
+    parser.add_argument("--strategies", default=FOUR, help="as on the command line of measure; or all")
+    parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)), help="numbers of the cases to run")
+    arguments = parser.parse_args()
+    common.start("What was forecast against what happened")
+    with common.own_folders():
+        tables, figures = measure(arguments.strategies, arguments.budget, [CASES[number] for number in arguments.cases])
+    print(f"{tables}\n\n{common.figures(figures)}")
 
 
 def _factor(value: float | None) -> str:
