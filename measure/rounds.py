@@ -17,9 +17,9 @@ class Rules:
     """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
-    # One process in some dozens is up to twice as slow as others of its strategy. So what is up to this many times
+    # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
-    doubted_within: float = 2.2
+    doubted_within: float = 3.0
     replicas_doubted: int = 2
     replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
     more_replicas: int = 3  # further processes where the ranking is still open

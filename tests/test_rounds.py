@@ -37,7 +37,7 @@ def test_contenders_are_those_that_may_still_tie_with_the_leader() -> None:
 
 def test_what_ties_with_the_leader_at_the_resolution_that_the_twin_shows_races_too() -> None:
     started: list[str] = []
-    levels = {slug: Level(math.log(value), 1e-6, 8.0, 5) for slug, value in {"a": 1.0, "b": 1.3, "c": 3.0}.items()}
+    levels = {slug: Level(math.log(value), 1e-6, 8.0, 5) for slug, value in {"a": 1.0, "b": 1.3, "c": 4.0}.items()}
     race = rounds.Race(
         rounds.Rules(),
         lambda: rounds.Standing(levels, 0.35 if "a#twin" in started else 0.0, Analysis()),
@@ -95,7 +95,7 @@ def test_a_process_that_is_slow_as_a_whole_does_not_put_its_strategy_behind() ->
 
 
 def test_sampling_goes_on_where_the_ranking_is_open_and_ends_early_where_it_is_clear() -> None:
-    clear = simulate({"a": 1.0e-3, "b": 3.0e-3}, Model(process=0.01, sample=0.01), seed=2)
+    clear = simulate({"a": 1.0e-3, "b": 4.0e-3}, Model(process=0.01, sample=0.01), seed=2)
     open_ = simulate({"a": 1.0e-3, "b": 1.04e-3}, Model(process=0.04, sample=0.01), seed=2)
     assert clear.rounds == rounds.Rules().scout_rounds + rounds.Rules().least_rounds
     assert clear.reason == rounds.Decided.reason
