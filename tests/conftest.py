@@ -1,6 +1,7 @@
 """Fixtures of all tests: a folder for runs, a server with the app, a browser."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +18,10 @@ def _nothing_may_be_skipped() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go last.
-    items.sort(key=lambda item: "browser" in getattr(item, "fixturenames", ()))
+    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go last. Before
+    # them, files with many slow tests go first, so that at the end no process waits for another one's long file.
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: ("browser" in getattr(item, "fixturenames", ()), -slow[item.path]))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
