@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+import strategies
+import workloads
 from measure.run import RequestRecord, Run
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
@@ -399,10 +401,30 @@ class TestColours:
     @pytest.mark.parametrize("sight", SIGHTS)
     @pytest.mark.parametrize("palette", [look.LIGHT, look.DARK], ids=["light", "dark"])
     def test_any_two_mappers_can_be_told_apart(self, sight, palette):
+        """The more, the more often they are seen together."""
         matrix = np.array(self.SIGHTS[sight])
-        named = [self.oklab(matrix @ self.linear(colour)) for colour in palette[:-1]]  # the last is «other»
-        least = min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(named, 2))
-        assert 100 * least >= 9
+        seen = {
+            name: 100 * self.oklab(matrix @ self.linear(colour))
+            for name, colour in zip(look.COLOUR_NAMES, palette, strict=True)
+            if name != look.OTHER
+        }
+
+        def least(*groups: set[str]) -> float:
+            pairs = {pair for group in groups for pair in itertools.combinations(sorted(group), 2)}
+            return min(float(np.linalg.norm(seen[a] - seen[b])) for a, b in pairs)
+
+        offered = [
+            [mapper for mapper in strategies.mappers() if strategies.offered(mapper, workload)]
+            for workload in workloads.all()
+        ]
+        assert least(*({mapper.slug for mapper in each if mapper.default_modes} for each in offered)) >= 10.5
+        assert least(*({mapper.slug for mapper in each} for each in offered)) >= 8.5
+        assert least(set(seen)) >= 6.8
+
+    def test_every_mapper_of_the_project_has_a_colour(self):
+        assert {mapper.slug for mapper in strategies.mappers()} == set(look.COLOUR_NAMES) - {look.OTHER}
+        rewrites = {rewrite for workload in workloads.all() for rewrite in workload.rewrites}
+        assert rewrites <= {mapper.rewrite for mapper in strategies.mappers()}
 
     @pytest.mark.parametrize("name", ["light", "dark"])
     def test_colours_stand_out_from_the_theme_and_are_the_themes(self, name):
