@@ -161,6 +161,12 @@ def plain(text: object) -> str:
     return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
 
 
+def sentence(text: str) -> str:
+    """``text`` with a capital letter and a full stop."""
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith(".") else f"{text}."
+
+
 def shortened(text: str, most: int) -> str:
     """``text``, cut between words where it has more than ``most`` signs."""
     return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0].rstrip(',')} …"
