@@ -151,7 +151,8 @@ def _running(studio: Studio) -> None:
 
 
 def _result(studio: Studio) -> None:
-    _save(studio.page(studio.result()), "result", most=2000)
+    # Down to the end of the table of everything.
+    _save(studio.page(studio.result()), "result", most=1640)
 
 
 def _dark(studio: Studio) -> None:
