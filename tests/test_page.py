@@ -248,6 +248,9 @@ class TestAddress:
         app = calm(visit().selectbox(key="workload").select("dp_sgd").run())
         assert app.query_params["workload"] == "dp_sgd"
         assert app.selectbox(key="workload").value == "dp_sgd"
+        app = calm(app.selectbox(key="workload").select(workloads.names()[0]).run())
+        assert "workload" not in app.query_params
+        app = calm(app.selectbox(key="workload").select("dp_sgd").run())
         # The address goes first: a step back in the browser's history is nothing but a change of it.
         del app.query_params["workload"]
         assert calm(app.run()).selectbox(key="workload").value == workloads.names()[0]
@@ -280,9 +283,12 @@ class TestAddress:
 
     def test_a_link_to_a_run_opens_its_result_and_its_choices(self, visit, fake):
         run = synthetic.run(RUN_ID, unhappy=False)
-        run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}))
+        run = replace(
+            run, request=replace(run.request, workload="image_sqrt_uint8", size={**run.request.size, "batch": 64})
+        )
         fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
         app = visit(run=RUN_ID)
+        assert app.selectbox(key="workload").value == "image_sqrt_uint8"
         assert run.verdict in words(app)
         assert app.number_input(key="size_batch").value == 64
         assert "The choices have changed" not in words(app)

@@ -62,11 +62,19 @@ def _workload() -> Workload:
 def _workload_changed() -> None:
     """A size of one workload says nothing about another: the new one starts with its own defaults."""
     workload = workloads.get(st.session_state["workload"])
-    st.query_params["workload"] = workload.slug
+    address_workload(workload.slug)
     for parameter in workload.sizes:
         st.session_state[size_key(parameter.name)] = parameter.default
     for option in workload.options:
         st.session_state[option_key(option.name)] = option.default
+
+
+def address_workload(slug: str) -> None:
+    """Put a workload into the address; the default is left out, as it is of what is bound to the address."""
+    if slug == workloads.names()[0]:
+        st.query_params.pop("workload", None)
+    else:
+        st.query_params["workload"] = slug
 
 
 def _set_size(workload: Workload) -> None:

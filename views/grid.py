@@ -172,7 +172,7 @@ def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]
         st.button(
             f"{words}, {count} chosen" if count and not shown else words, key="more", type="tertiary",
             icon=f":material/{'expand_less' if shown else 'expand_more'}:", on_click=_fold, args=(not shown,),
-            help="Ways that are seldom the best: they are in «All», and not in «Default».", wrap=False,
+            help="Of these «Default» has nothing, and «All» has everything.", wrap=False,
         )  # fmt: skip
     return shown
 
