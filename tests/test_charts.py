@@ -8,6 +8,7 @@ from pathlib import Path
 
 import altair
 import numpy as np
+import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
@@ -197,6 +198,24 @@ class TestCurves:
         by_slug = {row.slug: row for row in shown}
         assert first["total"] == by_slug["loop.eager"].first_call_s
         assert "■ dataset.graph" not in set(frame["strategy"])  # wrong: its time does not count
+
+    @pytest.mark.parametrize("count", [1, 2, 30])
+    @pytest.mark.parametrize("alike", [False, True], ids=["apart", "alike"])
+    def test_every_line_has_its_name_where_it_ends_and_no_two_names_overlap(self, count, alike):
+        found = rows.make(timed_run(**{f"map_fn{at}__xla": 0.1 if alike else 0.1 * 1.3**at for at in range(count)}))
+        frame = curves.totals_frame(found)
+        named = frame.dropna(subset="beside").sort_values("beside")
+        assert sorted(named["strategy"]) == sorted({row.label for row in found})
+        assert (named["end"] == named["total"]).all() and named["end"].is_monotonic_increasing
+        height = curves.sized(curves.TOTALS, pa.Table.from_pandas(frame))["height"]
+        axis = np.log(frame["total"].max()) - np.log(frame["total"].min())
+        assert (np.diff(np.log(named["beside"])) * height / axis > 15.9).all()
+        assert named["beside"].between(0.999 * frame["total"].min(), 1.001 * frame["total"].max()).all()
+
+    @pytest.mark.parametrize("drawn", [curves.TOTALS, curves.SAMPLES, curves.TIMELINE_SHARE])
+    def test_charts_of_many_lines_write_the_names(self, drawn):
+        (text,) = [layer for layer in drawn["layer"] if layer["mark"]["type"] == "text"]
+        assert text["encoding"]["text"] == {"field": "strategy"} and text["encoding"]["y"]["field"] == "beside"
 
     def test_every_sample_is_drawn_and_the_twin_with_it(self, run):
         frame = curves.samples_frame(run, ["batched.xla"])
