@@ -133,7 +133,7 @@ class TestChoosing:
         # Folded again they stay chosen, and that is said.
         app = calm(app.button(key="more").click().run())
         assert "dataset.xla" not in cells(app)
-        assert app.button(key="more").label == f"8 more mappers, {len(of_grid('xla')) - 5} chosen"
+        assert app.button(key="more").label == f"▸ 8 more mappers, {len(of_grid('xla')) - 5} chosen"
         app = calm(app.checkbox(key="cell_loop_eager").uncheck().run())
         assert "dataset.xla" not in cells(app)
         app = calm(

@@ -170,9 +170,9 @@ def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]
     words = f"{len(more)} more mapper{'s' * (len(more) > 1)}"
     with grid.cell(column_span=2 * len(MODES)):
         st.button(
-            f"{words}, {count} chosen" if count and not shown else words, key="more", type="tertiary",
-            icon=f":material/{'expand_less' if shown else 'expand_more'}:", on_click=_fold, args=(not shown,),
-            help="Of these «Default» has nothing, and «All» has everything.", wrap=False,
+            f"{'▾' if shown else '▸'} {words}{f', {count} chosen' if count and not shown else ''}",
+            key="more", type="tertiary", on_click=_fold, args=(not shown,), wrap=False,
+            help="Of these «Default» has nothing, and «All» has everything.",
         )  # fmt: skip
     return shown
 
