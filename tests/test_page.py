@@ -22,7 +22,7 @@ from measure.run import Run, decode
 from measure.runner import Snapshot
 from tests import synthetic
 from tests.synthetic import HOSTILE
-from views import link, look, result
+from views import grid, link, look, result
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -102,14 +102,46 @@ def chosen(app: AppTest) -> set[str]:
     return {box.label for box in app.checkbox if box.value}
 
 
+def cells(app: AppTest) -> set[str]:
+    return {box.label for box in app.checkbox}
+
+
 def of_grid(*modes: str, workload: str = "image_sqrt") -> set[str]:
     everything = strategies.all_strategies(workloads.get(workload))
     return {strategy.slug for strategy in everything if strategy.mode in modes}
 
 
 class TestChoosing:
-    def test_every_strategy_is_a_cell(self, visit):
-        assert {box.label for box in visit().checkbox} == of_grid("eager", "graph", "xla")
+    def test_every_strategy_is_a_cell_once_the_further_mappers_are_asked_for(self, visit):
+        app = visit()
+        usual = {"loop", "map_fn", "vectorized_map", "chunked", "batched"}
+        assert cells(app) == {slug for slug in of_grid("eager", "graph", "xla") if slug.partition(".")[0] in usual}
+        app = calm(app.button(key="more").click().run())
+        assert cells(app) == of_grid("eager", "graph", "xla")
+        app = calm(app.button(key="more").click().run())
+        assert "dataset.graph" not in cells(app)
+
+    @pytest.mark.parametrize("workload", ["per_example_gradients", "dp_sgd"])
+    def test_a_workloads_own_rewrites_are_not_folded_away(self, visit, workload):
+        own = {each.slug for each in strategies.mappers() if each.rewrite in workloads.get(workload).rewrites}
+        assert {f"{mapper}.xla" for mapper in own - {"numpy_batched"}} <= cells(visit(workload=workload))
+
+    def test_the_further_mappers_unfold_when_the_first_of_them_is_chosen(self, visit):
+        assert chosen(visit(strategies=["loop.eager", "dataset.graph"])) == {"loop.eager", "dataset.graph"}
+        app = calm(visit(strategies="loop.eager").button(key="column_xla").click().run())
+        assert chosen(app) == {"loop.eager"} | of_grid("xla")
+        # Folded again they stay chosen, and that is said.
+        app = calm(app.button(key="more").click().run())
+        assert "dataset.xla" not in cells(app)
+        assert app.button(key="more").label == f"▸ 8 more mappers, {len(of_grid('xla')) - 5} chosen"
+        app = calm(app.checkbox(key="cell_loop_eager").uncheck().run())
+        assert "dataset.xla" not in cells(app)
+        app = calm(
+            calm(app.pills(key="strategy_preset").set_value("Default").run()).button(key="row_loop").click().run()
+        )
+        assert "dataset.xla" not in cells(app)
+        app = calm(app.pills(key="strategy_preset").set_value("All").run())
+        assert "dataset.xla" in chosen(app)
 
     def test_a_cell_is_one_click(self, visit):
         app = visit(strategies=["loop.eager", "map_fn.graph"])
@@ -143,6 +175,13 @@ class TestChoosing:
         app = calm(visit(workload="outer_product").pills(key="strategy_preset").set_value("Memory savers").run())
         assert "batched.graph" in chosen(app) and "map_fn.graph" not in chosen(app)
 
+    @pytest.mark.parametrize("workload", workloads.names())
+    def test_memory_savers_are_enough_for_a_comparison(self, workload):
+        found = workloads.get(workload)
+        case = grid.Case(found, found.default_size(), found.default_options(), found.dtypes[0], "CPU:0")
+        savers = grid.presets_of(case)["Memory savers"][1]
+        assert "map_fn.xla" in savers and len(savers) >= 3
+
     def test_a_workload_brings_its_own_sizes_and_presets(self, visit):
         app = calm(visit(size_batch="7").selectbox(key="workload").select("outer_product").run())
         workload = workloads.get("outer_product")
@@ -151,6 +190,12 @@ class TestChoosing:
         } == workload.default_size()
         app = calm(app.pills(key="size_preset").set_value("Small").run())
         assert app.number_input(key="size_batch").value == workload.presets["Small"]["batch"]
+
+    def test_workloads_are_in_the_order_of_their_groups_which_their_labels_name(self, visit):
+        labels = visit().selectbox(key="workload").options
+        assert "Gradients · dp_sgd" in labels
+        assert len(labels) == len(workloads.names())
+        assert list(dict.fromkeys(label.partition(" · ")[0] for label in labels)) == list(workloads.GROUPS)
 
     def test_the_picture_shows_shapes_in_and_out(self, visit):
         assert "100 × 16 × 16 × 16 × 16" in words(visit(workload="outer_product"))
@@ -199,6 +244,17 @@ class TestAddress:
         ).record()  # fmt: skip
         assert app.query_params["run"] == RUN_ID
 
+    def test_the_address_names_the_workload_by_its_slug(self, visit):
+        app = calm(visit().selectbox(key="workload").select("dp_sgd").run())
+        assert app.query_params["workload"] == "dp_sgd"
+        assert app.selectbox(key="workload").value == "dp_sgd"
+        app = calm(app.selectbox(key="workload").select(workloads.names()[0]).run())
+        assert "workload" not in app.query_params
+        app = calm(app.selectbox(key="workload").select("dp_sgd").run())
+        # The address goes first: a step back in the browser's history is nothing but a change of it.
+        del app.query_params["workload"]
+        assert calm(app.run()).selectbox(key="workload").value == workloads.names()[0]
+
     @pytest.mark.parametrize(
         ("params", "said", "widget", "value"),
         [
@@ -227,9 +283,12 @@ class TestAddress:
 
     def test_a_link_to_a_run_opens_its_result_and_its_choices(self, visit, fake):
         run = synthetic.run(RUN_ID, unhappy=False)
-        run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}))
+        run = replace(
+            run, request=replace(run.request, workload="image_sqrt_uint8", size={**run.request.size, "batch": 64})
+        )
         fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
         app = visit(run=RUN_ID)
+        assert app.selectbox(key="workload").value == "image_sqrt_uint8"
         assert run.verdict in words(app)
         assert app.number_input(key="size_batch").value == 64
         assert "The choices have changed" not in words(app)
@@ -373,6 +432,18 @@ class TestResult:
         counts = {"Code": len(app.code), "Environment": len(app.dataframe)}
         # Two texts of failures, two tables and two charts are there on every tab.
         assert counts.get(tab, len(app.get("vega_lite_chart"))) == 3
+
+    def test_where_elements_are_vectorised_the_code_says_what_is_not_checked(self, visit, fake):
+        run = synthetic.run(RUN_ID)
+        run = replace(run, measurements=[replace(m, code=None) for m in run.measurements])  # so they are real scripts
+        said = "tf.print and assertions in the function run for one only"
+        app = self.show(visit, fake, run, tab="Code")
+        for slug in ("loop.eager", "vectorized_map.graph"):
+            app = calm(app.selectbox(key="code_of").select(slug).run())
+            assert (said in words(app).replace("`", "")) == slug.startswith("vectorized")
+        app = calm(app.selectbox(key="code_of").select("loop.eager").run())
+        app = calm(app.selectbox(key="code_against").select("vectorized_map.graph").run())
+        assert said in words(app).replace("`", "")
 
     def test_code_is_the_script_that_ran_and_two_make_a_diff(self, visit, fake):
         run = synthetic.run(RUN_ID)

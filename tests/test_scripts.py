@@ -94,6 +94,18 @@ for name, text in json.load(open(sys.argv[1])).items():
     print(json.dumps([name, traces, len(module.get("variables", ()))]))
 """
 
+# Every element but the first would fail its assertion.
+PRINTS_AND_ASSERTS = """
+import tensorflow as tf
+def fn(x):
+    tf.print("printed")
+    tf.debugging.assert_less(x, 2.0)
+    return 2.0 * x
+elems = tf.constant([1.0, 5.0, 7.0])
+for mapped in (tf.vectorized_map, tf.function(tf.vectorized_map)):
+    assert mapped(fn, elems).numpy().tolist() == [2.0, 10.0, 14.0]
+"""
+
 WITHOUT_TENSORFLOW = """
 import sys
 import workloads, strategies, strategies.script as script
@@ -138,6 +150,12 @@ def reference(workload: Workload, size: dict[str, int], dtype: str) -> list[np.n
     module: dict[str, Any] = {}
     exec(script.build_reference(workload, size, dtype), module)
     return arrays(module["reference_output"])
+
+
+def test_vectorized_map_prints_and_asserts_for_one_element_only_as_the_page_says(tmp_path: Path) -> None:
+    result = python(PRINTS_AND_ASSERTS, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("printed") == 2, result.stderr
 
 
 def test_scripts_are_built_without_tensorflow(tmp_path: Path) -> None:

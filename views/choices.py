@@ -43,24 +43,38 @@ def draw(devices: tuple[str, ...]) -> Choices:
 
 
 def _workload() -> Workload:
-    slugs = [each.slug for each in sorted(workloads.all(), key=lambda each: each.group)]
-    slug = st.selectbox(
-        "Workload", slugs, key="workload", bind="query-params", on_change=_workload_changed, index=_index(slugs)
-    )
-    return workloads.get(slug if slug in slugs else workloads.names()[0])
-
-
-def _index(slugs: list[str]) -> int:
-    return slugs.index(workloads.names()[0])
+    found = {each.slug: each for each in workloads.all()}
+    groups = list(dict.fromkeys(each.group for each in found.values()))
+    slugs = sorted(found, key=lambda slug: groups.index(found[slug].group))
+    # Kept in the address by hand: a widget bound to it would write its labels there.
+    asked = st.query_params.get("workload")
+    slug = asked if asked in found else workloads.names()[0]
+    if asked is not None and asked != slug:
+        del st.query_params["workload"]
+    st.session_state["workload"] = slug
+    st.selectbox(
+        "Workload", slugs, key="workload", on_change=_workload_changed,
+        format_func=lambda slug: f"{found[slug].group} · {slug}",
+    )  # fmt: skip
+    return found[slug]
 
 
 def _workload_changed() -> None:
     """A size of one workload says nothing about another: the new one starts with its own defaults."""
     workload = workloads.get(st.session_state["workload"])
+    address_workload(workload.slug)
     for parameter in workload.sizes:
         st.session_state[size_key(parameter.name)] = parameter.default
     for option in workload.options:
         st.session_state[option_key(option.name)] = option.default
+
+
+def address_workload(slug: str) -> None:
+    """Put a workload into the address; the default is left out, as it is of what is bound to the address."""
+    if slug == workloads.names()[0]:
+        st.query_params.pop("workload", None)
+    else:
+        st.query_params["workload"] = slug
 
 
 def _set_size(workload: Workload) -> None:
@@ -95,7 +109,7 @@ def _sizes(workload: Workload) -> dict[str, int]:
         )  # fmt: skip
     with about:
         st.caption(
-            f"**{look.plain(workload.title)}** · {look.plain(workload.group)} · {look.plain(workload.formula)}",
+            f"**{look.plain(workload.title)}** · {look.plain(workload.formula)}",
             help=look.plain(workload.summary),
         )
         st.html(_picture(workload, size))

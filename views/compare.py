@@ -58,6 +58,7 @@ def _choose_as(run_id: str) -> None:
         return
     for key, value in values.items():
         st.session_state[key] = value
+    choices.address_workload(snapshot.run.request.workload)
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:

@@ -1,19 +1,81 @@
 """The charts behind a comparison: total time against calls, every sample, memory over one call. Pure."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from measure.run import Measurement, Run
 from views import look
-from views.charts import COLOUR, DASH, MIB, MIB_AXIS, SECONDS_AXIS, SHAPE, Spec, spec, tooltip, unfilled
+from views.charts import (
+    COLOUR,
+    DASH,
+    INK,
+    MIB,
+    MIB_AXIS,
+    PADDING,
+    RIGHT_EDGE,
+    SECONDS_AXIS,
+    SHAPE,
+    Spec,
+    spec,
+    tooltip,
+    unfilled,
+)
 from views.rows import Row, strategies_of
 
 _HEIGHT = 340
+_NAME_HEIGHT = 16  # pixels that a name beside the chart takes
 _MOST_CALLS = 1_000_000
+
+
+def _height(names: int) -> int:
+    return max(_HEIGHT, names * _NAME_HEIGHT)
+
+
+def sized(drawn: Spec, frame: pa.Table) -> Spec:
+    """The specification with a height that has room for the names of the frame's strategies."""
+    return {**drawn, "height": _height(len(frame["strategy"].unique()))}
+
+
+def _pushed_up(places: np.ndarray, apart: float, most: float) -> np.ndarray:
+    """Ascending places, moved up until they are ``apart``; from the top down those that this took beyond ``most``."""
+    steps = apart * np.arange(len(places))
+    up = np.maximum.accumulate(places - steps) + steps
+    return np.minimum.accumulate((np.minimum(up, most) - steps)[::-1])[::-1] + steps
+
+
+def _named(frame: pd.DataFrame, field: str, ends: pd.Series, *, log: bool) -> pd.DataFrame:
+    """The frame with a name for each strategy, beside the height at which it ends but clear of the other names.
+
+    Colours alone would not tell all mappers apart. ``ends``: the height for each strategy, on the axis of ``field``.
+    """
+    low, high = (np.log(frame[field].min()), np.log(frame[field].max())) if log else (0.0, frame[field].max())
+    span = high - low or 1.0
+    ends = ends.sort_values(kind="stable")
+    at = (np.log(ends.to_numpy()) if log else ends.to_numpy()) - low
+    apart = span * _NAME_HEIGHT / _height(len(ends))
+    # Between what goes up and what goes down to be clear of others, names that share a height are around it.
+    places = (_pushed_up(at, apart, span) + span - _pushed_up(span - at[::-1], apart, span)[::-1]) / 2
+    beside = pd.Series(np.exp(low + places) if log else low + places, ends.index)
+    last = ~frame["strategy"].duplicated(keep="last")
+    return frame.assign(end=frame["strategy"].map(ends).where(last), beside=frame["strategy"].map(beside).where(last))
+
+
+def _names(y: Callable[[str], alt.Y]) -> list[alt.Chart]:
+    """The names at the right of a chart whose axis is ``y(field)``, each with a line to where its strategy ends."""
+    named = unfilled().transform_filter("isValid(datum.beside)")
+    leaders = named.mark_rule(x2Offset=10, opacity=0.8).encode(
+        x=RIGHT_EDGE, x2=RIGHT_EDGE, y=y("end"), y2=alt.Y2("beside"), color=COLOUR
+    )
+    words = named.mark_text(align="left", dx=13, fontSize=11, color=INK).encode(
+        x=RIGHT_EDGE, y=y("beside"), text=alt.Text(field="strategy")
+    )
+    return [leaders, words]
 
 
 @dataclass(frozen=True)
@@ -83,28 +145,34 @@ def totals_frame(rows: list[Row]) -> pd.DataFrame:
                         "total time": look.seconds(total),
                     }
                 )
-    return pd.DataFrame(lines)
+    frame = pd.DataFrame(lines)
+    return _named(frame, "total", frame.groupby("strategy")["total"].last(), log=True) if lines else frame
+
+
+def _seconds_axis(title: str) -> Callable[[str], alt.Y]:
+    return lambda field: alt.Y(
+        f"{field}:Q",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(title=title, labelExpr=SECONDS_AXIS, tickCount=6),
+    )
 
 
 def _totals_spec() -> Spec:
+    y = _seconds_axis("total time, first call included")
     base = unfilled().encode(
         x=alt.X(
             "calls:Q",
             scale=alt.Scale(type="log", nice=False),
             axis=alt.Axis(title="number of calls", format="~s", labelOverlap=True),
         ),
-        y=alt.Y(
-            "total:Q",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(title="total time, first call included", labelExpr=SECONDS_AXIS, tickCount=6),
-        ),
+        y=y("total"),
         color=COLOUR,
         detail=alt.Detail(field="strategy"),
     )
     lines = base.mark_line(strokeWidth=2).encode(strokeDash=DASH)
     # Lines are thin to point at: invisible points carry the tooltips.
     points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", "calls", "total time"))
-    return spec(lines, points, height=_HEIGHT)
+    return spec(lines, points, *_names(y), height=_HEIGHT, padding=PADDING)
 
 
 def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
@@ -130,24 +198,22 @@ def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
                         "calls in a sample": replica.calls_per_sample,
                     }
                 )
-    return pd.DataFrame(lines)
+    frame = pd.DataFrame(lines)
+    return _named(frame, "seconds", frame.groupby("strategy")["seconds"].median(), log=True) if lines else frame
 
 
 def _samples_spec() -> Spec:
+    y = _seconds_axis("time of one call")
     base = unfilled().encode(
         x=alt.X("round:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
-        y=alt.Y(
-            "seconds:Q",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(title="time of one call", labelExpr=SECONDS_AXIS, tickCount=6),
-        ),
+        y=y("seconds"),
         color=COLOUR,
     )
     lines = base.mark_line(strokeWidth=1, opacity=0.35).encode(detail=alt.Detail(field="line"))
     points = base.mark_point(size=40, opacity=0.85).encode(
         shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
     )
-    return spec(lines, points, height=_HEIGHT)
+    return spec(lines, points, *_names(y), height=_HEIGHT, padding=PADDING)
 
 
 def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFrame:
@@ -170,10 +236,18 @@ def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFr
                     "time": look.seconds(at_s),
                 }
             )
-    return pd.DataFrame(lines)
+    frame = pd.DataFrame(lines)
+    return _named(frame, "live", frame.groupby("strategy")["live"].last(), log=False) if lines else frame
 
 
 def _timeline_spec(*, share: bool) -> Spec:
+    def y(field: str) -> alt.Y:
+        return alt.Y(
+            f"{field}:Q",
+            scale=alt.Scale(zero=True, nice=False),
+            axis=alt.Axis(title="memory held", labelExpr=MIB_AXIS, tickCount=5),
+        )
+
     base = unfilled().encode(
         x=alt.X(
             "at:Q",
@@ -183,11 +257,7 @@ def _timeline_spec(*, share: bool) -> Spec:
                 labelExpr=f"datum.label + ' {'%' if share else 'ms'}'",
             ),
         ),
-        y=alt.Y(
-            "live:Q",
-            scale=alt.Scale(zero=True),
-            axis=alt.Axis(title="memory held", labelExpr=MIB_AXIS, tickCount=5),
-        ),
+        y=y("live"),
         color=COLOUR,
         detail=alt.Detail(field="strategy"),
     )
@@ -196,7 +266,7 @@ def _timeline_spec(*, share: bool) -> Spec:
     else:
         curve = base.mark_area(interpolate="step-after", line=True, fillOpacity=0.2)
     points = base.mark_point(opacity=0, size=80).encode(tooltip=tooltip("strategy", "time", "memory"))
-    return spec(curve, points, height=_HEIGHT)
+    return spec(curve, points, *(_names(y) if share else ()), height=_HEIGHT, padding=PADDING)
 
 
 TOTALS = _totals_spec()

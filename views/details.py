@@ -17,6 +17,7 @@ from views.rows import Row
 _memo = Memo()
 _ALL = "all"
 _NOTHING = "none"
+_VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
 
 def draw(run: Run, version: int, rows: list[Row], prefix: str) -> None:
@@ -50,7 +51,7 @@ def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.markdown(look.plain(sentence))
     timed = [row for row in rows if row.outcome == "ok" and row.median_s is not None]
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
-    st.vega_lite_chart(frame, curves.TOTALS, key=f"{prefix}totals", alt=sentence)
+    st.vega_lite_chart(frame, curves.sized(curves.TOTALS, frame), key=f"{prefix}totals", alt=sentence)
     st.caption("The first call traces and compiles; each further one costs the latency.")
 
 
@@ -73,7 +74,7 @@ def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.html(look.legend_html([row.mapper for row in drawn], [row.mode for row in drawn], lines=False))
     count = f"{frame.num_rows:,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
     st.vega_lite_chart(
-        frame, curves.SAMPLES, key=f"{prefix}samples",
+        frame, curves.sized(curves.SAMPLES, frame), key=f"{prefix}samples",
         alt=f"{count}, by round; a line joins the samples of one process.",
     )  # fmt: skip
     st.caption(
@@ -98,9 +99,10 @@ def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
     peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
     alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
+    frame = _frame((run.id, version, "timeline", picked), lambda: curves.timeline_frame(chosen, share=share))
     st.vega_lite_chart(
-        _frame((run.id, version, "timeline", picked), lambda: curves.timeline_frame(chosen, share=share)),
-        curves.TIMELINE_SHARE if share else curves.TIMELINE,
+        frame,
+        curves.sized(curves.TIMELINE_SHARE if share else curves.TIMELINE, frame),
         key=f"{prefix}timeline_{share}",
         alt=f"{alt} ({peak.strategy})",
     )
@@ -151,12 +153,22 @@ def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     source = _source(run, shown)
     if other == _NOTHING:
         st.caption("A whole script: it runs with TensorFlow and NumPy alone, and is the code that was measured.")
+        _trap(source)
         st.code(source, line_numbers=True)
         return
+    _trap(source, _source(run, other))
     st.html(diff.side_by_side(source, _source(run, other), shown, other))
     st.caption(f"Both scripts, to copy: first {look.plain(shown)}, then {look.plain(other)}.")
     st.code(source, height=220)
     st.code(_source(run, other), height=220)
+
+
+def _trap(*sources: str) -> None:
+    if any(_VECTORISED in source for source in sources):
+        st.caption(
+            ":material/info: Of the elements that `tf.vectorized_map` maps at once, `tf.print` and assertions in the "
+            "function run for one only, without a warning."
+        )
 
 
 def _environment(run: Run, version: int, rows: list[Row], prefix: str) -> None:

@@ -1,8 +1,11 @@
-"""The grid of strategies, mappers × modes: one click chooses a cell, a row, a column or a preset."""
+"""The grid of strategies, mappers × modes: one click chooses a cell, a row, a column or a preset.
+
+Mappers that the default selection has no strategy of stay folded away until one of them is chosen, or asked for.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -10,15 +13,19 @@ import strategies
 from measure import forecast
 from measure import request as requests
 from measure.request import RequestError
-from strategies.spec import MODES
+from strategies.spec import MODES, Mapper
 from views import look
 from views.link import NONE, WORDS
 from views.memo import Memo
 from workloads.spec import Workload
 
+if TYPE_CHECKING:
+    from streamlit.elements.lib.grid_container import GridContainer
+
 _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
-# Within this factor of the least forecast peak a strategy counts as a memory saver.
-_THRIFTY = 1.1
+# Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
+# one alone would be no comparison.
+_THRIFTY, _FEWEST_SAVERS = 1.1, 3
 DEFAULT = "Default"
 _memo = Memo()
 # Name → (words for the list of strategies, slugs that they stand for).
@@ -63,10 +70,16 @@ def presets_of(case: Case) -> Presets:
 def _presets_of(case: Case) -> Presets:
     workload, size, dtype, options = case.workload, case.size, case.dtype, case.options
     everything = tuple(strategy.slug for strategy in strategies.all_strategies(workload))
-    peaks = {slug: forecast.forecast(workload, size, dtype, slug, options).peak_bytes for slug in everything}
+    forecasts = {slug: forecast.forecast(workload, size, dtype, slug, options) for slug in everything}
+    least = min(each.peak_bytes for each in forecasts.values())
     default = tuple(requests.default_strategies(workload, size, dtype, options))
     usual = tuple(slug for slug in everything if slug in _USUAL)
-    savers = tuple(slug for slug in default if peaks[slug] <= _THRIFTY * min(peaks.values()))
+    thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
+    savers = tuple(
+        slug
+        for slug in default
+        if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest[:_FEWEST_SAVERS]
+    )
     return {
         DEFAULT: ([WORDS[0]], default),
         "The usual four": (list(usual), usual),
@@ -104,9 +117,9 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
         "The name of a row or a column chooses all of it.",
     )  # fmt: skip
     with st.grid(
-        5, min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
+        2 * len(MODES), min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
     ) as grid:
-        with grid.cell(column_span=2):
+        with grid.cell(column_span=len(MODES)):
             st.caption(f"{len(chosen)} chosen")
         for mode in MODES:
             group = tuple(slug for slug in everything if slug.endswith(f".{mode}"))
@@ -115,22 +128,54 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
                 on_click=_toggle, args=(chosen, group, everything), wrap=False,
             )  # fmt: skip
         for mapper in offered:
-            group = tuple(f"{mapper.slug}.{mode}" for mode in mapper.modes)
-            with grid.cell(column_span=2):
-                st.button(
-                    mapper.slug, key=look.key("row", mapper.slug), type="tertiary", on_click=_toggle,
-                    args=(chosen, group, everything), help=look.plain(mapper.summary), wrap=False,
-                )  # fmt: skip
-            for mode in MODES:
-                slug = f"{mapper.slug}.{mode}"
-                if mode not in mapper.modes:
-                    grid.cell()
-                    continue
-                key = look.key("cell", mapper.slug, mode)
-                st.session_state[key] = slug in chosen
-                st.checkbox(
-                    slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed"
-                )
+            if mapper.default_modes:
+                _row(grid, mapper, chosen, everything)
+        more = [mapper for mapper in offered if not mapper.default_modes]
+        if more and _unfolded(grid, more, chosen):
+            for mapper in more:
+                _row(grid, mapper, chosen, everything)
     typed = [slug for slug in chosen if slug not in everything]
     if typed:
         st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")
+
+
+def _row(grid: "GridContainer", mapper: Mapper, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
+    group = _slugs(mapper)
+    with grid.cell(column_span=len(MODES)):
+        st.button(
+            mapper.slug, key=look.key("row", mapper.slug), type="tertiary", on_click=_toggle,
+            args=(chosen, group, everything), help=look.plain(mapper.summary), wrap=False,
+        )  # fmt: skip
+    for mode in MODES:
+        slug = f"{mapper.slug}.{mode}"
+        if mode not in mapper.modes:
+            grid.cell()
+            continue
+        key = look.key("cell", mapper.slug, mode)
+        st.session_state[key] = slug in chosen
+        st.checkbox(slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed")
+
+
+def _slugs(mapper: Mapper) -> tuple[str, ...]:
+    return tuple(f"{mapper.slug}.{mode}" for mode in mapper.modes)
+
+
+def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]) -> bool:
+    """Whether the further mappers are shown: as was asked for last, or because the first of their cells was chosen."""
+    count = len({slug for mapper in more for slug in _slugs(mapper)} & set(chosen))
+    if count and not st.session_state.get("more_chosen"):
+        st.session_state["more_shown"] = True
+    st.session_state["more_chosen"] = count
+    shown = bool(st.session_state.get("more_shown"))
+    words = f"{len(more)} more mapper{'s' * (len(more) > 1)}"
+    with grid.cell(column_span=2 * len(MODES)):
+        st.button(
+            f"{'▾' if shown else '▸'} {words}{f', {count} chosen' if count and not shown else ''}",
+            key="more", type="tertiary", on_click=_fold, args=(not shown,), wrap=False,
+            help="Of these «Default» has nothing, and «All» has everything.",
+        )  # fmt: skip
+    return shown
+
+
+def _fold(shown: bool) -> None:
+    st.session_state["more_shown"] = shown

@@ -13,6 +13,7 @@ import strategies
 import workloads
 from measure import request as requests
 from measure.request import RequestError
+from views import look
 from workloads.spec import Workload
 
 AUTOMATIC = "auto"
@@ -53,7 +54,7 @@ def read(params: Mapping[str, Sequence[str]]) -> Link:
         try:
             parse(text)
         except (RequestError, ValueError) as error:
-            notices.append(f"{_sentence(str(error))} {instead} is used instead.")
+            notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
 
     first = workloads.get(workloads.names()[0])
     check("workload", requests.parse_workload, f"{first.slug}")
@@ -72,11 +73,6 @@ def read(params: Mapping[str, Sequence[str]]) -> Link:
     check("baseline", lambda text: _baseline(text), AUTOMATIC)
     kept = _strategies(workload, params.get("strategies"), notices)
     return Link(tuple(notices), kept)
-
-
-def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith(".") else f"{text}."
 
 
 def _with(workload: Workload, **fields: Any) -> dict[str, Any]:
@@ -117,7 +113,7 @@ def _known(workload: Workload, word: str, notices: list[str]) -> bool:
             workload, workload.default_size(), workload.dtypes[0], workload.default_options(), [word]
         )
     except (RequestError, ValueError) as error:
-        notices.append(_sentence(str(error)))
+        notices.append(look.sentence(str(error)))
         return False
     return True
 

@@ -38,28 +38,16 @@ def correctness_sentence(rows: list[Row]) -> str:
     return f"{len(wrong)} of {len(checked)} wrong: {', '.join(wrong)}."
 
 
-def where_wrong(measurement: Measurement) -> list[str]:
-    """For each wrong leaf of an output, where and how wrong it is, in a sentence; plain text."""
+def tolerances(measurement: Measurement) -> list[str]:
+    """For each wrong leaf of an output, what error it may have, in a sentence; plain text."""
     check: Correctness | None = measurement.correctness
-    if check is None or check.ok:
-        return []
     found = []
-    for leaf in check.leaves:
-        if not leaf.mismatch_share and not leaf.nan_mismatches:
-            continue
-        parts = [
-            f"{look.percent(leaf.mismatch_share)} of the values of {leaf.path or 'the output'} are out of tolerance"
-        ]
-        if leaf.worst_index:
-            parts.append(f"the worst is at {leaf.worst_index}, off by {look.error_size(leaf.max_abs)}")
+    for leaf in check.leaves if check else []:
         allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
                    if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
-        if allowed:
-            parts.append(f"where {' or '.join(allowed)} is allowed")
-        if leaf.nan_mismatches:
-            parts.append(f"{leaf.nan_mismatches:,} are NaN on one side only")
-        found.append(", ".join(parts) + ".")
-    return found or ["Its values differ from the reference."]
+        if allowed and (leaf.mismatch_share or leaf.nan_mismatches):
+            found.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
+    return found
 
 
 def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
@@ -132,12 +120,14 @@ def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
     found = []
     for row in rows:
         if row.failed and (row.outcome != "cancelled" or row.sentence):  # whoever cancelled knows why
-            wrong = " ".join(where_wrong(by_slug[row.slug]))
             said = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
             if row.outcome == "out_of_memory":
                 # TensorFlow's own words say what could not be allocated: they are in the full text.
                 said = _too_much(run) if row.detail.strip() else f"{_too_much(run)} {said}".strip()
-            found.append((row, " ".join(part for part in (said, wrong) if part) or _by_outcome(row)))
+            said = said or _by_outcome(row)
+            if row.outcome == "wrong":
+                said = " ".join((look.sentence(said), *tolerances(by_slug[row.slug])))
+            found.append((row, said))
     return found
 
 
