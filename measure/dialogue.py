@@ -5,6 +5,7 @@ Every way in which a subject can fail to answer (an error, its end, silence) bec
 
 import contextlib
 import queue
+import re
 import signal
 import threading
 import time
@@ -175,6 +176,9 @@ _MEANING = {
     "SIGSEGV": "the process crashed in native code",
 }
 
+# Lines of TensorFlow's log under the severity with which it ends a process: «… 12:00:00.0 123 cuda.cc:51] no GPU».
+_CHATTER = re.compile(r"\s*(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)")
+
 # What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
 # refusal some kernels crash.
 _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
@@ -195,7 +199,7 @@ def ended(fields: dict[str, Any]) -> SubjectFailed:
     except ValueError:
         name = f"signal {fields['signal']}"
     message = _MEANING.get(name, f"the process was ended by {name}")
-    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip()), "")
+    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip() and not _CHATTER.match(line)), "")
     if last and name != "SIGKILL":
         message = f"{message}: {last}"[:400]
     return SubjectFailed("failed", Error(type=name, message=message, detail=tail))

@@ -105,6 +105,13 @@ def test_the_end_of_a_process_becomes_an_outcome_and_a_sentence(fields, outcome,
     assert message in failure.error.message and failure.error.detail == fields["tail"]
 
 
+def test_what_tensorflow_logged_before_is_not_taken_for_last_words():
+    logged = "2026-01-01 12:00:00.123456: E external/local_xla/cuda_platform.cc:51] failed call to cuInit: UNKNOWN"
+    fields = {"status": None, "signal": signal.SIGSEGV, "tail": f"free(): invalid size\n{logged}\n"}
+    assert ended(fields).error.message == "the process crashed in native code: free(): invalid size"
+    assert ended({**fields, "tail": logged}).error.message == "the process crashed in native code"
+
+
 def test_of_a_long_error_the_line_that_a_person_can_act_on_is_kept():
     assert shorten('in user code:\n\n    File "x.py", line 3, in f\n        g()\n\n    ValueError: too small') == (
         "ValueError: too small"
