@@ -120,8 +120,6 @@ class Unmeasured(Comparison):
 
 def row(case: Case, item: Measurement) -> Row:
     codes = sorted({warning.code for warning in item.warnings} - {"chosen"})
-    if any("while_loop for converting" in warning.message for warning in item.warnings if warning.code == "tensorflow"):
-        codes = [*codes, "falls_back"]
     reason = ""
     if item.error is not None and item.outcome != "wrong":
         reason = f"{item.error.type}: {item.error.message}".partition(" for '=")[0][:REASON]

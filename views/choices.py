@@ -1,6 +1,7 @@
 """The left column: what is to be compared. Every choice lives in the address, by the widget's key."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -44,6 +45,8 @@ def draw(devices: tuple[str, ...]) -> Choices:
 
 def _workload() -> Workload:
     slugs = [each.slug for each in sorted(workloads.all(), key=lambda each: each.group)]
+    for path, message in {**workloads.broken(), **strategies.broken()}.items():
+        st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
     slug = st.selectbox(
         "Workload", slugs, key="workload", bind="query-params", on_change=_workload_changed, index=_index(slugs)
     )
