@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -30,6 +31,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 LOAD_LIMIT_S = 10.0
 ANSWER_LIMIT_S = 5.0
 _MOST_ANSWERS = 4_096
+_MOST_GIVEN = 120  # characters of what a function was called with, in the sentence that it fails
 _MOST_BYTES = 2**24
 _NOTHING = msgspec.Raw(msgspec.msgpack.encode(None))
 _KINDS = tuple(inspect._ParameterKind)
@@ -95,10 +97,14 @@ class Function:
 
 def describe(function: Callable[..., Any], number: int) -> Described:
     parameters = inspect.signature(function).parameters.values()
+    try:
+        source = inspect.getsource(function)
+    except OSError:  # made by other code; what has to go into a script is checked to be a 'def'
+        source = ""
     return Described(
         number,
         function.__name__,
-        source_of(function),
+        source,
         [(each.name, _KINDS.index(each.kind), each.default is not each.empty) for each in parameters],
     )
 
@@ -156,8 +162,13 @@ class _Process:
     """The process that executes a file; ``offer`` is the first thing that it says."""
 
     def __init__(self, package: str, path: str) -> None:
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PROJECT), environment.get("PYTHONPATH", "")]))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])),
+            "PYTHONHASHSEED": "0",  # so that a process started again offers the same, sets in the same order
+            "OPENBLAS_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "-1",  # a file that imports TensorFlow takes no GPU's memory
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "workloads.reader", package, path],
             stdin=subprocess.PIPE,
@@ -176,14 +187,18 @@ class _Process:
         return self._receive(ANSWER_LIMIT_S)
 
     def end(self) -> None:
-        self._process.kill()
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what could not be written is lost
                 pipe.close()  # type: ignore[union-attr]
+
+    def _kill(self) -> None:
+        """With the processes that it has made, which would hold the pipe open."""
+        self._process.kill()
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _receive(self, limit_s: float) -> bytes:
         assert self._process.stdout is not None
@@ -191,7 +206,7 @@ class _Process:
 
         def give_up() -> None:
             hung.set()
-            self._process.kill()
+            self._kill()
 
         timer = threading.Timer(limit_s, give_up)
         timer.start()
@@ -268,9 +283,9 @@ class OwnFile(Generic[T]):
             if question.nest:
                 return leaves_from_wire(msgspec.msgpack.decode(value))
             return msgspec.msgpack.decode(value, type=function.returns)
-        except (_Failed, msgspec.DecodeError) as error:
+        except (_Failed, msgspec.MsgspecError, TypeError, ValueError) as error:
             given = ", ".join([*map(repr, question.arguments), *(f"{k}={v!r}" for k, v in question.keywords.items())])
-            message = f"{self._path}: {function.__name__}({given}) fails: {error}"
+            message = f"{self._path}: {function.__name__}({textwrap.shorten(given, _MOST_GIVEN)}) fails: {error}"
             self._on_failure(message)
             raise DiscoveryError(message) from None
 

@@ -17,7 +17,7 @@ import numpy as np
 from workloads import own
 
 # Ends by itself without questions; and where a question takes so long that whoever asked must have ended.
-_IDLE_S = 60.0
+_IDLE_S = 10.0
 _LONGEST_S = 2 * max(own.LOAD_LIMIT_S, own.ANSWER_LIMIT_S)
 
 
