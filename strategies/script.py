@@ -220,7 +220,7 @@ def _with_helpers(
     """The chosen functions after those helpers that they, or their helpers, use; each function once."""
     by_name: dict[str, Callable[..., Any]] = {}
     for function in (*helpers, *chosen):
-        if by_name.setdefault(function.__name__, function) is not function:
+        if by_name.setdefault(function.__name__, function) != function:
             raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
     ordered: dict[str, Callable[..., Any]] = {}
 

@@ -1,6 +1,5 @@
 """What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
 
-import json
 import os
 import subprocess
 import sys
@@ -95,20 +94,6 @@ def command(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str
     environment = {**os.environ, "MAPBENCH_HOME": str(folder / "home"), "MAPBENCH_LOCK": str(folder / "lock")}
     line = [sys.executable, "-m", "measure", *map(str, arguments)]
     return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.mark.slow
-def test_a_workload_of_ones_own_is_measured(tmp_path: Path) -> None:
-    (tmp_path / "cube.py").write_text(CUBE)
-    result = command(
-        *("compare", "--workload-file", tmp_path / "cube.py", "--strategies", "loop.eager,chunked.graph"),
-        *("--budget", 1, "--json", tmp_path / "run.json"),
-        folder=tmp_path,
-    )
-    assert result.returncode == 0, result.stderr
-    run = json.loads((tmp_path / "run.json").read_text())
-    assert run["request"]["workload"] == "cube"
-    assert [item["correctness"]["ok"] for item in run["measurements"] if not item["twin_of"]] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ HARMFUL = {
     ),
     "fails_at_its_most": (
         CUBE.replace("def cost():", "def cost(batch):\n    assert batch < 100, 'too many'"),
-        "cannot be loaded: AssertionError: too many (line 33)",
+        "cannot be loaded: AssertionError: too many (line 29)",
     ),
 }  # fmt: skip
 
@@ -249,7 +249,7 @@ def test_a_mapper_that_fails_at_a_size_costs_the_page_only_itself(home: Path, vi
     fails = EVERY_OTHER.replace("def estimate(plan):", "def estimate(plan):\n    1 / (plan.batch - 77)")
     (home / "mappers" / "mine.py").write_text(fails)
     assert "through_dataset.graph" in {box.label for box in visit().checkbox}
-    app = visit(batch="77")
+    app = visit(size_batch="77")
     assert "mine.py: estimate(" in words(app) and "ZeroDivisionError" in words(app)
     labels = {box.label for box in app.checkbox}
     assert "loop.eager" in labels and "through_dataset.graph" not in labels
@@ -257,34 +257,32 @@ def test_a_mapper_that_fails_at_a_size_costs_the_page_only_itself(home: Path, vi
 
 @pytest.mark.slow
 def test_one_file_is_all_that_a_workload_or_a_mapper_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visit: Callable[..., AppTest]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visit: Callable[..., AppTest], capsysbinary: Any
 ) -> None:
-    (tmp_path / "cube.py").write_text(CUBE)
-    (tmp_path / "through_dataset.py").write_text(EVERY_OTHER)
-    folders = {
-        "MAPBENCH_WORKLOADS": str(tmp_path / "cube.py"),
-        "MAPBENCH_MAPPERS": str(tmp_path / "through_dataset.py"),
-    }
-    for name, value in folders.items():
-        monkeypatch.setenv(name, value)
+    cube_file, mapper_file = tmp_path / "cube.py", tmp_path / "through_dataset.py"
+    cube_file.write_text(CUBE)
+    mapper_file.write_text(EVERY_OTHER)
+    monkeypatch.setenv("MAPBENCH_WORKLOADS", str(cube_file))
+    monkeypatch.setenv("MAPBENCH_MAPPERS", str(mapper_file))
 
     app = visit(workload="cube")
     assert "Cube" in words(app) and "through_dataset.graph" in {box.label for box in app.checkbox}
 
-    def command(*arguments: str) -> bytes:
-        home = {"MAPBENCH_HOME": str(tmp_path / "home"), "MAPBENCH_LOCK": str(tmp_path / "lock")}
-        line = [sys.executable, "-m", "measure", *arguments]
-        done = subprocess.run(
-            line, cwd=ROOT, env=environment(**home, **folders), capture_output=True, timeout=DEADLINE_S
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    listed = json.loads(command("list", "--json"))
+    with monkeypatch.context() as patch:
+        patch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+        assert command_line.main(["list", "--json"]) == 0
+    listed = json.loads(capsysbinary.readouterr().out)
     cube = next(each for each in listed["workloads"] if each["slug"] == "cube")
     cells = {cell["strategy"]: cell for cell in cube["grid"][0]["cells"]}
     assert cells["through_dataset.graph"]["supported"] and not cells["through_dataset.xla"]["supported"]
-    chosen = "loop.eager,through_dataset"
-    run = decode(command("compare", "cube", "--strategies", chosen, "--budget", "1", "--json", "-", "--quiet"))
+
+    monkeypatch.delenv("MAPBENCH_WORKLOADS")
+    folders = {"MAPBENCH_HOME": str(tmp_path / "home"), "MAPBENCH_LOCK": str(tmp_path / "lock")}
+    line = [sys.executable, "-m", "measure", "compare", "--workload-file", str(cube_file), "--budget", "1", "--quiet"]
+    line += ["--strategies", "loop.eager,chunked.graph,through_dataset", "--json", "-"]
+    done = subprocess.run(line, cwd=ROOT, env=environment(**folders), capture_output=True, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    run = decode(done.stdout)
     outcomes = {item.strategy: item.outcome for item in run.measurements if not item.twin_of}
-    assert outcomes == dict.fromkeys(("loop.eager", "through_dataset.eager", "through_dataset.graph"), "ok")
+    slugs = ("loop.eager", "chunked.graph", "through_dataset.eager", "through_dataset.graph")
+    assert run.request.workload == "cube" and outcomes == dict.fromkeys(slugs, "ok")

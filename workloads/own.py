@@ -91,6 +91,12 @@ class Function:
         self.source, self.returns = described.source, returns
         self._number, self._ask = described.number, ask
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and (self._number, self._ask) == (other._number, other._ask)
+
+    def __hash__(self) -> int:
+        return hash((self._number, self._ask))
+
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self._ask(self, Question(self._number, list(arguments), keywords, nest=self.returns is Any))
 

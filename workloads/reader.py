@@ -26,14 +26,13 @@ def main(package: str, path: str) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    functions: list[Callable[..., Any]] = []
+    numbers: dict[Callable[..., Any], int] = {}
     takes: dict[Callable[..., Any], list[Any]] = {}
 
     def described(value: Any) -> Any:
         if not inspect.isfunction(value):
             return _plain(value)
-        functions.append(value)
-        return own.describe(value, len(functions) - 1)
+        return own.describe(value, numbers.setdefault(value, len(numbers)))
 
     # In native code, so that it works whatever the file does.
     faulthandler.dump_traceback_later(_LONGEST_S, exit=True)
@@ -53,7 +52,7 @@ def main(package: str, path: str) -> None:
             os._exit(0)
         faulthandler.dump_traceback_later(_LONGEST_S, exit=True)
         question = msgspec.msgpack.decode(data, type=own.Question)
-        function = functions[question.number]
+        function = list(numbers)[question.number]
         try:
             arguments = msgspec.convert(question.arguments, tuple[*takes.get(function, [])])  # type: ignore[misc]
             value = function(*arguments, **question.keywords)
