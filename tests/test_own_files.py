@@ -124,7 +124,7 @@ def test_a_workload_is_the_same_from_afar(slug: str) -> None:
         assert script.build_reference(far, size, dtype, options=options) == script.build_reference(
             near, size, dtype, options=options
         )
-        for strategy in strategies.all_strategies(near.variant(options)):
+        for strategy in (each for each in strategies.all_strategies(near.variant(options)) if each.mode == "graph"):
             scripts = [script.build(each, size, dtype, "CPU:0", strategy, options=options) for each in (near, far)]
             assert scripts[0] == scripts[1]
             assert planning.plan(far, size, dtype, strategy, options) == planning.plan(
