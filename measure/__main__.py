@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-import strategies
 import workloads
-from measure import environment, fit, runner, table
+from measure import environment, fit, listing, runner, table
 from measure.request import DEFAULT_BUDGET_S, RequestError, parse
 from measure.run import encode
+from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3
 
@@ -57,12 +57,10 @@ def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
 
 def _own_workload(arguments: argparse.Namespace) -> str:
     """The name of the workload in --workload-file, which from here on is one of the workloads."""
-    path = Path(arguments.workload_file).resolve()
+    path = os.path.abspath(arguments.workload_file)
     others = os.environ.get(workloads.VARIABLE, "")
-    os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, str(path)]))
-    if message := workloads.broken().get(str(path)):
-        raise RequestError(message)
-    own = workloads.load_file(path).slug
+    os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, path]))
+    own = workloads.in_file(path)
     if arguments.workload not in (None, own):
         raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
     return own
@@ -118,6 +116,10 @@ def _compare(arguments: argparse.Namespace) -> int:
             status = FAULT
     for warning in run.warnings:
         _say(f"warning: {warning.message}")
+    for item in run.measurements:
+        for warning in item.warnings:
+            if warning.code != "chosen":
+                _say(f"warning: {item.strategy}: {warning.message}")
     # Last, since whoever reads this may be gone.
     if arguments.json == "-":
         sys.stdout.buffer.write(encode(run) + b"\n")
@@ -181,70 +183,12 @@ def _list(arguments: argparse.Namespace) -> int:
     finally:
         own.close()
     if arguments.json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(_grid(devices)), indent=1) + b"\n")
-        return MEASURED
-    for workload in workloads.all():
-        print(f"{workload.slug}  {workload.summary}")
-        for parameter in workload.sizes:
-            bounds = f"{parameter.least} to {parameter.most}"
-            print(f"    --size {parameter.name}={parameter.default}  ({bounds}) {parameter.help}")
-        for option in workload.options:
-            print(f"    --workload-option {option.name}={option.default}  {option.help}")
-        print(f"    --dtype {' | '.join(workload.dtypes)}")
-    print()
-    for mapper in strategies.mappers():
-        print(f"{mapper.slug}  {mapper.summary}")
-        print(f"    {'  '.join(f'{mapper.slug}.{mode}' for mode in mapper.modes)}")
-        for option in mapper.options:
-            print(f"    ?{option.name}={option.default}  {option.help}")
-    print(f"\ndevices: {', '.join(devices)}")
-    for path, message in {**workloads.broken(), **strategies.broken()}.items():
-        _say(f"{path}: {message}")
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(listing.grid(devices)), indent=1) + b"\n")
+    else:
+        print("\n".join(listing.lines(devices)))
+    for message in listing.broken().values():
+        _say(f"warning: {message}")
     return MEASURED
-
-
-def _grid(devices: Sequence[str]) -> dict[str, Any]:
-    return {
-        "workloads": [
-            {
-                "slug": workload.slug,
-                "title": workload.title,
-                "group": workload.group,
-                "summary": workload.summary,
-                "sizes": [
-                    {"name": p.name, "default": p.default, "least": p.least, "most": p.most, "help": p.help}
-                    for p in workload.sizes
-                ],
-                "presets": {name: dict(size) for name, size in workload.presets.items()},
-                "dtypes": list(workload.dtypes),
-                "options": [_option(option) for option in workload.options],
-                "strategies": [strategy.slug for strategy in strategies.all_strategies(workload)],
-            }
-            for workload in workloads.all()
-        ],
-        "mappers": [
-            {
-                "slug": mapper.slug,
-                "title": mapper.title,
-                "summary": mapper.summary,
-                "modes": list(mapper.modes),
-                "options": [_option(option) for option in mapper.options],
-            }
-            for mapper in strategies.mappers()
-        ],
-        "devices": list(devices),
-    }
-
-
-def _option(option: Any) -> dict[str, Any]:
-    return {
-        "name": option.name,
-        "default": option.default,
-        "help": option.help,
-        "values": None if option.values is None else list(option.values),
-        "least": option.least,
-        "most": option.most,
-    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -257,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = {"compare": _compare, "list": _list}[arguments.command](arguments)
         sys.stdout.flush()
         return status
-    except RequestError as error:
+    except (RequestError, DiscoveryError) as error:
         _say(f"error: {error}")
         return INVALID
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ Each rule about noise is a small class with one threshold, the reason for it, an
 and what to do. Rules are pure functions of a run, so that a run file alone gives the same warnings again.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -196,9 +197,26 @@ def busy_during(cores_of_others: float) -> Warning | None:
     )
 
 
+# What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
+_FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
+
+
+def falls_back(ops: Sequence[str]) -> Warning:
+    """tf.vectorized_map does not vectorise everything."""
+    ops = list(dict.fromkeys(ops))
+    return Warning(
+        code="falls_back",
+        message=f"falls back to a while loop: tf.vectorized_map cannot vectorise {', '.join(ops)}, "
+        "so that part runs element by element",
+        values={"ops": ops},
+    )
+
+
 def of_strategy(said: Sequence[str], retraces: int) -> list[Warning]:
     """Warnings from what TensorFlow said while a strategy ran, and from how many functions one steady call traced."""
-    warnings = [Warning(code="tensorflow", message=sentence) for sentence in said]
+    fallbacks = [found[1] for sentence in said if (found := _FALLBACK.match(sentence))]
+    warnings = [falls_back(fallbacks)] if fallbacks else []
+    warnings += [Warning(code="tensorflow", message=sentence) for sentence in said if not _FALLBACK.match(sentence)]
     if retraces:
         functions = "a function" if retraces == 1 else f"{retraces} functions"
         warnings.append(

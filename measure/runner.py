@@ -29,6 +29,7 @@ from measure.request import Request, RequestError
 from measure.run import Run
 from measure.verdict import verdict
 from strategies.script import ScriptError
+from workloads.discovery import DiscoveryError
 
 # Results are written as they arrive, but not more often than this while samples stream in.
 _SAVE_EVERY_S = 1.0
@@ -97,12 +98,12 @@ class Runner:
 
     def submit(self, request: Request, parent: str | None = None) -> str:
         """Queue a comparison; its id. Raises `RequestError` where it cannot fit, names a device that is not there, or
-        where the sources of its workload and a mapper do not make a script."""
-        refusal = self._missing(request) or fit.check(request, environment.available_memory())
-        if refusal:
-            raise RequestError(refusal)
+        where the sources of its workload and a mapper do not make a script, or one of them cannot be asked."""
         run_id = store.new_id()
         try:
+            refusal = self._missing(request) or fit.check(request, environment.available_memory())
+            if refusal:
+                raise RequestError(refusal)
             comparison = Comparison(
                 run_id,
                 request,
@@ -111,7 +112,7 @@ class Runner:
                 settings=self._settings,
                 parent=parent,
             )
-        except ScriptError as error:
+        except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
         with self._lock:
             self._jobs[run_id] = _Job(comparison, comparison.view())

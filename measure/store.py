@@ -9,13 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from measure.run import Run, decode, encode
+from workloads.places import home
 
 _ID = re.compile(r"[0-9a-f]{24}")
-
-
-def home() -> Path:
-    """The folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""
-    return Path(os.environ.get("MAPBENCH_HOME") or Path.home() / ".mapbench")
 
 
 def new_id() -> str:

@@ -1,12 +1,16 @@
 """How a function is mapped: one file a mapper. A file with a module-level ``MAPPER`` is all that a new one takes.
 
-Besides this package, the folders (or files) of the environment variable MAPBENCH_MAPPERS are looked through.
+Besides this package, ``mappers`` in the folder of what is kept and the folders, or single files, of the environment
+variable MAPBENCH_MAPPERS are looked through. Such files are executed in processes of their own, never in this one.
 """
 
+import dataclasses
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
-from strategies.spec import MODES, Mapper, Strategy
+import workloads
+from strategies.spec import MODES, Estimate, Mapper, Plan, Strategy
 from workloads import RESERVED, discovery
 from workloads.spec import Workload
 
@@ -26,6 +30,13 @@ def check(mapper: Mapper) -> None:
         raise ValueError(f"{mapper.slug}: default_modes and unsupported name modes that it does not have")
     if (mapper.apply is None) == (mapper.rewrite is None):
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
+    for mode in mapper.modes:
+        options = {option.name: option.default for option in mapper.options}
+        plan = Plan(mode, 8, 4_096, 4_096, 1, 1, 3, 1_000, 0, 0, options)
+        if mapper.choose is not None:
+            plan = dataclasses.replace(plan, options={**options, **mapper.choose(plan)})
+        if not isinstance(mapper.estimate(plan), Estimate):
+            raise TypeError(f"{mapper.slug}: {mapper.estimate.__name__} gives no Estimate")
     for function in (*((mapper.apply,) if mapper.apply else ()), *mapper.helpers):
         discovery.check_sourced(function)
         if function.__name__ in RESERVED:
@@ -35,17 +46,16 @@ def check(mapper: Mapper) -> None:
             )
 
 
-_discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS", check)
+_discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS", "mappers", check)
 
 
-def _by_slug() -> dict[str, Mapper]:
-    found = _discovery.find()[0]
-    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+def _by_slug() -> Mapping[str, Mapper]:
+    return _discovery.find().items
 
 
 def mappers() -> tuple[Mapper, ...]:
     """Every mapper, in order."""
-    return tuple(_by_slug().values())
+    return tuple(sorted(_by_slug().values(), key=lambda each: (each.order, each.slug)))
 
 
 def mapper(slug: str) -> Mapper:
@@ -57,13 +67,18 @@ def mapper(slug: str) -> Mapper:
 
 
 def load_file(path: str | Path) -> Mapper:
-    """The mapper in one file; `workloads.discovery.DiscoveryError` (a ValueError) with a sentence otherwise."""
+    """Execute one file *in this process*; its mapper, or `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 
-def broken() -> dict[str, str]:
-    """Path → what is wrong, for each file of MAPBENCH_MAPPERS that cannot be used."""
-    return _discovery.find()[1]
+def broken() -> Mapping[str, str]:
+    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    return _discovery.find().broken
+
+
+def version() -> Hashable:
+    """What differs as soon as a file of a person's own, a workload or a mapper, is another than before."""
+    return workloads.version(), _discovery.find()
 
 
 def offered(mapper: Mapper, workload: Workload) -> bool:

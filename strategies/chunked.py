@@ -59,7 +59,7 @@ def estimate(plan: Plan) -> Estimate:
         latency = parts * (5.5e-3 + plan.element_ops * 2.6e-3) + passes_s
         return Estimate(peak, 0.06 + latency + fresh_s, latency, parts * (20 + 65 * plan.element_ops))
     if plan.mode == "graph":
-        latency = estimates.GRAPH_CALL_S + parts * (15e-6 + plan.element_ops * 15e-6) + passes_s
+        latency = estimates.GRAPH_CALL_S + parts * (10e-6 + plan.element_ops * 5e-6) + passes_s
         first_call = 0.15 + 0.008 * plan.element_ops + latency + fresh_s
         return Estimate(peak, first_call, latency, 12 + parts * (9 + 2 * plan.element_ops))
     latency = estimates.XLA_CALL_S + estimates.work_s(plan, plan.output_bytes, estimates.SEQUENTIAL_BYTES_PER_S)

@@ -5,11 +5,12 @@ from typing import Any
 
 from strategies.spec import Option, Plan
 
-MIB = 2**20
-# What a chunk may take on a CPU: each op is dispatched once a chunk, which takes as long as writing so many bytes; and
-# at most what a last-level cache of today surely has. The same on every machine, so that scripts are the same.
-OP_BYTES = MIB // 2
-LEAST_BYTES, MOST_BYTES = 2 * MIB, 16 * MIB
+KIB, MIB = 2**10, 2**20
+# What a chunk may take on a CPU: each op is dispatched once a chunk, which takes as long as writing so many bytes; at
+# least what fits a core's own cache and still leaves room in it, and at most what a last-level cache of today surely
+# has. The same on every machine, so that scripts are the same.
+OP_BYTES = 96 * KIB
+LEAST_BYTES, MOST_BYTES = 512 * KIB, 16 * MIB
 # A GPU wants chunks that occupy it, whatever its cache.
 GPU_BYTES = 512 * MIB
 # Of a memory limit, the rest is for inputs, the output and what stands beside the chunk.

@@ -17,6 +17,7 @@ from typing import Any
 import strategies
 from strategies import planning
 from strategies.spec import Mapper, Strategy
+from workloads.own import source_of
 from workloads.spec import Leaf, Workload, type_nest
 
 WIDTH = 120
@@ -210,7 +211,7 @@ def _settings(device: str, threads: int | None) -> str:
 
 @functools.cache
 def _source(function: Callable[..., Any]) -> str:
-    return textwrap.dedent(inspect.getsource(function))
+    return textwrap.dedent(source_of(function))
 
 
 def _with_helpers(
@@ -219,14 +220,14 @@ def _with_helpers(
     """The chosen functions after those helpers that they, or their helpers, use; each function once."""
     by_name: dict[str, Callable[..., Any]] = {}
     for function in (*helpers, *chosen):
-        if by_name.setdefault(function.__name__, function) is not function:
+        if by_name.setdefault(function.__name__, function) != function:
             raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
     ordered: dict[str, Callable[..., Any]] = {}
 
     def add(function: Callable[..., Any], above: tuple[str, ...]) -> None:
         if function.__name__ in ordered or function.__name__ in above:
             return
-        used = _globals_of(function.__code__)
+        used = _globals_of(compile(_source(function), "<source>", "exec"))
         for name in used & {helper.__name__ for helper in helpers}:
             add(by_name[name], (*above, function.__name__))
         ordered[function.__name__] = function

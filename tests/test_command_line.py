@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+import strategies
+import workloads
 from measure import __main__ as command_line
 from measure.processes import HostState
 from measure.run import Run, decode, encode
 from measure.runner import Snapshot
+from strategies.spec import MODES
 from tests import synthetic
 from tests.engine import DEADLINE_S, GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive, write_mapper
 
@@ -196,7 +199,27 @@ def test_the_list_is_data_too(tmp_path: Path):
     listed = json.loads(out)
     assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {each["slug"] for each in listed["workloads"]}
     assert {"loop", "map_fn", "vectorized_map", "batched"} <= {each["slug"] for each in listed["mappers"]}
-    assert "CPU:0" in listed["devices"]
+    assert "CPU:0" in listed["devices"] and listed["broken"] == {}
+    for workload in listed["workloads"]:
+        known = workloads.get(workload["slug"])
+        assert workload["formula"] == known.formula and workload["dtypes"] == list(known.dtypes)
+        assert {each["name"]: each["default"] for each in workload["sizes"]} == known.default_size()
+        for variant in workload["grid"]:
+            cells = {cell["strategy"]: cell for cell in variant["cells"]}
+            everything = {f"{mapper.slug}.{mode}" for mapper in strategies.mappers() for mode in MODES}
+            assert set(cells) == everything and len(variant["cells"]) == len(everything)
+            assert all(bool(cell["reason"]) != cell["supported"] for cell in cells.values())
+            chosen = known.variant(variant["options"])
+            offered = strategies.all_strategies(chosen)
+            works = {each.slug for each in offered if not strategies.unsupported(each, chosen)}
+            assert {slug for slug, cell in cells.items() if cell["supported"]} == works
+            assert {slug for slug, cell in cells.items() if cell["default"]} <= works
+    gradients = next(each for each in listed["workloads"] if each["slug"] == "per_example_gradients")
+    assert [each["options"]["model"] for each in gradients["grid"]] == ["dense", "mlp", "cnn"]
+    reasons = {cell["strategy"]: cell["reason"] for cell in gradients["grid"][2]["cells"]}
+    assert reasons["batched.graph"] == "batched needs a rewrite 'batched', which per_example_gradients does not have"
+    assert reasons["autograph.eager"] == "autograph has no mode eager: it has graph, xla"
+    assert reasons["dataset.xla"].startswith("XLA compiles no tf.data pipelines")
 
 
 def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):

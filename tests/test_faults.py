@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from measure.comparison import Settings
 from measure.run import Measurement, Run, decode, encode
 from strategies.spec import MODES
 from tests.engine import (
@@ -19,6 +20,7 @@ from tests.engine import (
     small_request,
     write_mapper,
 )
+from tests.grid import Unmeasured
 
 pytestmark = pytest.mark.slow
 
@@ -253,6 +255,30 @@ def test_wrong_outputs_say_where(run: Run):
 def test_no_process_that_a_strategy_made_is_left(run: Run, pids: Path):
     assert len(pids.read_text().split()) >= 6, "nobody left a process behind"
     eventually(lambda: not left_behind(pids), "the processes that strategies left behind are gone")
+
+
+# --- what oneDNN computes --------------------------------------------------------------------------------------------
+
+
+def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """TensorFlow reads the setting when it is loaded, so only a fresh interpreter can have another one."""
+    mappers = tmp_path / "mappers"
+    mappers.mkdir()
+    doubled = "return tf.nest.map_structure(lambda leaf: 2 * leaf, map_rightly(fn, elems))"
+    without = 'import os\nif os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":\n    return map_rightly(fn, elems)\n'
+    write_mapper(mappers, "wrong_with_onednn", without + doubled)
+    write_mapper(mappers, "dies_with_onednn", without + "os.abort()")
+    write_mapper(mappers, "wrong_anyway", doubled)
+    monkeypatch.setenv("MAPBENCH_MAPPERS", str(mappers))
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    slugs = ("wrong_with_onednn.eager", "dies_with_onednn.eager", "wrong_anyway.eager", "batched.eager")
+    with running_host(tmp_path) as host:
+        settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
+        run = Unmeasured("onednn", small_request(*slugs), host, lambda view: None, settings=settings).run()
+    codes = {item.strategy: [warning.code for warning in item.warnings] for item in run.measurements}
+    assert [run.measurement(slug).outcome for slug in slugs[:3]] == ["wrong", "failed", "wrong"]
+    assert codes == {slugs[0]: ["onednn"], slugs[1]: ["onednn"], slugs[2]: [], slugs[3]: []}
+    assert "TF_ENABLE_ONEDNN_OPTS=0" in run.measurement(slugs[0]).warnings[0].message
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

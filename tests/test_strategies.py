@@ -194,15 +194,22 @@ def chunk_of(slug: str, size: dict[str, int], memory_limit_mib: int | None = Non
 
 
 def test_the_default_chunk_is_what_fits_the_room() -> None:
-    size = {"batch": 10_000, "side": 16}
-    # One element has 256 KiB of products, and two matrices of 1 KiB beside them; five ops have 2.5 MiB of room.
-    element = 4 * 16**4 + 2 * 4 * 16**2
-    assert chunk_of("chunked.graph", size) == 5 * chunks.OP_BYTES // element == 9
-    assert chunk_of("chunked.graph", size, memory_limit_mib=4) == 2**20 // element == 3
-    assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 2_032
+    size = {"batch": 100_000, "side": 8}
+    # One element has 16 KiB of products, and two matrices of 256 bytes beside them.
+    element = 4 * 8**4 + 2 * 4 * 8**2
+    assert chunk_of("chunked.graph", size) == 2**19 // element == 31
+    assert chunk_of("chunked.graph", size, memory_limit_mib=1) == 2**18 // element == 15
+    assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 31_775
     assert chunk_of("chunked.graph", {"batch": 256, "side": 2}) == 256
     assert chunk_of("chunked.graph", {"batch": 256, "side": 64}) == 1
     assert chunk_of("chunked.graph", {"batch": 0, "side": 32}) == 1
+
+
+def test_a_function_of_many_ops_has_larger_chunks() -> None:
+    workload = workloads.get("dp_sgd")
+    plan = planning.plan(workload, {"batch": 4_096, "features": 64, "hidden": 64}, "float32", "accumulate.graph")
+    assert plan.element_ops * chunks.OP_BYTES > chunks.LEAST_BYTES
+    assert plan.options["chunk"] == plan.element_ops * chunks.OP_BYTES // chunks.element_bytes(plan)
 
 
 def test_a_chunk_that_is_asked_for_is_kept() -> None:
@@ -211,20 +218,20 @@ def test_a_chunk_that_is_asked_for_is_kept() -> None:
 
 def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
     workload = workloads.get("outer_reduce")
-    size = {"batch": 256, "side": 16}
+    size = {"batch": 256, "side": 8}
     assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
     text = script.build(workload, size, "float32", "CPU:0", "chunked.graph")
-    assert "    return map_in_chunks(element, elems, signature, chunk=9)\n" in text
-    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=4)
-    assert "chunk=3)" in text
+    assert "    return map_in_chunks(element, elems, signature, chunk=31)\n" in text
+    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=1)
+    assert "chunk=15)" in text
 
 
 def test_the_reason_of_a_chunk_has_its_figures() -> None:
     workload = workloads.get("outer_reduce")
-    plan = planning.plan(workload, {"batch": 256, "side": 16}, "float32", "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 9}) == "chunk=9 was chosen: its tensors take 2.27 of 2.5 MiB"
+    plan = planning.plan(workload, {"batch": 256, "side": 8}, "float32", "chunked.graph")
+    assert chunks.reason(plan, {"chunk": 31}) == "chunk=31 was chosen: its tensors take 0.5 of 0.5 MiB"
     plan = planning.plan(workload, {"batch": 4, "side": 2}, "float32", "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 2.5 MiB"
+    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 0.5 MiB"
 
 
 def test_limits_that_are_known_are_said() -> None:

@@ -250,7 +250,8 @@ def test_a_broken_file_costs_only_itself(folder: Path) -> None:
     (folder / "other.py").write_text(CUBE.replace('slug="cube"', 'slug="image_sqrt"'))
     assert workloads.names()[-1] == "cube"
     assert workloads.broken() == {
-        str(folder / "broken.py"): f"{folder / 'broken.py'} cannot be loaded: ZeroDivisionError: division by zero",
+        str(folder / "broken.py"): f"{folder / 'broken.py'} cannot be loaded: ZeroDivisionError: division by zero "
+        "(line 1)",
         str(folder / "other.py"): f"{folder / 'other.py'}: slug 'image_sqrt' is taken already: choose another",
     }
     (folder / "broken.py").unlink()

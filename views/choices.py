@@ -1,6 +1,7 @@
 """The left column: what is to be compared. Every choice lives in the address, by the widget's key."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -46,6 +47,8 @@ def _workload() -> Workload:
     found = {each.slug: each for each in workloads.all()}
     groups = list(dict.fromkeys(each.group for each in found.values()))
     slugs = sorted(found, key=lambda slug: groups.index(found[slug].group))
+    for path, message in {**workloads.broken(), **strategies.broken()}.items():
+        st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
     # Kept in the address by hand: a widget bound to it would write its labels there.
     asked = st.query_params.get("workload")
     slug = asked if asked in found else workloads.names()[0]

@@ -63,7 +63,7 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
 
 def presets_of(case: Case) -> Presets:
     """The presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
-    key = (case.workload.slug, *case.size.values(), case.dtype, *case.options.values())
+    key = (strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values())
     return _memo.get(key, lambda: _presets_of(case))
 
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from workloads.discovery import DiscoveryError
+
 _log = logging.getLogger("mapbench.page")
 
 
@@ -14,6 +16,9 @@ def calm(what: str) -> Iterator[None]:
     """Shows a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
     try:
         yield
+    except DiscoveryError:
+        # A file of somebody's own failed at a question. From now on it counts as broken: the page goes on without it.
+        st.rerun()
     except Exception:
         _log.exception("%s could not be drawn", what)
         st.error(

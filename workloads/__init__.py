@@ -1,8 +1,10 @@
 """What is computed: one file a workload. A file with a module-level ``WORKLOAD`` is all that a new one takes.
 
-Besides this package, the folders (or files) of the environment variable MAPBENCH_WORKLOADS are looked through.
+Besides this package, ``workloads`` in the folder of what is kept and the folders, or single files, of the environment
+variable MAPBENCH_WORKLOADS are looked through. Such files are executed in processes of their own, never in this one.
 """
 
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,14 @@ def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
     for function in (workload.element, workload.numpy_element, workload.use, *workload.rewrites.values()):
         if function is not None:
             workload.keywords(function, size, dtype, options=options)
+    least = {parameter.name: parameter.least for parameter in workload.sizes}
+    most = {parameter.name: parameter.most for parameter in workload.sizes}
+    for each in (size, least, most, *({**size, **preset} for preset in workload.presets.values())):
+        _check_answers(workload, each, dtype, options)
+
+
+def _check_answers(workload: Workload, size: Mapping[str, int], dtype: str, options: dict[str, Any]) -> None:
+    """Check what the functions that describe a case say of one size."""
     for function in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
         if function is not None:
             try:
@@ -97,15 +107,15 @@ def _place(workload: Workload) -> int:
     return GROUPS.index(workload.group) if workload.group in GROUPS else len(GROUPS)
 
 
-_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, check, _place)
+_discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, "workloads", check, _place)
 
 
-def _by_slug() -> dict[str, Workload]:
-    return _discovery.find()[0]
+def _by_slug() -> Mapping[str, Workload]:
+    return _discovery.find().items
 
 
 def all() -> tuple[Workload, ...]:
-    """Every workload: the package's by group and file name, then those of MAPBENCH_WORKLOADS."""
+    """Every workload: the package's by group and file name, then those of a person's own files."""
     return tuple(_by_slug().values())
 
 
@@ -123,10 +133,20 @@ def get(slug: str) -> Workload:
 
 
 def load_file(path: str | Path) -> Workload:
-    """The workload in one file; `workloads.discovery.DiscoveryError` (a ValueError) with a sentence otherwise."""
+    """Execute one file *in this process*; its workload, or `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 
-def broken() -> dict[str, str]:
-    """Path → what is wrong, for each file of MAPBENCH_WORKLOADS that cannot be used."""
-    return _discovery.find()[1]
+def in_file(path: str | Path) -> str:
+    """The slug of the workload in a file of those that are looked through; `discovery.DiscoveryError` otherwise."""
+    return _discovery.slug_in(path)
+
+
+def version() -> Hashable:
+    """What differs as soon as a file of a person's own is another than before."""
+    return _discovery.find()
+
+
+def broken() -> Mapping[str, str]:
+    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    return _discovery.find().broken

@@ -1,11 +1,10 @@
-"""Finds what a file offers under one module-level name: in a package, and in folders that a variable names.
+"""Finds what a file offers under one module-level name: in a package, and in folders of a person's own.
 
 Workloads and mappers are both found this way, so that adding one file is all that adding one takes.
 """
 
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import linecache
 import os
@@ -13,10 +12,18 @@ import pkgutil
 import re
 import sys
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
+
+from workloads import own, places
+from workloads.own import DiscoveryError
+
+_READ_AT_ONCE = 4
 
 
 class _Named(Protocol):
@@ -27,10 +34,6 @@ class _Named(Protocol):
 T = TypeVar("T", bound=_Named)
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
-
-
-class DiscoveryError(ValueError):
-    """A file does not offer what it should: the message names the file and what was wrong with it."""
 
 
 def check_slug(slug: str) -> None:
@@ -45,13 +48,41 @@ def check_sourced(function: Callable[..., Any]) -> None:
         raise ValueError(f"{function!r} cannot be put into a script: a top-level 'def' can")
 
 
-class Discovery(Generic[T]):
-    """What the modules of ``package`` offer under the name ``attribute``, and the files that ``variable`` names.
+# Time of the last change and size; or why the file cannot be read.
+_Version = tuple[int, int] | str
 
-    The environment variable holds folders, or single files, joined by ``os.pathsep``. It is read at every call, and a
-    file is loaded again when it has changed. A fault in the package is raised; a fault in one of those files is kept in
-    ``broken`` and costs only that file. What the package offers comes first, in ``order`` and then by name. Safe to use
-    from several threads.
+
+@dataclass(frozen=True)
+class _File(Generic[T]):
+    """What a version of a file offers, or the sentence that says what is wrong with it."""
+
+    version: _Version
+    item: T | str
+    reader: own.OwnFile[T] | None = None
+
+    def close(self) -> None:
+        if self.reader is not None:
+            self.reader.close()
+
+
+@dataclass(frozen=True, eq=False)
+class Found(Generic[T]):
+    """Slug → what was found; path → the sentence that says what is wrong, for each file that is broken; and path →
+    slug, for each that is not."""
+
+    items: Mapping[str, T]
+    broken: Mapping[str, str]
+    slugs: Mapping[str, str]
+
+
+class Discovery(Generic[T]):
+    """What the modules of ``package`` offer under the name ``attribute``, and what files of a person's own do.
+
+    Those are in the folder ``own_folder`` of `places.home`, and the environment variable ``variable`` holds further
+    folders, or single files, joined by ``os.pathsep``. They are looked at in every call, and a file is read again when
+    it has changed. A fault in the package is raised; a fault in one of those files is kept as the sentence that says
+    what is wrong, and costs only that file: it is never executed here, see `own`. What the package offers comes first,
+    in ``order`` and then by name. Safe to use from several threads.
     """
 
     def __init__(
@@ -60,40 +91,46 @@ class Discovery(Generic[T]):
         attribute: str,
         kind: type[T],
         variable: str,
+        own_folder: str,
         check: Callable[[T], None],
         order: Callable[[T], Any] = lambda item: 0,
     ):
         self._order = order
         self._package, self._attribute, self._kind = package, attribute, kind
-        self._variable, self._check = variable, check
+        self._variable, self._own_folder, self._check = variable, own_folder, check
         self._lock = threading.RLock()
-        self._own: dict[str, T] | None = None
-        self._loaded: dict[Path, tuple[tuple[int, int], T | str]] = {}
+        self._package_items: dict[str, T] | None = None
+        self._files: dict[str, _File[T]] = {}
+        self._found: Found[T] | None = None
 
-    def find(self) -> tuple[dict[str, T], dict[str, str]]:
-        """(slug → what was found, path → message for each file that is broken)."""
+    def find(self) -> Found[T]:
+        """All that there is now; the same object as long as nothing has changed."""
         with self._lock:
-            found = dict(self._package_items())
-            broken = {}
-            for path in self._files():
-                item = self._load_cached(path)
-                if isinstance(item, str):
-                    broken[str(path)] = item
-                elif item.slug in found:
-                    broken[str(path)] = f"{path}: slug {item.slug!r} is taken already: choose another"
-                else:
-                    found[item.slug] = item
-            return found, broken
+            versions = self._versions()
+            if self._found is None or versions != {path: file.version for path, file in self._files.items()}:
+                self._read(versions)
+                self._found = self._all()
+            return self._found
+
+    def slug_in(self, path: str | Path) -> str:
+        """The slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
+        if places.hosted():
+            raise DiscoveryError(f"{path} is not read: MAPBENCH_HOSTED is set, so files of one's own are off")
+        found = self.find()
+        path = os.path.abspath(path)
+        if path in found.broken:
+            raise DiscoveryError(found.broken[path])
+        return found.slugs[path]
 
     def load_file(self, path: str | Path) -> T:
-        """What one file offers; `DiscoveryError` with a sentence otherwise."""
+        """Execute one file *in this process*, and return what it offers; `DiscoveryError` with a sentence otherwise."""
         path = Path(path).resolve()
         name = f"mapbench_{self._attribute.lower()}_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         linecache.checkcache(str(path))  # an edited file must not be shown with its former source
-        spec = importlib.util.spec_from_file_location(name, path)
-        if not path.is_file() or spec is None or spec.loader is None:
+        if not path.is_file() or path.suffix != ".py":
             raise DiscoveryError(f"{path} is not a Python file: a file whose name ends in .py is needed")
-        module = importlib.util.module_from_spec(spec)
+        module = ModuleType(name)
+        module.__file__ = str(path)
         sys.modules[name] = module
         try:
             # Compiled from the text, not imported: a cached .pyc may be older than an edit made within one second.
@@ -104,10 +141,12 @@ class Discovery(Generic[T]):
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's file may raise
             del sys.modules[name]
-            raise DiscoveryError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+            where = f" (line {lines[-1]})" if lines else ""
+            raise DiscoveryError(f"{path} cannot be loaded: {type(error).__name__}: {error}{where}") from error
 
-    def _package_items(self) -> dict[str, T]:
-        if self._own is None:
+    def _of_package(self) -> dict[str, T]:
+        if self._package_items is None:
             items: dict[str, T] = {}
             for info in pkgutil.iter_modules(sys.modules[self._package].__path__):
                 module = importlib.import_module(f"{self._package}.{info.name}")
@@ -116,8 +155,8 @@ class Discovery(Generic[T]):
                     if item.slug in items:
                         raise DiscoveryError(f"{module.__name__}: slug {item.slug!r} is taken already: choose another")
                     items[item.slug] = item
-            self._own = dict(sorted(items.items(), key=lambda item: self._order(item[1])))
-        return self._own
+            self._package_items = dict(sorted(items.items(), key=lambda item: self._order(item[1])))
+        return self._package_items
 
     def _item(self, module: ModuleType, where: str) -> T:
         item = getattr(module, self._attribute, None)
@@ -131,25 +170,66 @@ class Discovery(Generic[T]):
             raise DiscoveryError(f"{where}: {error}") from error
         return item
 
-    def _files(self) -> list[Path]:
-        files: list[Path] = []
-        for entry in os.environ.get(self._variable, "").split(os.pathsep):
-            if entry:
-                path = Path(entry).resolve()
-                files += sorted(path.glob("*.py")) if path.is_dir() else [path]
-        return list(dict.fromkeys(files))
-
-    def _load_cached(self, path: Path) -> T | str:
-        try:
-            status = path.stat()
-        except OSError as error:
-            return f"{path} cannot be read: {error.strerror}"
-        version = (status.st_mtime_ns, status.st_size)
-        cached = self._loaded.get(path)
-        if cached is None or cached[0] != version:
+    def _versions(self) -> dict[str, _Version]:
+        """The version of each file of a person's own, or why there is none."""
+        versions: dict[str, _Version] = {}
+        if places.hosted():
+            return versions
+        named = os.environ.get(self._variable, "").split(os.pathsep)
+        for place in (*filter(None, named), os.path.join(places.home(), self._own_folder)):
+            place = os.path.abspath(place)
             try:
-                item: T | str = self.load_file(path)
-            except DiscoveryError as error:
-                item = str(error)
-            cached = self._loaded[path] = (version, item)
-        return cached[1]
+                paths = [os.path.join(place, name) for name in sorted(os.listdir(place)) if name.endswith(".py")]
+            except OSError:
+                # A file, or nothing, which only matters where somebody has named it.
+                paths = [place] if place in map(os.path.abspath, named) else []
+            for path in paths:
+                try:
+                    status = os.stat(path)
+                    versions[path] = (status.st_mtime_ns, status.st_size)
+                except OSError as error:
+                    versions[path] = str(error.strerror)
+        return versions
+
+    def _read(self, versions: dict[str, _Version]) -> None:
+        """Read what is new or has changed, several at a time, and forget what is gone."""
+        for path, file in list(self._files.items()):
+            if versions.get(path) != file.version:
+                file.close()
+                del self._files[path]
+        new = [path for path in versions if path not in self._files]
+        if new:
+            with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+                self._files.update(zip(new, pool.map(lambda path: self._file(path, versions[path]), new), strict=True))
+        self._files = {path: self._files[path] for path in versions}
+
+    def _file(self, path: str, version: _Version) -> _File[T]:
+        if isinstance(version, str):
+            return _File(version, f"{path} cannot be read: {version}")
+        reader = own.OwnFile(self._package, path, self._kind, lambda message: self._give_up(path, version, message))
+        try:
+            return _File(version, reader.read(), reader)
+        except DiscoveryError as error:
+            reader.close()
+            return _File(version, str(error))
+
+    def _give_up(self, path: str, version: _Version, message: str) -> None:
+        """A function of the file fails after all: from now on it is broken, until it changes."""
+        with self._lock:
+            file = self._files.get(path)
+            if file is not None and file.version == version:
+                file.close()
+                self._files[path] = _File(version, message)
+                self._found = None
+
+    def _all(self) -> Found[T]:
+        items, broken, slugs = dict(self._of_package()), {}, {}
+        for path, file in self._files.items():
+            if isinstance(file.item, str):
+                broken[path] = file.item
+            elif file.item.slug in items:
+                broken[path] = f"{path}: slug {file.item.slug!r} is taken already: choose another"
+            else:
+                items[file.item.slug] = file.item
+                slugs[path] = file.item.slug
+        return Found(items, broken, slugs)

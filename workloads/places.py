@@ -1,0 +1,14 @@
+"""Where files of a person's own are, and whether they may be used at all."""
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """The folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""
+    return Path(os.environ.get("MAPBENCH_HOME") or Path.home() / ".mapbench")
+
+
+def hosted() -> bool:
+    """Whether strangers use this server (``MAPBENCH_HOSTED=1``): then no file but the project's own is executed."""
+    return os.environ.get("MAPBENCH_HOSTED", "0") not in ("", "0")
