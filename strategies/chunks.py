@@ -19,7 +19,7 @@ _LIMIT_SHARE = 0.25
 OPTION = Option(
     "chunk",
     default=0,
-    help="elements that are vectorised together; 0 takes as many as the last-level cache or the memory limit holds",
+    help="elements that are vectorised together; 0 takes as many as a cache, or the memory limit, holds",
     least=0,
     most=1_000_000,
 )
