@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure import runner, store
+from measure import place, runner
+from measure.place import StoreError
 from measure.request import Request, RequestError
 from measure.run import Run, decode
 from measure.runner import Snapshot
@@ -68,11 +69,11 @@ def _as_texts(value: Any) -> tuple[str, ...]:
 
 def _snapshot(run_id: str) -> tuple[Snapshot | None, str]:
     """The run, live or stored, or the sentence why there is none."""
-    if not store.is_id(run_id):
+    if not place.is_id(run_id):
         return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
     try:
         snapshot = runner.shared().snapshot(run_id)
-    except ValueError as error:
+    except (ValueError, StoreError) as error:
         return None, f"Run {run_id} cannot be read: {error}."
     if snapshot is None:
         return None, f"Run {run_id} is not known here: it was measured on another machine, or deleted."
