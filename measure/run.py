@@ -227,5 +227,7 @@ def decode(data: bytes) -> Run:
         if schema != SCHEMA:
             raise ValueError(f"schema {schema!r} is not known: {SCHEMA!r} is")
         return _decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:  # ValidationError is one
         raise ValueError(f"this is not a valid run file: {error}") from None
+    except RecursionError:
+        raise ValueError("this is not a valid run file: it is nested too deeply") from None
