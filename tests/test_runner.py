@@ -268,6 +268,29 @@ def test_two_runners_on_one_machine_take_turns_and_say_for_whom_they_wait(
         assert finished(other, third).status == "complete"
 
 
+def test_a_run_is_seen_live_by_another_server_on_its_store(own: runner.Runner, host: HostLauncher, tmp_path: Path):
+    run_id = own.submit(small_request("batched.eager", "hangs_at_once.eager"))
+    with running(host, tmp_path) as other:
+        seen = other.snapshot(run_id)
+        assert seen is not None and (seen.state, seen.here) == ("running", False)
+        known = eventually(
+            lambda: [m.strategy for m in other.snapshot(run_id).run.measurements if m.memory is not None],
+            "its first result is seen",
+        )
+        assert known == ["batched.eager"] and other.snapshot(run_id).version > seen.version
+        own.cancel(run_id)
+        ended = finished(own, run_id)
+        seen = other.snapshot(run_id)
+        assert seen is not None and seen.state == "finished" and seen.run == ended
+
+
+def test_a_run_is_kept_from_the_moment_it_is_queued(own: runner.Runner):
+    first, second = own.submit(small_request("hangs_at_once.eager")), own.submit(small_request("batched.eager"))
+    assert {entry.id: entry.status for entry in own.store.entries()} == dict.fromkeys((first, second), "running")
+    own.cancel(first)
+    assert finished(own, second).status == "complete"
+
+
 def test_a_run_that_waits_for_another_process_can_be_cancelled(own: runner.Runner, host: HostLauncher, tmp_path: Path):
     first = own.submit(small_request("hangs_at_once.eager"))
     eventually(lambda: state(own, first) == "running", "the first runner measures")
