@@ -17,6 +17,13 @@ page = st.navigation(
             default=True,
             help="Measures ways of mapping a function over a batch, and says which to use here.",
         ),
+        st.Page(
+            "views/runs.py",
+            title="Runs",
+            icon=":material/history:",
+            url_path="runs",
+            help="Every run that is kept: to find, open, export, delete, and import.",
+        ),
     ],
     position="top",
 )

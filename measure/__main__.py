@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 import workloads
-from measure import environment, fit, listing, runner, table
+from measure import environment, export_command, fit, listing, runner, table
 from measure.request import DEFAULT_BUDGET_S, RequestError, parse
 from measure.run import encode
 from workloads.discovery import DiscoveryError
@@ -42,6 +42,8 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
+
+    export_command.add_to(commands.add_parser("export", help="write a run as JSON, CSV, Markdown, SVG or PNG"))
     return parser
 
 
@@ -198,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "compare" and not (arguments.workload or arguments.workload_file):
         parser.error("a workload is needed: its name, or --workload-file")
     try:
-        status = {"compare": _compare, "list": _list}[arguments.command](arguments)
+        status = {"compare": _compare, "list": _list, "export": export_command.run}[arguments.command](arguments)
         sys.stdout.flush()
         return status
     except (RequestError, DiscoveryError) as error:

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from measure import advice, ranking, statistics
-from measure.run import Measurement, Run
+from measure.run import Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
 
@@ -31,6 +31,18 @@ def analyse(run: Run) -> Run:
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
     run = replace(run, measurements=measurements, control=control, ranking=tie_groups)
     return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
+
+
+def close(run: Run, status: Status, reason: str, finished: str) -> Run:
+    """The run at its end: outcomes that are open are settled, and what there is is analysed."""
+    undone: OutcomeName = "cancelled" if status == "cancelled" else "not_run"
+    measurements = []
+    for item in run.measurements:
+        # Where memory and correctness are known and the latency is not, the strategy is not done.
+        untimed = item.outcome == "ok" and not item.replicas and not item.twin_of
+        is_open = item.outcome == "not_run" or untimed
+        measurements.append(replace(item, outcome=undone) if is_open else item)
+    return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
 
 
 def rows(run: Run) -> list[Measurement]:

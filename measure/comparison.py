@@ -28,7 +28,7 @@ from measure.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, Dialogues, Host
 from measure.processes import FreshLauncher, Launcher
 from measure.record import TWIN, Record, View
 from measure.request import Request
-from measure.run import Correctness, Error, Memory, OutcomeName, Run, Status, Warning
+from measure.run import Correctness, Error, Memory, Run, Status, Warning
 from measure.sampling import Sampling
 from measure.subject import Spec
 from strategies import planning, script
@@ -181,17 +181,8 @@ class Comparison:
         return status, reason
 
     def _close(self, status: Status, reason: str) -> Run:
-        """Settle what is open, and analyse what there is."""
-        for item in self._record.items():
-            if item.outcome == "not_run" and status == "cancelled":
-                self._record.update(item.strategy, outcome="cancelled")
-            if item.outcome == "ok" and not item.replicas and not item.twin_of:
-                # Memory and correctness are known, the latency is not: the strategy is not done.
-                outcome: OutcomeName = "cancelled" if status == "cancelled" else "not_run"
-                self._record.update(item.strategy, outcome=outcome)
-        self._record.analyse()
+        self._record.close(status, reason, utc_now())
         self._record.set_stage(self._record.stages, "done")
-        self._record.set_run(status=status, stop_reason=reason, finished=utc_now())
         self._say("finished", result=True)
         return self._record.run
 

@@ -100,6 +100,13 @@ def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def machine(environment: Mapping[str, Any]) -> str:
+    """What a run was measured on, in a few words: Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB."""
+    shown = {fact.key: words for fact, (_, words) in zip(FACTS, describe(environment), strict=True)}
+    keys = ("gpus", "cpu_model", "cores_granted", "memory_total_bytes")
+    return ", ".join(shown[key] for key in keys if environment.get(key))
+
+
 def available_memory(root: Path | str = "/") -> int:
     """Bytes that this process and its children can still take: the machine's, or less where a control group limits it.
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import strategies
 from measure import analysis, rounds, statistics
-from measure.run import Code, Measurement, Replica, Run, Warning
+from measure.run import Code, Measurement, Replica, Run, Status, Warning
 
 TWIN = "#twin"
 
@@ -93,8 +93,11 @@ class Record:
 
     def analyse(self) -> None:
         """Compute intervals, ranking and verdict anew from the samples."""
-        self._run = analysis.analyse(self.run)
-        self._items = {item.strategy: item for item in self._run.measurements}
+        self._take(analysis.analyse(self.run))
+
+    def close(self, status: Status, reason: str, finished: str) -> None:
+        """Settle what is open, and analyse what there is."""
+        self._take(analysis.close(self.run, status, reason, finished))
 
     def standing(self) -> rounds.Standing:
         """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
@@ -107,6 +110,10 @@ class Record:
             if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
         }
         return rounds.Standing(ranked, control.resolution if control else 0.0, self._run.analysis)
+
+    def _take(self, run: Run) -> None:
+        self._run = run
+        self._items = {item.strategy: item for item in run.measurements}
 
     def _blank(self, slug: str, twin_of: str | None) -> Measurement:
         strategy = strategies.parse(slug)

@@ -206,7 +206,12 @@ class Run(Struct, frozen=True, kw_only=True):
         raise KeyError(slug)
 
 
+class _Versioned(Struct, frozen=True):
+    schema: str = SCHEMA
+
+
 _decoder = msgspec.json.Decoder(Run)
+_version_decoder = msgspec.json.Decoder(_Versioned)
 
 
 def encode(run: Run) -> bytes:
@@ -217,9 +222,12 @@ def encode(run: Run) -> bytes:
 def decode(data: bytes) -> Run:
     """The run in ``data``; ValueError with a sentence that names the path of the fault."""
     try:
-        run = _decoder.decode(data)
+        # First, since a file of another schema may lack anything else.
+        schema = _version_decoder.decode(data).schema
+        if schema != SCHEMA:
+            raise ValueError(f"schema {schema!r} is not known: {SCHEMA!r} is")
+        return _decoder.decode(data)
     except msgspec.DecodeError as error:  # ValidationError is one
         raise ValueError(f"this is not a valid run file: {error}") from None
-    if run.schema != SCHEMA:
-        raise ValueError(f"schema {run.schema!r} is not known: {SCHEMA!r} is")
-    return run
+    except RecursionError:
+        raise ValueError("this is not a valid run file: it is nested too deeply") from None

@@ -11,18 +11,19 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import filelock
 import msgspec
 from msgspec.structs import replace
 
-from measure import advice, environment, fit, store
+from measure import advice, environment, fit, place
 from measure.clock import utc_now
 from measure.comparison import Comparison, Settings, sweep
+from measure.place import StoreError
 from measure.processes import HostState, Launcher, launcher
 from measure.record import View
 from measure.request import Request, RequestError
@@ -31,7 +32,10 @@ from measure.verdict import verdict
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
 
-# Results are written as they arrive, but not more often than this while samples stream in.
+if TYPE_CHECKING:
+    from measure.store import Store
+
+# Outcomes are written as they arrive, samples as well, but not more often than this.
 _SAVE_EVERY_S = 1.0
 _HOST_START_S = 120.0
 # Finished runs that are kept in memory too, for pages that are about to look.
@@ -56,12 +60,15 @@ class Snapshot:
     remaining_s: float | None = None
     version: int = 0
     fault: bool = False  # whether a fault of Mapbench itself ended the run
+    here: bool = True  # whether this process measures it, or has
+    imported: bool = False
 
 
 @dataclass
 class _Job:
     comparison: Comparison
     view: View
+    owner: str
     state: Literal["queued", "locked", "starting", "running", "finished"] = "queued"
     message: str = ""
     saved_at: float = 0.0
@@ -76,15 +83,15 @@ class Runner:
     def __init__(
         self,
         *,
-        store_: store.Store | None = None,
+        store_: "Store | None" = None,
         launcher_: Launcher | None = None,
         settings: Settings | None = None,
         name: str = "the app",
         host_delay_s: float = 0.0,
     ) -> None:
-        self.store = store_ or store.Store()
+        self._store = store_
         sweep()
-        self._launcher = launcher_ or launcher(store.home() / "host.log", host_delay_s)
+        self._launcher = launcher_ or launcher(place.home() / "host.log", host_delay_s)
         self._settings = settings or Settings()
         self._name = name
         self._lock = threading.Condition()
@@ -96,10 +103,22 @@ class Runner:
 
     # --- for pages and the command line ------------------------------------------------------------------------------
 
-    def submit(self, request: Request, parent: str | None = None) -> str:
-        """Queue a comparison; its id. Raises `RequestError` where it cannot fit, names a device that is not there, or
-        where the sources of its workload and a mapper do not make a script, or one of them cannot be asked."""
-        run_id = store.new_id()
+    @property
+    def store(self) -> "Store":
+        """Where the runs are kept. Raises `StoreError` where what says where makes no sense."""
+        with self._lock:
+            if self._store is None:
+                # Only now, since loading SQLAlchemy takes a moment: a first visitor's page does without.
+                from measure.store import Store
+
+                self._store = Store()
+            return self._store
+
+    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
+        """Queue a comparison; its id. ``parent``: the run that it repeats; ``owner``: whose it is, by whom it may be
+        deleted. Raises `RequestError` where it cannot fit, names a device that is not there, or where the sources of
+        its workload and a mapper do not make a script, or one of them cannot be asked."""
+        run_id = place.new_id()
         try:
             refusal = self._missing(request) or fit.check(request, environment.available_memory())
             if refusal:
@@ -114,21 +133,32 @@ class Runner:
             )
         except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
+        job = _Job(comparison, comparison.view(), owner)
+        self._save(job, live=True)
         with self._lock:
-            self._jobs[run_id] = _Job(comparison, comparison.view())
+            self._jobs[run_id] = job
             self._queue.append(run_id)
             self._lock.notify_all()
         return run_id
 
     def snapshot(self, run_id: str) -> Snapshot | None:
-        """How a run stands: live, or as it is stored; None where the id is not known. ValueError where its file is
-        damaged."""
+        """How a run stands: live, or as it is stored; None where the id is not known. ValueError where what is stored
+        is damaged, `StoreError` where the store cannot be read."""
         with self._lock:
             job = self._jobs.get(run_id)
             if job is not None:
                 return self._snapshot(run_id, job)
-        run = self.store.load(run_id)
-        return None if run is None else Snapshot(run=run, state="finished", version=1)
+        kept = self.store.look(run_id) if place.is_id(run_id) else None
+        if kept is None:
+            return None
+        return Snapshot(
+            run=kept.run,
+            state="running" if kept.live else "finished",
+            message="another Mapbench on this machine is measuring" if kept.live else "",
+            version=kept.version,
+            here=False,
+            imported=kept.imported,
+        )
 
     def cancel(self, run_id: str) -> None:
         """End a run, or take it out of the queue; what was measured is kept. Unknown ids are ignored."""
@@ -140,6 +170,14 @@ class Runner:
             if job.state == "queued":
                 self._finish(job, _without_measuring(job.view.run))
             self._lock.notify_all()
+
+    def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
+        """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
+        gone = self.store.delete(ids, owner)
+        with self._lock:
+            for run_id in gone:
+                self._jobs.pop(run_id, None)
+        return gone
 
     def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
         """Whether the run has finished within ``timeout_s``."""
@@ -164,6 +202,8 @@ class Runner:
             self._lock.notify_all()
         self._thread.join(10)
         self._launcher.close()
+        if self._store is not None:
+            self._store.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -195,20 +235,21 @@ class Runner:
         with self._lock:
             job = self._jobs[run_id]
             changed = view.version != job.view.version
+            settled = changed and _known(view.run) != _known(job.view.run)
             job.view = view
         now = time.monotonic()
-        if changed and now - job.saved_at >= _SAVE_EVERY_S:
+        if settled or (changed and now - job.saved_at >= _SAVE_EVERY_S):
             job.saved_at = now
-            self._save(job)
+            self._save(job, live=True)
 
-    def _save(self, job: _Job) -> None:
+    def _save(self, job: _Job, *, live: bool) -> None:
         """Write the run as it is; a disk that is full is said, and measuring goes on."""
         try:
-            self.store.save(job.view.run)
+            self.store.save(job.view.run, owner=job.owner, live=live)
             job.saved = True
-        except OSError as error:
+        except StoreError as error:
             job.saved = False
-            warning = advice.not_saved(error.strerror or type(error).__name__)
+            warning = advice.not_saved(str(error))
             job.comparison.warn(warning)
             with self._lock:
                 run = job.view.run
@@ -219,7 +260,7 @@ class Runner:
         # A disk that was full for a while no longer matters where the finished run can be written.
         run = replace(run, warnings=[each for each in run.warnings if each.code != _NOT_SAVED])
         job.view = View(run, {}, "", job.view.version + 1, job.view.started_s)
-        self._save(job)
+        self._save(job, live=False)
         with self._lock:
             job.state = "finished"
             job.message = ""
@@ -296,6 +337,11 @@ class Runner:
                 lock.release()
             return
         yield False
+
+
+def _known(run: Run) -> list[tuple[str, bool]]:
+    """What is known of each strategy beside its samples: when it changes, something was settled."""
+    return [(item.outcome, item.memory is not None) for item in run.measurements]
 
 
 def lock_path() -> Path:

@@ -1,69 +1,413 @@
-"""Runs on disk: one JSON file each, replaced whole, so that a reader never sees half of one."""
+"""Runs that last: every run as it happens, in one database for all Mapbenches of a machine.
 
+A run is written part by part while it grows, by the process that measures it. That process holds a lock for as long as
+it lives: whoever opens the store and finds a run whose holder is gone closes it as interrupted, with what was measured.
+"""
+
+import contextlib
+import logging
 import os
-import re
-import secrets
-import tempfile
-from contextlib import suppress
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from measure.run import Run, decode, encode
-from workloads.places import home
+import filelock
+import msgspec
+import sqlalchemy as sa
+from msgspec.structs import replace
 
-_ID = re.compile(r"[0-9a-f]{24}")
+from measure import analysis, database, environment, place
+from measure.database import parts, runs
+from measure.place import StoreError
+from measure.run import Measurement, Run, decode
+
+_log = logging.getLogger("mapbench.store")
+_HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
+# How many run files of the former form are taken over in one transaction.
+_BATCH = 100
+RUNNING = "running"
+_STATUS = sa.case((runs.c.holder.is_not(None), RUNNING), else_=runs.c.status)
 
 
-def new_id() -> str:
-    """An id that cannot be guessed: 96 random bits in hexadecimal."""
-    return secrets.token_hex(12)
+@dataclass(frozen=True)
+class Kept:
+    """A stored run. ``version`` grows with each save; ``live``: a process is measuring it now."""
+
+    run: Run
+    version: int
+    live: bool
+    imported: bool
 
 
-def is_id(text: str) -> bool:
-    return bool(_ID.fullmatch(text))
+@dataclass(frozen=True)
+class Entry:
+    """A run in the list. ``status`` is the run's, or ``running``."""
+
+    id: str
+    created: str
+    status: str
+    workload: str
+    size: str
+    device: str
+    machine: str
+    verdict: str
+    owner: str
+    imported: bool
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which runs are listed: those that hold every word of ``text``, and match what else is named."""
+
+    text: str = ""
+    workload: str | None = None
+    status: str | None = None
+    device: str | None = None
+
+
+def url() -> str:
+    """The database: ``MAPBENCH_STORE``, an URL as SQLAlchemy reads it, or a file in Mapbench's home."""
+    return os.environ.get("MAPBENCH_STORE") or f"sqlite:///{place.home() / 'runs.db'}"
 
 
 class Store:
-    """The runs in a folder."""
+    """The runs in a database; safe to use from any thread. All methods but `close` raise `StoreError`."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or home() / "runs"
-        # A page asks for the run that it shows at every interaction.
-        self._decode = lru_cache(maxsize=8)(self._decode_version)
-
-    def save(self, run: Run) -> None:
-        """Write the run whole or not at all. Raises OSError, with the former file left as it was."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=f".{run.id}-")
+    def __init__(self, home: Path | None = None) -> None:
+        """``home``: a folder of its own in place of Mapbench's, with the database in it."""
+        text = url() if home is None else f"sqlite:///{home / 'runs.db'}"
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(encode(run))
-            os.replace(temporary, self._path(run.id))
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+            self._url = sa.make_url(text)
+        except sa.exc.ArgumentError:
+            raise StoreError(
+                f"MAPBENCH_STORE={text!r} is not an URL of a database, as sqlite:////folder/runs.db"
+            ) from None
+        file = database.file_of(self._url)
+        self._former = (home or place.home()) / "runs"
+        # Beside an SQLite file, so that all who share the file see the locks of its holders.
+        self._holders = (file.parent if file else place.home()) / "holders"
+        self._holders_are_all_here = file is not None
+        self._lock = threading.RLock()
+        self._engine: sa.Engine | None = None
+        self._holding: filelock.BaseFileLock | None = None
+        self._token = place.new_id()
+        # What was last written of each run that grows.
+        self._written: dict[str, tuple[int, list[Measurement]]] = {}
+        # A page asks for the run that it shows at every interaction.
+        self._decode = lru_cache(maxsize=16)(self._decode_version)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def save(self, run: Run, *, owner: str = "", live: bool = False) -> None:
+        """Write what is new of the run, whole or not at all. ``live``: this process measures it."""
+        with self._lock, self._said():
+            version, before = self._written.get(run.id, (0, []))
+            version = max(_now_ms(), version + 1)
+            if live:
+                self._hold()
+            row = _row(run) | {"version": version, "holder": self._token if live else None}
+            changed = {0: _packed(replace(run, measurements=[]))}
+            for number, item in enumerate(run.measurements):
+                if number >= len(before) or before[number] is not item:
+                    changed[number + 1] = _packed(item)
+            with self._writing() as connection:
+                if not connection.execute(sa.update(runs).where(runs.c.id == run.id).values(row)).rowcount:
+                    connection.execute(sa.insert(runs).values(row | {"owner": owner, "imported": False}))
+                _write_parts(connection, run.id, changed, len(run.measurements))
+            if live:
+                self._written[run.id] = (version, list(run.measurements))
+            else:
+                self._written.pop(run.id, None)
+
+    def add(self, run: Run, owner: str = "") -> bool:
+        """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id."""
+        with self._said(), self._writing() as connection:
+            if _insert(connection, run, owner, imported=True):
+                return True
+        if self.load(run.id) != run:
+            raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
+        return False
+
+    def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
+        """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
+        with self._said(), self._writing() as connection:
+            chosen = sa.select(runs.c.id).where(runs.c.id.in_(list(ids)), runs.c.holder.is_(None))
+            if owner is not None:
+                chosen = chosen.where(runs.c.owner == owner)
+            found = list(connection.execute(chosen).scalars())
+            connection.execute(sa.delete(parts).where(parts.c.run.in_(found)))
+            connection.execute(sa.delete(runs).where(runs.c.id.in_(found)))
+        return found
+
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def load(self, run_id: str) -> Run | None:
-        """The run, or None where there is none of that id. Raises ValueError where its file is damaged."""
-        if not is_id(run_id):
-            return None
-        try:
-            status = self._path(run_id).stat()
-            return self._decode(run_id, (status.st_ino, status.st_mtime_ns, status.st_size))
-        except OSError:
-            return None
+        """The run, or None where there is none of that id. ValueError where what is stored is damaged."""
+        kept = self.look(run_id)
+        return kept.run if kept is not None else None
 
-    def _decode_version(self, run_id: str, version: tuple[int, int, int]) -> Run:
-        return decode(self._path(run_id).read_bytes())
+    def look(self, run_id: str) -> Kept | None:
+        """As `load`, with what the store knows of the run."""
+        if not place.is_id(run_id):
+            return None
+        with self._said():
+            asked = sa.select(runs.c.version, runs.c.holder, runs.c.imported).where(runs.c.id == run_id)
+            with self._reading() as connection:
+                row = connection.execute(asked).one_or_none()
+            if row is not None and row.holder is not None and self._close_those_of_the_gone([row.holder]):
+                with self._reading() as connection:
+                    row = connection.execute(asked).one_or_none()
+            if row is None:
+                return None
+            run = self._decode(run_id, row.version)
+        return Kept(run, row.version, row.holder is not None, row.imported)
+
+    def count(self, query: Query | None = None) -> int:
+        with self._said(), self._reading() as connection:
+            return int(connection.execute(_matching(sa.select(sa.func.count()), query or Query())).scalar_one())
+
+    def entries(self, query: Query | None = None, first: int = 0, most: int | None = None) -> list[Entry]:
+        """Runs, the newest first."""
+        with self._said():
+            self._recover()
+            shown = [_STATUS if name == "status" else runs.c[name] for name in Entry.__dataclass_fields__]
+            asked = _matching(sa.select(*shown), query or Query())
+            asked = asked.order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
+            with self._reading() as connection:
+                return [Entry(*row) for row in connection.execute(asked)]
+
+    def values(self) -> dict[str, list[str]]:
+        """The workloads and devices that occur, for those who filter by them."""
+        with self._said(), self._reading() as connection:
+            return {
+                column.name: list(connection.execute(sa.select(column).distinct().order_by(column)).scalars())
+                for column in (runs.c.workload, runs.c.device)
+            }
 
     def ids(self) -> list[str]:
         """Ids of all runs, the newest first."""
-        try:
-            files = [path for path in self.folder.iterdir() if path.suffix == ".json" and is_id(path.stem)]
-        except OSError:
-            return []
-        return [path.stem for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)]
+        return [entry.id for entry in self.entries()]
 
-    def _path(self, run_id: str) -> Path:
-        return self.folder / f"{run_id}.json"
+    def close(self) -> None:
+        """Let go of the database and of the lock; the next use opens it again."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose()
+                self._engine = None
+            if self._holding is not None:
+                self._holding.release()
+                with contextlib.suppress(OSError):
+                    os.unlink(self._holding.lock_file)
+                self._holding, self._token = None, place.new_id()
+            self._written.clear()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _said(self) -> Iterator[None]:
+        """What goes wrong with the database, in a sentence."""
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+            reason = str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
+            _log.warning("%s: %s", self._url.render_as_string(), reason)
+            raise StoreError(reason) from error
+
+    def _opened(self) -> sa.Engine:
+        with self._lock:
+            if self._engine is None:
+                try:
+                    self._engine = database.connect(self._url)
+                except ValueError as error:
+                    raise StoreError(str(error)) from None
+                self._take_over()
+                self._recover()
+            return self._engine
+
+    def _reading(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        return self._opened().connect()
+
+    def _writing(self) -> contextlib.AbstractContextManager[sa.Connection]:
+        return database.for_writing(self._opened()).begin()
+
+    def _decode_version(self, run_id: str, version: int) -> Run:
+        with self._reading() as connection:
+            return _read(connection, run_id)
+
+    def _take_over(self) -> None:
+        """Move runs that a former Mapbench kept, one JSON file each, into the database; damaged ones stay files."""
+        files = sorted(self._former.glob("*.json")) if self._former.is_dir() else []
+        for start in range(0, len(files), _BATCH):
+            taken = []
+            with self._writing() as connection:
+                for file in files[start : start + _BATCH]:
+                    try:
+                        run = decode(file.read_bytes())
+                        if not place.is_id(run.id):
+                            raise ValueError(f"{run.id!r} is not an id")
+                    except (OSError, ValueError) as error:
+                        _log.warning("%s is not taken over: %s", file, error)
+                        continue
+                    _insert(connection, run, "", imported=False)
+                    taken.append(file)
+            for file in taken:
+                file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._former.rmdir()
+
+    # --- runs whose process is gone ----------------------------------------------------------------------------------
+
+    def _hold(self) -> None:
+        """Show that this process lives, by a lock that the system lets go of when it ends."""
+        if self._holding is None:
+            self._holders.mkdir(parents=True, exist_ok=True)
+            self._holding = filelock.FileLock(self._holders / f"{self._token}.lock", thread_local=False)
+            self._holding.acquire(timeout=0)
+
+    def _recover(self) -> None:
+        """Close all runs whose process is gone."""
+        with self._reading() as connection:
+            holders = list(
+                connection.execute(sa.select(runs.c.holder).distinct().where(runs.c.holder.is_not(None))).scalars()
+            )
+        self._close_those_of_the_gone(holders)
+
+    def _close_those_of_the_gone(self, holders: Sequence[str]) -> bool:
+        """Whether any of these holders is gone; its runs are closed then."""
+        gone = False
+        for holder in holders:
+            if holder == self._token:
+                continue
+            with self._if_gone(holder) as is_gone:
+                if is_gone:
+                    gone = True
+                    self._close_runs_of(holder)
+        return gone
+
+    @contextlib.contextmanager
+    def _if_gone(self, holder: str) -> Iterator[bool]:
+        """Whether a holder has ended. Meanwhile nobody else finds that it has, so that one process closes its runs."""
+        path = self._holders / f"{holder}.lock"
+        if not path.exists():
+            # Of a database elsewhere, a holder may be on another machine, where nothing is known of it here.
+            yield self._holders_are_all_here
+            return
+        lock = filelock.FileLock(path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            yield False
+            return
+        try:
+            yield True
+            path.unlink(missing_ok=True)
+        finally:
+            lock.release()
+
+    def _close_runs_of(self, holder: str) -> None:
+        with self._writing() as connection:
+            found = connection.execute(sa.select(runs.c.id, runs.c.version).where(runs.c.holder == holder)).all()
+            for run_id, version in found:
+                row: dict[str, Any] = {"status": "interrupted"}
+                try:
+                    run = analysis.close(_read(connection, run_id), "interrupted", _HOLDER_GONE, _utc(version))
+                except ValueError as error:
+                    _log.warning("run %s: %s", run_id, error)
+                else:
+                    row = _row(run)
+                    _write_parts(connection, run_id, _parts_of(run), len(run.measurements))
+                row |= {"version": max(_now_ms(), version + 1), "holder": None}
+                connection.execute(sa.update(runs).where(runs.c.id == run_id).values(row))
+
+
+# --- documents and rows ----------------------------------------------------------------------------------------------
+
+_of_measurement = msgspec.json.Decoder(Measurement)
+
+
+def _packed(part: Run | Measurement) -> bytes:
+    return zlib.compress(msgspec.json.encode(part), 1)
+
+
+def _parts_of(run: Run) -> dict[int, bytes]:
+    measured = {number: _packed(item) for number, item in enumerate(run.measurements, 1)}
+    return {0: _packed(replace(run, measurements=[])), **measured}
+
+
+def _read(connection: sa.Connection, run_id: str) -> Run:
+    """The run as its parts make it. ValueError where they are damaged."""
+    asked = sa.select(parts.c.document).where(parts.c.run == run_id).order_by(parts.c.place)
+    try:
+        head, *measured = (zlib.decompress(document) for document in connection.execute(asked).scalars())
+        return replace(decode(head), measurements=[_of_measurement.decode(item) for item in measured])
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ValueError(f"what is stored of it is damaged ({error})") from None
+
+
+def _write_parts(connection: sa.Connection, run_id: str, changed: dict[int, bytes], last: int) -> None:
+    """Replace these parts of a run whose last part is at place ``last``."""
+    former = parts.c.place.in_(list(changed)) | (parts.c.place > last)
+    connection.execute(sa.delete(parts).where(parts.c.run == run_id, former))
+    connection.execute(
+        sa.insert(parts), [{"run": run_id, "place": number, "document": data} for number, data in changed.items()]
+    )
+
+
+def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool) -> bool:
+    """Whether the run was not there before."""
+    if connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is not None:
+        return False
+    more = {"version": _now_ms(), "holder": None, "owner": owner, "imported": imported}
+    connection.execute(sa.insert(runs).values(_row(run) | more))
+    _write_parts(connection, run.id, _parts_of(run), len(run.measurements))
+    return True
+
+
+def _row(run: Run) -> dict[str, Any]:
+    """What the list shows of a run, and finds it by."""
+    request = run.request
+    row = {
+        "id": run.id,
+        "created": _in_utc(run.created),
+        "status": run.status,
+        "workload": request.workload,
+        "size": ", ".join(f"{name} {value:,}" for name, value in request.size.items()),
+        "device": request.device,
+        "machine": environment.machine(run.environment),
+        "verdict": run.verdict,
+    }
+    return row | {"words": " ".join((*row.values(), request.dtype)).lower()}
+
+
+def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:
+    statement = statement.select_from(runs)
+    for word in query.text.lower().split():
+        statement = statement.where(runs.c.words.contains(word, autoescape=True))
+    shown = ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device))
+    for column, value in shown:
+        if value is not None:
+            statement = statement.where(column == value)
+    return statement
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _utc(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _in_utc(created: str) -> str:
+    """A time of day in the form that sorts; as it is where it is none."""
+    try:
+        return _utc(int(datetime.fromisoformat(created).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return created[:32]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from measure import text
 from measure.analysis import rows
-from measure.run import Measurement, Run
+from measure.run import Control, Measurement, Run
 
-_HEAD = (
+HEAD = (
     *("rank", "strategy", "latency", "95 % interval", "first call"),
     *("peak memory", "temporary", "largest error", "outcome"),
 )
@@ -20,17 +20,26 @@ def outcome(item: Measurement) -> str:
 
 def render(run: Run) -> str:
     """The table and the verdict."""
-    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
-    body = [_row(item, rank) for item in rows(run)]
-    parts = [_grid([_HEAD, *body]), "", run.verdict]
+    parts = [_grid([HEAD, *body(run)]), "", run.verdict]
     if run.control:
-        parts.append(
-            f"Differences under {text.percent(run.control.resolution)} are ties: "
-            "that is how far the same strategy, entered twice, may differ from itself in this run."
-        )
+        parts.append(resolution(run.control))
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
+
+
+def body(run: Run) -> list[tuple[str, ...]]:
+    """What stands under `HEAD`: one line for each strategy."""
+    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    return [_row(item, rank) for item in rows(run)]
+
+
+def resolution(control: Control) -> str:
+    """Which differences count as none, in a sentence."""
+    return (
+        f"Differences under {text.percent(control.resolution)} are ties: "
+        "that is how far the same strategy, entered twice, may differ from itself in this run."
+    )
 
 
 def _row(item: Measurement, rank: dict[str, int]) -> tuple[str, ...]:

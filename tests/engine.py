@@ -149,9 +149,11 @@ def running_host(folder: Path) -> Iterator[HostLauncher]:
 
 
 @contextlib.contextmanager
-def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[runner.Runner]:
+def running(
+    launcher: Launcher, folder: Path, kept: store.Store | None = None, **settings: Any
+) -> Iterator[runner.Runner]:
     """A quick runner with a store of its own, on a launcher that others may use after it."""
-    kept = store.Store(folder / "runs")
+    kept = kept or store.Store(folder)
     settings = {"rules": QUICK, "process_peaks_s": 0.0} | settings
     own = runner.Runner(store_=kept, launcher_=_Lent(launcher), settings=Settings(**settings), name="a test")
     try:

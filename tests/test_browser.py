@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
-from measure.run import decode, encode
+from measure.store import Store
 from tests import synthetic
 from tests.browser import AppServer, shot, wait_idle
 
@@ -80,9 +80,7 @@ def fits(page: Page) -> bool:
 def store(server: AppServer, **changes: object) -> str:
     """Puts a made-up run into the server's store and returns its id."""
     run = synthetic.run("abcdef0123456789abcdef01", **changes)
-    folder = server.home / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{run.id}.json").write_bytes(encode(run))
+    Store(server.home).save(run)
     return run.id
 
 
@@ -106,7 +104,7 @@ def test_choose_run_watch_and_read_the_result(page: Page, app_server: AppServer)
     shot(page, "running")
     finish(page)
 
-    run = decode((app_server.home / "runs" / f"{run_id}.json").read_bytes())
+    run = Store(app_server.home).load(run_id)
     assert verdict(page) == run.verdict
     assert {m.strategy: m.outcome for m in run.measurements if not m.twin_of} == dict.fromkeys(
         ("loop.eager", "map_fn.graph", "map_fn.xla", "vectorized_map.graph", "batched.graph"), "ok"
@@ -123,7 +121,7 @@ def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_serve
     open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16&strategies=all")
     run_id = start(page)
     finish(page)
-    run = decode((app_server.home / "runs" / f"{run_id}.json").read_bytes())
+    run = Store(app_server.home).load(run_id)
     drawn = (
         page.locator("[data-testid=stVegaLiteChart]")
         .first.locator("svg .role-axis-label text")
@@ -309,9 +307,9 @@ def test_the_rows_of_both_charts_are_level(page: Page, app_server: AppServer, li
     page.set_viewport_size({"width": 1440, "height": 1200})
     run_id = store(app_server)
     if not limited:
-        path = app_server.home / "runs" / f"{run_id}.json"
-        path.write_bytes(encode(replace(decode(path.read_bytes()), id=run_id[::-1], limit=None)))
-        run_id = path.rename(path.with_name(f"{run_id[::-1]}.json")).stem
+        kept = Store(app_server.home)
+        kept.save(replace(kept.load(run_id), id=run_id[::-1], limit=None))
+        run_id = run_id[::-1]
     open_page(page, app_server, f"?run={run_id}")
     expect(page.locator("svg.marks")).to_have_count(3)
 

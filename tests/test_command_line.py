@@ -18,6 +18,7 @@ from measure import __main__ as command_line
 from measure.processes import HostState
 from measure.run import Run, decode, encode
 from measure.runner import Snapshot
+from measure.store import Store
 from strategies.spec import MODES
 from tests import synthetic
 from tests.engine import DEADLINE_S, GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive, write_mapper
@@ -229,7 +230,7 @@ def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
     assert all(line.startswith(b"warning: ") for line in err.splitlines()), err
     run = decode(out)
     assert [item.outcome for item in run.measurements] == ["ok"] * len(run.measurements)
-    assert decode((tmp_path / "home" / "runs" / f"{run.id}.json").read_bytes()) == run, "it is in the store as well"
+    assert Store(tmp_path / "home").load(run.id) == run, "it is in the store as well"
 
 
 def test_a_device_that_is_not_there_is_refused_with_status_2(tmp_path: Path):

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from measure.run import decode
+from measure.store import Store
 from tests.browser import AppServer, Watch
 from tests.test_browser import _LOST, LONG, RUN_MS, SMALL, finish, open_page, press, sever, start, verdict
 
@@ -35,12 +35,12 @@ def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_s
     page.context.set_offline(True)
     sever(page)
     expect(page.locator("[data-testid=stApp]")).not_to_have_attribute("data-test-connection-state", "CONNECTED")
-    stored = app_server.home / "runs" / f"{run_id}.json"
+    kept = Store(app_server.home)
     for _ in range(RUN_MS // 500):
-        if stored.exists():
+        if not kept.look(run_id).live:
             break
         page.wait_for_timeout(500)
     page.context.set_offline(False)
     finish(page)
-    assert verdict(page) == decode(stored.read_bytes()).verdict
+    assert verdict(page) == kept.load(run_id).verdict
     watch.forgive(_LOST)

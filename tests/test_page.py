@@ -40,7 +40,7 @@ class FakeRunner:
         self.state = HostState("ready", "", ("CPU:0",))
         self.refusal: str | None = None
 
-    def submit(self, request: Request, parent: str | None = None) -> str:
+    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
         if self.refusal:
             raise RequestError(self.refusal)
         self.submitted.append(request)
@@ -370,6 +370,13 @@ class TestRunning:
         app = calm(app.button(key="cancel").click().run())
         assert fake.cancelled == [RUN_ID]
         assert "Cancelled" in words(app) and "What was measured is kept." in words(app)
+
+    def test_a_run_that_another_process_measures_is_watched_and_cannot_be_cancelled(self, visit, fake):
+        run = synthetic.partial(4, RUN_ID)
+        fake.snapshots[RUN_ID] = Snapshot(run, "running", message="another Mapbench is measuring", here=False)
+        app = visit(run=RUN_ID)
+        assert "another Mapbench is measuring" in words(app) and "batched.xla" in words(app)
+        assert "cancel" not in [button.key for button in app.button]
 
     @pytest.mark.parametrize("state", ["starting", "restarting"])
     def test_the_measuring_process_is_seen(self, visit, fake, state):

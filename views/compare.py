@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure import runner, store
-from measure.request import Request, RequestError
+from measure import place, runner
+from measure.place import StoreError
 from measure.run import Run, decode
 from measure.runner import Snapshot
-from views import choices, guard, link, look, progress
+from views import actions, choices, guard, link, look, progress
 
 _EXAMPLE = Path(__file__).with_name("example_run.json")
 _HOST_POLL_S = 1.0
@@ -69,24 +69,15 @@ def _as_texts(value: Any) -> tuple[str, ...]:
 
 def _snapshot(run_id: str) -> tuple[Snapshot | None, str]:
     """The run, live or stored, or the sentence why there is none."""
-    if not store.is_id(run_id):
+    if not place.is_id(run_id):
         return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
     try:
         snapshot = runner.shared().snapshot(run_id)
-    except ValueError as error:
+    except (ValueError, StoreError) as error:
         return None, f"Run {run_id} cannot be read: {error}."
     if snapshot is None:
         return None, f"Run {run_id} is not known here: it was measured on another machine, or deleted."
     return snapshot, ""
-
-
-def _start(request: Request) -> None:
-    try:
-        st.query_params["run"] = runner.shared().submit(request)
-        st.session_state["refusal"] = None
-        st.session_state["notices"] = ()
-    except RequestError as error:
-        st.session_state["refusal"] = str(error)
 
 
 def _run_bar(chosen: choices.Choices) -> None:
@@ -104,7 +95,7 @@ def _run_bar(chosen: choices.Choices) -> None:
             )
         st.button(
             "Run", type="primary", key="run", icon=":material/play_arrow:", width="stretch",
-            disabled=chosen.request is None or refusal is not None, on_click=_start, args=(chosen.request,),
+            disabled=chosen.request is None or refusal is not None, on_click=actions.start, args=(chosen.request,),
             shortcut="Ctrl+Enter",
         )  # fmt: skip
         if host.state != "ready":
@@ -135,12 +126,16 @@ def _right(chosen: choices.Choices) -> None:
             st.warning(look.plain(notice), icon=":material/link_off:")
     with state:
         _state(snapshot, chosen)
+        if snapshot is not None:
+            actions.draw(snapshot)
     with body:
         if snapshot is None:
             _first_visit(chosen)
         elif snapshot.state == "finished" or any(m.outcome != "not_run" for m in snapshot.run.measurements):
             finished = snapshot.state == "finished"
-            result.draw(snapshot.run, snapshot.version, finished=finished, baseline=chosen.baseline)
+            result.draw(
+                snapshot.run, snapshot.version, finished=finished, baseline=chosen.baseline, imported=snapshot.imported
+            )
 
 
 def _state(snapshot: Snapshot | None, chosen: choices.Choices) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 import workloads
 from measure import environment
-from measure.run import Measurement, Run, encode
+from measure.run import Measurement, Run
 from strategies import script
 from views import charts, curves, diff, guard, look
 from views.memo import Memo, packed
@@ -20,13 +20,13 @@ _NOTHING = "none"
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
 
-def draw(run: Run, version: int, rows: list[Row], prefix: str) -> None:
-    """The tabs; only the open one is drawn."""
+def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
+    """The tabs; only the open one is drawn. ``imported``: the run comes from elsewhere, and its code from anybody."""
     tabs = {
         "Break even": _break_even,
         "Samples": _samples,
         "Memory over one call": _memory,
-        "Code": _code,
+        "Code": _imported_code if imported else _code,
         "Environment": _environment,
     }
     for tab, (name, body) in zip(
@@ -140,7 +140,27 @@ def _source(run: Run, slug: str) -> str:
         return f"# The script of this strategy is not known: {error}\n"
 
 
+def _held(run: Run, slug: str) -> str:
+    """The script that the run holds, and no other."""
+    code = run.measurement(slug).code
+    return code.source if code is not None else "# The file does not hold the script of this strategy.\n"
+
+
+def _imported_code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    st.warning(
+        "This code is from an imported file. It is shown as text, and nothing here has executed it: read it before you "
+        "do.",
+        icon=":material/upload_file:",
+    )
+    _scripts(run, rows, _held)
+
+
 def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
+    st.caption("Whole scripts: they run with TensorFlow and NumPy alone, and are the code that was measured.")
+    _scripts(run, rows, _source)
+
+
+def _scripts(run: Run, rows: list[Row], source_of: Callable[[Run, str], str]) -> None:
     slugs = [row.slug for row in rows]
     if not slugs:
         st.caption("The run has no strategy.")
@@ -150,17 +170,17 @@ def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         shown = _pick("Script of", slugs, "code_of")
     with right:
         other = _pick("Compared with", [slug for slug in slugs if slug != shown], "code_against", first=_NOTHING)
-    source = _source(run, shown)
+    source = source_of(run, shown)
     if other == _NOTHING:
-        st.caption("A whole script: it runs with TensorFlow and NumPy alone, and is the code that was measured.")
         _trap(source)
         st.code(source, line_numbers=True)
         return
-    _trap(source, _source(run, other))
-    st.html(diff.side_by_side(source, _source(run, other), shown, other))
+    its = source_of(run, other)
+    _trap(source, its)
+    st.html(diff.side_by_side(source, its, shown, other))
     st.caption(f"Both scripts, to copy: first {look.plain(shown)}, then {look.plain(other)}.")
     st.code(source, height=220)
-    st.code(_source(run, other), height=220)
+    st.code(its, height=220)
 
 
 def _trap(*sources: str) -> None:
@@ -178,10 +198,6 @@ def _environment(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         frame, hide_index=True, key="environment", height="content", alt="What the comparison was measured on",
         column_config={"fact": st.column_config.TextColumn(width="medium"),
                        "value": st.column_config.TextColumn(width="large")},
-    )  # fmt: skip
-    st.download_button(
-        "Download the run file", encode(run), file_name=f"mapbench-{look.key(run.id)}.json", mime="application/json",
-        key="download", icon=":material/download:", on_click="ignore",
     )  # fmt: skip
 
 

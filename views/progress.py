@@ -45,10 +45,11 @@ def _draw(snapshot: Snapshot) -> None:
     with st.container(border=True, key="progress", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
-            st.button(
-                "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
-                help="Ends the work within a second; what has been measured is kept.",
-            )  # fmt: skip
+            if snapshot.here:
+                st.button(
+                    "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
+                    help="Ends the work within a second; what has been measured is kept.",
+                )  # fmt: skip
         st.caption(look.plain(_standing(snapshot)))
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
             whole = snapshot.elapsed_s + snapshot.remaining_s

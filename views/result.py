@@ -51,8 +51,11 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
     )
 
 
-def draw(run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "") -> None:
-    """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys."""
+def draw(
+    run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
+) -> None:
+    """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys.
+    ``imported``: whether its code may be anybody's."""
     timed = [m.strategy for m in rows.strategies_of(run) if m.latency is not None]
     base = rows.choose_baseline(run, baseline)
     shown = _memo.get((run.id, version, finished, base), lambda: _shown(run, version, base))
@@ -66,7 +69,7 @@ def draw(run: Run, version: int, *, finished: bool, baseline: str | None, prefix
         _correctness(shown, prefix)
         _everything(shown, base, prefix)
     if finished:
-        details.draw(run, version, shown.rows, prefix)
+        details.draw(run, version, shown.rows, prefix, imported=imported)
 
 
 def _verdict(run: Run) -> None:

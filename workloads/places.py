@@ -11,4 +11,4 @@ def home() -> Path:
 
 def hosted() -> bool:
     """Whether strangers use this server (``MAPBENCH_HOSTED=1``): then no file but the project's own is executed."""
-    return os.environ.get("MAPBENCH_HOSTED", "0") not in ("", "0")
+    return os.environ.get("MAPBENCH_HOSTED", "").lower() not in ("", "0", "false", "no")

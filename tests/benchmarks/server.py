@@ -102,7 +102,7 @@ def _cpu_share_of_run(app: AppServer, page: Page, watching: bool) -> float:
     run_id = page.url.partition("run=")[2][:24]
     if not watching:
         page.close()
-    process, store = psutil.Process(app.process.pid), Store(app.home / "runs")
+    process, store = psutil.Process(app.process.pid), Store(app.home)
     samples: list[tuple[float, float]] = []
     checked_s = time.time()
     while True:

@@ -18,7 +18,7 @@ _CHANGES = 20
 
 
 @contextlib.contextmanager
-def _timed_scripts() -> Iterator[list[float]]:
+def timed_scripts() -> Iterator[list[float]]:
     """Seconds of each run of the page's script meanwhile, as Streamlit's own script runner executes it."""
     seconds: list[float] = []
     original = ScriptRunner._run_script
@@ -75,7 +75,7 @@ def _change(title: str, run_id: str, name: str) -> Figure:
     page.run()
     if not any("**Everything**" in element.value for element in page.markdown):
         raise RuntimeError(f"{title}: the page shows no result")
-    with _timed_scripts() as seconds:
+    with timed_scripts() as seconds:
         totals = []
         for number in range(_CHANGES):
             del seconds[:]

@@ -1,0 +1,126 @@
+"""A run in the forms in which it leaves: tables for spreadsheets, and a summary for a pull request.
+
+Whatever a run holds may have been written by anybody: it is text in every form, never a formula, a link or a mention.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from measure import environment, table
+from measure.analysis import rows
+from measure.run import Run
+
+_TABLE = (
+    *("rank", "strategy", "mapper", "mode", "outcome", "latency_s", "low_s", "high_s", "first_call_s"),
+    *("peak_bytes", "output_bytes", "temporary_bytes", "process_peak_bytes", "max_abs", "max_rel", "max_ulp"),
+    *("processes", "samples", "error", "warnings"),
+)
+_SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
+# What makes a spreadsheet take a text for a formula, or hides such a sign from who looks for it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def table_csv(run: Run) -> str:
+    """One line for each strategy; seconds and bytes."""
+    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    lines = []
+    for item in rows(run):
+        latency, memory, check = item.latency, item.memory, item.correctness
+        lines.append(
+            (
+                *(rank.get(item.strategy), item.strategy, item.mapper, item.mode, item.outcome),
+                *((latency.median_s, latency.low_s, latency.high_s) if latency else (None,) * 3),
+                item.first_call_s,
+                *((memory.peak_bytes, memory.output_bytes, memory.temporary_bytes) if memory else (None,) * 3),
+                memory.process_peak_bytes if memory else None,
+                *((check.max_abs, check.max_rel, check.max_ulp) if check else (None,) * 3),
+                sum(bool(replica.samples_s) for replica in item.replicas),
+                sum(len(replica.samples_s) for replica in item.replicas),
+                item.error.message if item.error else None,
+                " ".join(warning.message for warning in item.warnings),
+            )
+        )
+    return _csv(_TABLE, lines)
+
+
+def samples_csv(run: Run) -> str:
+    """One line for each raw sample, those of the control's twin included."""
+    return _csv(
+        _SAMPLES,
+        (
+            (item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample)
+            for item in run.measurements
+            for replica in item.replicas
+            for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False)
+        ),
+    )
+
+
+def markdown(run: Run, link: str | None = None) -> str:
+    """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
+    request = run.request
+    size = ", ".join(f"{_plain(name)} {value:,}" for name, value in request.size.items())
+    about = [f"{_code(request.workload)} at {size}", _plain(request.dtype), _plain(request.device)]
+    about += [_plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
+    parts = [f"**{_plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about), _grid(table.HEAD, _body(run))]
+    if run.control is not None:
+        parts.append(table.resolution(run.control))
+    if run.status != "complete":
+        parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
+    if run.warnings:
+        parts.append("\n".join(f"- {_plain(warning.message)}" for warning in run.warnings))
+    facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]
+    parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
+    parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
+    return "\n\n".join(parts) + "\n"
+
+
+def _body(run: Run) -> list[list[str]]:
+    strategy = table.HEAD.index("strategy")
+    return [
+        [_code(cell) if column == strategy else _plain(cell) for column, cell in enumerate(line)]
+        for line in table.body(run)
+    ]
+
+
+def _grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([_cell(value) for value in line] for line in lines)
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\r\n", "\n").replace("\r", "\n")  # which Python's module would not quote alone
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+
+
+# Signs that mean something to Markdown wherever they are, and those that do at the start of a line.
+_MARKDOWN = re.compile(r"([\\`*\[\]<>|~$#]|(?<!\w)_|_(?!\w)|&(?=[#\w]))")
+_AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
+# That a name is mentioned, an issue named, an address linked or an emoji meant is found in what is shown, where an
+# escaped sign is none. An invisible sign behind it keeps it from being found.
+_FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"
+_NAME = re.compile(r"[\w.?=,]+")
+
+
+def _plain(text: str) -> str:
+    """``text`` on one line, as it is."""
+    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", " ".join(text.split()))
+    return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if _NAME.fullmatch(name) else _plain(name)

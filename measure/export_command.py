@@ -1,0 +1,98 @@
+"""`python -m measure export`: a run file, or a run of the store, in other forms."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from measure import export, imports
+from measure.place import StoreError, is_id
+from measure.request import RequestError
+from measure.run import Run, encode
+
+_PROJECT = Path(__file__).resolve().parent.parent
+_STDOUT = "-"
+# Charts belong to `views`, which nothing here may import: a process of its own draws them.
+_DRAW = "views.pictures"
+_PICTURES = ("svg", "png")
+
+
+def _texts(link: str | None) -> dict[str, tuple[str, Callable[[Run], bytes]]]:
+    """Option → the ending of its file, and what is in it."""
+    return {
+        "json": (".json", lambda run: encode(run) + b"\n"),
+        "csv": (".csv", lambda run: export.table_csv(run).encode()),
+        "samples": (".samples.csv", lambda run: export.samples_csv(run).encode()),
+        "markdown": (".md", lambda run: export.markdown(run, link).encode()),
+    }
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="a run file, or the id of a run that is kept")
+    parser.add_argument("--json", action="store_true", help="the run file")
+    parser.add_argument("--csv", action="store_true", help="the table, one line for each strategy")
+    parser.add_argument("--samples", action="store_true", help="every raw sample, as CSV")
+    parser.add_argument("--markdown", action="store_true", help="a summary for a pull request")
+    parser.add_argument("--svg", action="store_true", help="each chart as SVG")
+    parser.add_argument("--png", action="store_true", help="each chart as PNG")
+    parser.add_argument("--link", metavar="URL", help="where the run can be opened, for the summary")
+    parser.add_argument(
+        "--into", default=".", metavar="FOLDER", help="where the files go (the current folder); '-' for stdout"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write what is asked for, and say on stdout which files there are. Raises RequestError with one sentence."""
+    texts = _texts(arguments.link)
+    chosen = [name for name in texts if getattr(arguments, name)]
+    drawn = [name for name in _PICTURES if getattr(arguments, name)]
+    if not chosen and not drawn:
+        options = ", ".join(f"--{name}" for name in (*texts, *_PICTURES))
+        raise RequestError(f"nothing is chosen to be written: name at least one of {options}")
+    if arguments.into == _STDOUT and (drawn or len(chosen) > 1):
+        raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
+    found = _read(arguments.run)
+    if arguments.into == _STDOUT:
+        sys.stdout.buffer.write(texts[chosen[0]][1](found))
+        return 0
+    folder, name = Path(arguments.into), Path(arguments.run).stem
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in chosen:
+            ending, make = texts[each]
+            path = folder / f"{name}{ending}"
+            path.write_bytes(make(found))
+            print(path)
+    except OSError as error:
+        raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None
+    for form in drawn:
+        _draw(found, form, folder, name)
+    return 0
+
+
+def _read(name: str) -> Run:
+    try:
+        if is_id(name):
+            from measure.store import Store
+
+            kept = Store().load(name)
+            if kept is None:
+                raise RequestError(f"run {name} is not known here: it was measured on another machine, or deleted")
+            return kept
+        with open(name, "rb") as file:
+            return imports.read(file.read(imports.MOST_BYTES + 1))
+    except OSError as error:
+        raise RequestError(f"{name} cannot be read: {error.strerror}") from None
+    except (StoreError, ValueError) as error:
+        if isinstance(error, RequestError):
+            raise
+        raise RequestError(f"{name} cannot be exported: {error}") from None
+
+
+def _draw(found: Run, form: str, folder: Path, name: str) -> None:
+    command = [sys.executable, "-m", _DRAW, "all", form, "--into", str(folder.resolve()), "--name", name]
+    done = subprocess.run(command, input=encode(found), stdout=subprocess.PIPE, cwd=_PROJECT, check=False)
+    print(done.stdout.decode(), end="")
+    if done.returncode:
+        raise RequestError(f"the charts of {name} could not be drawn")

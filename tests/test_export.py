@@ -1,0 +1,213 @@
+"""What leaves: numbers arrive as they are, texts as texts, in spreadsheets, in Markdown and in pictures."""
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+
+from measure import __main__ as command_line
+from measure import export, table
+from measure.run import Error, Run, encode
+from measure.store import Store
+from tests import synthetic
+from tests.engine import ROOT, environment
+from tests.synthetic import HOSTILE
+from views import pictures
+
+ID = "0123456789abcdef01234567"
+FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '=HYPERLINK("http://x","y")', "\n=1"]
+
+
+def lines(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def hostile(text: str) -> Run:
+    """A run in which every text is this one."""
+    run = synthetic.run(ID)
+    item = run.measurement("batched.xla")
+    evil = replace(item, strategy=text, mapper=text, mode=text, error=Error(type=text, message=text, detail=text))
+    return replace(
+        run,
+        measurements=[evil],
+        ranking=[[text]],
+        verdict=text,
+        status="interrupted",
+        stop_reason=text,
+        environment={"cpu_model": text, "os": text},
+        request=replace(run.request, workload=text, dtype=text, device=text, size={text: 1}),
+    )
+
+
+# --- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
+    run = synthetic.run(ID)
+    found = lines(export.table_csv(run))
+    assert [line["strategy"] for line in found][:2] == run.ranking[0]
+    assert len(found) == sum(m.twin_of is None for m in run.measurements)
+    for line in found:
+        m = run.measurement(line["strategy"])
+        assert line["outcome"] == m.outcome
+        assert line["latency_s"] == ("" if m.latency is None else repr(m.latency.median_s))
+        assert line["peak_bytes"] == ("" if m.memory is None else str(m.memory.peak_bytes))
+    assert [line["rank"] for line in found][:3] == ["1", "1", "2"]
+
+
+def test_every_sample_is_in_the_samples():
+    run = synthetic.run(ID)
+    found = lines(export.samples_csv(run))
+    assert len(found) == sum(len(replica.samples_s) for m in run.measurements for replica in m.replicas)
+    mine = [line for line in found if line["strategy"] == "loop.eager" and line["process"] == "1"]
+    replica = run.measurement("loop.eager").replicas[1]
+    assert [float(line["seconds"]) for line in mine] == replica.samples_s
+    assert [int(line["round"]) for line in mine] == replica.rounds
+    assert {line["twin_of"] for line in found} == {"", run.control.strategy}
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_cell_is_a_formula(formula: str):
+    for text in (export.table_csv(hostile(formula)), export.samples_csv(hostile(formula))):
+        cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
+        assert "'" + formula.replace("\r", "\n") in cells
+        assert not [cell for cell in cells if cell.lstrip(" ")[:1] in tuple("=+-@\t\r\n＝")]
+
+
+# --- Markdown --------------------------------------------------------------------------------------------------------
+
+
+def rendered(text: str) -> str:
+    """As a Markdown reader shows it, with tables; HTML in it stays HTML, which is what a forge sanitises."""
+    return MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(text)
+
+
+def test_a_summary_has_verdict_table_environment_in_a_fold_and_link():
+    run = replace(synthetic.run(ID), environment={"cpu_model": "Zen 5", "cores_granted": 8, "tensorflow": "2.21.0"})
+    link = f"https://bench.example/?run={ID}"
+    text = export.markdown(run, link)
+    page = rendered(text)
+    assert text.startswith(f"**{run.verdict.replace('[', '').split(':')[0]}")
+    before, fold = page.split("<details>")
+    assert before.count("<tr>") == 1 + sum(m.twin_of is None for m in run.measurements)
+    assert "<code>batched.xla</code>" in before and "Zen 5, 8 cores" in before and "out of memory" in before
+    assert "<summary>Environment</summary>" in fold and "2.21.0" in fold.split("</details>")[0]
+    assert f'href="{link}"' in fold.split("</details>")[1]
+    assert ID in export.markdown(run) and "href" not in rendered(export.markdown(run))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HOSTILE, "<script>alert(1)</script>", "[x](javascript:alert(1))", "![x](http://x/y.png)", "a | b | c", "`code`",
+        "https://evil.example", "<https://evil.example>", "# head", "- item", "1. item", "> quote", "a\n\n# b",
+        "&lt;b&gt;", "***", "~~gone~~", "</details>", "$x$", "\\", "|", "```\nx\n```", "[x]: http://y", "a\\|b", "=\n=",
+    ],
+)  # fmt: skip
+def test_a_text_stays_a_text_in_a_summary(text: str):
+    page = rendered(export.markdown(hostile(text), None))
+    allowed = {"p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+    assert set(re.findall(r"<([a-z0-9]+)", page)) <= allowed, page
+    assert page.count("</details>") == 1 and page.split("<details>")[0].count("<td") == len(table.HEAD)
+    shown = " ".join(text.split())
+    as_shown = re.sub(r"<[^>]+>", "", page.split("</p>")[0]).replace("\u2060", "")
+    for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+        as_shown = as_shown.replace(entity, sign)
+    assert as_shown == shown
+
+
+@pytest.mark.parametrize("text", ["@someone", "fixes #12", "GH-12", "https://x.example", "www.x.example", ":smile:"])
+def test_nobody_is_mentioned_and_nothing_is_linked(text: str):
+    outside_of_code = re.sub(r"`[^`]*`", "", export.markdown(hostile(text), None))
+    assert text not in outside_of_code.replace("\\", "")
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """From the command line, in a process that fetches nothing and that the caller does not import."""
+    run = replace(synthetic.run(ID), parent=None)
+    file = tmp_path / "my run.json"
+    file.write_bytes(encode(run))
+    assert command_line.main(["export", str(file), "--svg", "--png", "--into", str(tmp_path / "out")]) == 0
+    made = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert set(made) == {f"my run.{name}.{form}" for name in pictures.PICTURES for form in pictures.FORMATS}
+    assert sorted(capsys.readouterr().out.split("\n")[:-1]) == sorted(str(tmp_path / "out" / name) for name in made)
+    assert all(data[:8] == b"\x89PNG\r\n\x1a\n" for name, data in made.items() if name.endswith("png"))
+    svg = made["my run.latency.svg"].decode()
+    assert svg.startswith("<svg") and "batched.xla" in svg and "timed out" in svg and "currentColor" not in svg
+    assert "batch 100, height 64" in svg and "entered twice" not in svg
+
+
+def test_texts_in_a_picture_are_texts():
+    run = hostile("<script>alert(1)</script><image href='http://x/y.png'/>")
+    svg = (pictures.convert(run, "latency", "svg") or b"").decode()
+    assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg
+
+
+def test_a_chart_without_anything_to_show_is_no_picture():
+    bare = replace(synthetic.run(ID), measurements=[], ranking=[])
+    assert all(pictures.specification(bare, name) is None for name in pictures.PICTURES)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json"
+    path.write_bytes(encode(synthetic.run(ID)) + b"\n")
+    return path
+
+
+def test_texts_are_written_beside_each_other(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "out"
+    options = ["--json", "--csv", "--samples", "--markdown"]
+    assert command_line.main(["export", str(file), *options, "--into", str(out), "--link", "http://x/?run=1"]) == 0
+    run = synthetic.run(ID)
+    assert (out / "run.json").read_bytes() == file.read_bytes()
+    assert (out / "run.csv").read_text() == export.table_csv(run)
+    assert (out / "run.samples.csv").read_text() == export.samples_csv(run)
+    assert (out / "run.md").read_text() == export.markdown(run, "http://x/?run=1")
+    assert len(capsys.readouterr().out.split()) == 4
+
+
+def test_a_summary_of_a_run_in_the_store_goes_to_stdout(tmp_path: Path):
+    Store(tmp_path).save(synthetic.run(ID))
+    done = subprocess.run(
+        [sys.executable, "-m", "measure", "export", ID, "--markdown", "--into", "-"],
+        cwd=ROOT, env=environment(MAPBENCH_HOME=str(tmp_path)), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == export.markdown(synthetic.run(ID)) and done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["RUN"], "nothing is chosen to be written: name at least one of --json, --csv"),
+        (["RUN", "--csv", "--markdown", "--into", "-"], "--into - writes one of --json, --csv"),
+        (["RUN", "--svg", "--into", "-"], "--into - writes one of"),
+        (["RUN", "--csv", "--into", "RUN"], "cannot be written into"),
+        (["nowhere.json", "--csv"], "nowhere.json cannot be read: No such file"),
+        (["f" * 24, "--csv"], f"run {'f' * 24} is not known here"),
+        (["BROKEN", "--csv"], r"cannot be exported: this is not a valid run file: .* - at `\$\.request\.budget_s`"),
+        (["LARGE", "--csv"], "cannot be exported: this file is too large"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(
+    arguments: list[str], says: str, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    broken, large = tmp_path / "broken.json", tmp_path / "large.json"
+    broken.write_bytes(file.read_bytes().replace(b'"budget_s": 30.0', b'"budget_s": -1'))
+    large.write_bytes(b" " * 2**25)
+    names = {"RUN": file, "BROKEN": broken, "LARGE": large}
+    assert command_line.main(["export", *(str(names.get(each, each)) for each in arguments)]) == 2
+    told = capsys.readouterr()
+    assert re.search(says, told.err) and told.err.startswith("error: ") and told.out == ""

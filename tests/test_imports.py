@@ -1,0 +1,295 @@
+"""Run files from elsewhere: what is valid comes in whole, all else is refused with its reason, and nothing crashes."""
+
+import copy
+import functools
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from measure import export, imports, reproduction
+from measure.run import SCHEMA, Run, decode, encode
+from measure.store import Store
+from tests import synthetic
+from tests.engine import ROOT
+from tests.synthetic import HOSTILE
+from views import charts, curves, latency_chart, memory_chart, rows, tables
+
+ID = "0123456789abcdef01234567"
+FROZEN = Path(__file__).with_name("run_1.json")
+
+
+@functools.cache
+def small() -> Run:
+    """A valid run with all that a run file can hold, and little of each."""
+    run = synthetic.run(ID)
+    kept = [run.measurement(slug) for slug in ("batched.xla", "loop.eager", "batched.xla#twin", "dataset.graph")]
+    short = []
+    for item in (*kept, run.measurement("numpy_function.graph")):
+        replicas = [
+            replace(each, rounds=each.rounds[:3], at_s=each.at_s[:3], samples_s=each.samples_s[:3])
+            for each in item.replicas[:2]
+        ]
+        short.append(replace(item, replicas=replicas))
+    slugs = {item.strategy for item in short}
+    ranking = [kept for group in run.ranking if (kept := [slug for slug in group if slug in slugs])]
+    return replace(run, parent="f" * 24, measurements=short, ranking=ranking)
+
+
+def said(data: bytes) -> str:
+    with pytest.raises(ValueError) as caught:
+        imports.read(data)
+    return str(caught.value)
+
+
+def use(run: Run) -> None:
+    """Everything that a page or an export makes of a run."""
+    found = rows.make(run, rows.choose_baseline(run))
+    latency_chart.frame(found, run.limit.seconds if run.limit else None)
+    latency_chart.takeaway(found)
+    memory_chart.frame(found)
+    memory_chart.takeaway(found)
+    charts.revised(tables.correctness_frame(found), 1)
+    tables.correctness_sentence(found)
+    tables.everything_frame(found, run)
+    tables.failure_lines(found, run)
+    tables.notes(found, run)
+    tables.figures(found, run, rows.choose_baseline(run))
+    curves.cheapest_sentence(curves.cheapest(found))
+    curves.totals_frame(found)
+    curves.samples_frame(run, [row.slug for row in found])
+    for share in (True, False):
+        curves.timeline_frame(curves.has_timeline(run), share=share)
+    export.table_csv(run)
+    export.samples_csv(run)
+    export.markdown(run, "http://localhost:8501/?run=1")
+    reproduction.compare(run, small())
+    reproduction.compare(small(), run)
+
+
+# --- what is valid comes in ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [encode(synthetic.run(ID)), encode(synthetic.partial(3)), (ROOT / "views/example_run.json").read_bytes()],
+    ids=["whole", "partial", "example"],
+)
+def test_export_import_export_is_identical(data: bytes, tmp_path: Path):
+    run = imports.read(data)
+    kept = Store(tmp_path)
+    kept.add(run)
+    assert encode(Store(tmp_path).load(run.id)) == data.rstrip(b"\n")
+
+
+def test_a_run_file_with_every_field_opens_for_ever():
+    """This file is never written anew: what `mapbench.run/1` was when it was made, it is for good."""
+    data = FROZEN.read_bytes()
+    run = decode(data)
+    assert imports.read(data) == run and encode(run) + b"\n" == data
+    assert run.schema == SCHEMA and run.parent == "f" * 24 and run.control.strategy == "batched.xla"
+    assert run.measurement("batched.xla").replicas[1].samples_s[2] > 0
+    assert run.measurement("dataset.graph").correctness.leaves[0].worst_index == [17, 3, 60, 2]
+    use(run)
+
+
+def test_a_run_file_with_only_what_is_needed_opens_for_ever():
+    run = imports.read(
+        b'{"id": "0123456789abcdef01234567", "created": "2025-01-15T09:30:00Z", "request": {"workload": "w", '
+        b'"size": {}, "dtype": "float32", "device": "CPU:0", "strategies": [], "budget_s": 1}}'
+    )
+    assert run.measurements == [] and run.status == "interrupted"
+    use(run)
+
+
+def test_texts_may_hold_anything_that_can_be_printed():
+    run = replace(small(), verdict=HOSTILE, stop_reason="=1+1", environment={"cpu_model": HOSTILE, "flags": {"a": [1]}})
+    assert imports.read(encode(run)) == run
+
+
+# --- what is not valid is refused ------------------------------------------------------------------------------------
+
+
+def changed(*path: str | int, to: Any) -> bytes:
+    """The small run with another value at a path; `...` removes it."""
+    document = json.loads(encode(small()))
+    inner = document
+    for part in path[:-1]:
+        inner = inner[part]
+    if to is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = to
+    return json.dumps(document).encode()
+
+
+_REPLICA = ("measurements", 0, "replicas", 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "truncated"),
+        (b"not json", "malformed"),
+        (b"null", "Expected `object`, got `null`"),
+        (b"\xff\xfe{}", "not a valid run file"),
+        (b"[" * 100_000, "not a valid run file"),
+        (changed("schema", to="mapbench.run/2"), "schema 'mapbench.run/2' is not known: 'mapbench.run/1' is"),
+        (changed("schema", to="mapbench.run/0"), "schema 'mapbench.run/0' is not known: 'mapbench.run/1' is"),
+        (changed("schema", to=7), r"got `int` - at `\$\.schema`"),
+        (changed("request", to=...), "missing required field `request`"),
+        (changed("surprise", to=1), r"there is no such field - at `\$\.surprise`"),
+        (changed("measurements", 1, "memory", "extra", to=1), r"at `\$\.measurements\[1\]\.memory\.extra`"),
+        (changed("id", to="../../etc/passwd"), r"'\.\./\.\./etc/passwd' is not an id.* - at `\$\.id`"),
+        (changed("parent", to="x"), r"is not an id.* - at `\$\.parent`"),
+        (changed("created", to="yesterday"), r"'yesterday' is not a time of day.* - at `\$\.created`"),
+        (changed("finished", to="2025-01-15T09:30:00"), r"with its zone.* - at `\$\.finished`"),
+        (changed("status", to="fine"), r"'fine' - at `\$\.status`"),
+        (changed("request", "size", "batch", to=-1), r"-1 is not valid.* - at `\$\.request\.size\.batch`"),
+        (changed("request", "size", "batch", to=2**70), r"\$\.request\.size"),
+        (changed("request", "budget_s", to="long"), r"got `str` - at `\$\.request\.budget_s`"),
+        (changed("measurements", 0, "latency", "median_s", to=0), r"at `\$\.measurements\[0\]\.latency\.median_s`"),
+        (changed("measurements", 0, "latency", "low_s", to=5.0), r"not in ascending order - at"),
+        (changed("measurements", 0, "memory", "peak_bytes", to=-4), r"-4 is not valid.*memory\.peak_bytes"),
+        (changed(*_REPLICA, "samples_s", 1, to=-1e-3), r"replicas\[0\]\.samples_s\[1\]"),
+        (changed(*_REPLICA, "samples_s", to=[0.1]), r"3, 3 and 1 values - at `\$\.measurements\[0\]\.replicas\[0\]`"),
+        (changed(*_REPLICA, "rounds", to=[1, 1, 2]), "a round occurs twice"),
+        (changed("measurements", 0, "replicas", 1, "id", to=0), r"0 occurs a second time"),
+        (changed("measurements", 0, "memory", "timeline", "t_s", to=[0.0]), "t_s and live_bytes have 1 and 41 values"),
+        (changed("measurements", 1, "strategy", to="batched.xla"), "'batched.xla' occurs a second time"),
+        (changed("measurements", 2, "twin_of", to="nobody"), "there is no strategy 'nobody'"),
+        (changed("ranking", to=[["nobody"]]), r"there is no strategy 'nobody' - at `\$\.ranking\[0\]\[0\]`"),
+        (changed("ranking", to=[["batched.xla"], ["batched.xla"]]), r"a second time - at `\$\.ranking\[1\]\[0\]`"),
+        (changed("ranking", to=[["numpy_function.graph"]]), "has no latency that could be ranked"),
+        (changed("ranking", to=[[]]), "it is empty"),
+        (changed("analysis", "confidence", to=1.0), r"\$\.analysis\.confidence"),
+        (changed("measurements", 0, "strategy", to="a\nb"), "cannot be printed"),
+        (changed("verdict", to="a\0b"), "cannot be shown"),
+        (changed("verdict", to="x" * 30_000), r"30,000 signs is too long: 20,000 are allowed - at `\$\.verdict`"),
+        (changed("environment", to={"a": [[[[[[[[[[[[[1]]]]]]]]]]]]]}), "nested too deeply"),
+        (encode(small()).replace(b'"budget_s": 30.0', b'"budget_s": NaN'), "malformed"),
+        (encode(small()).replace(b'"budget_s": 30.0', b'"budget_s": 1e999'), "out of range"),
+        (encode(small()).replace(b'"cores": 2', b'"cores": -Infinity'), "malformed"),
+        (encode(small()).replace(b'"cores": 2', b'"cores": "\\ud800"'), "not a valid run file"),
+        (encode(small()).replace(b'"cores": 2', b'"cores": ' + b"[" * 5_000 + b"]" * 5_000), "nested too deeply"),
+        (b" " * (imports.MOST_BYTES + 1), "too large: it has 16.0 MiB, and 16 MiB are allowed"),
+        (b'{"id": [' + b"0," * 2_100_000 + b"0]}", "too many values"),
+        (b'{"id": ' + b"[" * 150_000 + b"{" * 60_000, "too many values"),
+    ],
+)  # fmt: skip
+def test_what_is_not_valid_is_refused_with_the_path_of_the_fault(data: bytes, says: str):
+    assert re.search(says, said(data), re.DOTALL), said(data)
+
+
+def test_a_table_of_samples_that_would_not_fit_into_memory_is_refused():
+    item = small().measurement("batched.xla")
+    replicas = [
+        replace(item.replicas[0], id=number, rounds=[number * 50 + i for i in range(50)], at_s=[0.0] * 50,
+                samples_s=[0.1] * 50)
+        for number in range(400)
+    ]  # fmt: skip
+    run = replace(small(), measurements=[replace(item, replicas=replicas)], ranking=[])
+    assert "there are too many samples" in said(encode(run))
+
+
+def test_a_file_is_measured_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(imports, "decode", lambda data: pytest.fail("it was parsed"))
+    assert "too large" in said(b"{" * (imports.MOST_BYTES + 1))
+
+
+# --- fuzzing ---------------------------------------------------------------------------------------------------------
+
+_ODD = st.one_of(
+    st.sampled_from(
+        [None, True, -1, 0, 1, 2**31, 2**63, -(2**64), 1e-300, 1e300, -0.0, "", "x", "0" * 24, HOSTILE, "=1+cmd|'!A0",
+         "\u202egpj.exe", "\ud7ff", "a\nb", "\0", [], {}, [[]], [0], ["a", "a"], {"a": {"b": [1]}}, {HOSTILE: HOSTILE},
+         "2025-01-15T09:30:00Z", "batched.xla", "ok", "complete", "events"]
+    ),
+    st.integers(), st.floats(allow_nan=True), st.text(max_size=20),
+)  # fmt: skip
+
+
+def _places(node: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Every container of a document with every key or index in it."""
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in items:
+        found.append((node, key))
+        _places(inner, found)
+    return found
+
+
+def _mutate(document: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+    places = _places(document, [])
+    if not places:
+        return
+    node, key = places[draw(st.integers(0, len(places) - 1))]
+    kind = draw(st.sampled_from(("alike", "alike", "alike", "set", "remove", "double", "swap", "add")))
+    if kind == "alike" and isinstance(node[key], str):
+        node[key] = draw(st.one_of(st.sampled_from((HOSTILE, "=1+1", "", "|")), st.text(max_size=20)))
+    elif kind == "alike" and isinstance(node[key], int | float) and not isinstance(node[key], bool):
+        node[key] = node[key] * draw(st.sampled_from((-1, 0, 1.0, 2, 0.5, 1e6, 1e-6)))
+    elif kind == "remove":
+        del node[key]
+    elif kind == "double" and isinstance(node, list):
+        node.insert(key, copy.deepcopy(node[key]))
+    elif kind == "swap":
+        other, its_key = places[draw(st.integers(0, len(places) - 1))]
+        node[key] = copy.deepcopy(other[its_key])
+    elif kind == "add" and isinstance(node, dict):
+        node[draw(st.sampled_from(("surprise", "id", "code", HOSTILE)))] = draw(_ODD)
+    else:
+        node[key] = draw(_ODD)
+
+
+@st.composite
+def _documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
+    """A valid document with a few changes, and now and then bytes of it broken."""
+    document = json.loads(encode(small()))
+    for _ in range(draw(st.integers(1, 2))):
+        _mutate(document, draw)
+    data = json.dumps(document).encode()
+    if draw(st.integers(0, 9)) == 0:
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(st.binary(max_size=4)) + data[at + draw(st.integers(0, 4)) :]
+    return data
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("fuzz"))
+
+
+_counts = {"accepted": 0, "refused": 0}
+
+
+@settings(max_examples=2_000, deadline=None, database=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))  # fmt: skip
+@given(data=_documents())
+def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(data: bytes, kept: Store):
+    reason = ""
+    try:
+        run = imports.read(data)
+    except ValueError as error:
+        reason = str(error)
+    if reason:
+        _counts["refused"] += 1
+        assert len(reason) > 20 and "\n" not in reason, reason
+        return
+    _counts["accepted"] += 1
+    assert imports.read(encode(run)) == run, "what was let in would be let in again"
+    assert kept.add(run)
+    assert kept.load(run.id) == run and encode(kept.load(run.id)) == encode(run)
+    assert len(kept.entries()) == 1
+    kept.delete([run.id])
+    use(run)
+
+
+def test_the_fuzzing_has_seen_both_sides():
+    assert sum(_counts.values()) >= 2_000
+    assert min(_counts.values()) >= 200, _counts

@@ -1,0 +1,86 @@
+"""Servers that start at once, to be killed: each is forked from this process, which has imported TensorFlow before.
+
+``python -m tests.zygote HOME SLUG…``: for every line on stdin one server, which begins a small comparison of these
+strategies with its store in HOME.
+What it says on stdout: ``server PID``, ``run ID``, ``view SLUG…`` with the strategies whose outcome is known, before
+anything is saved of it; ``finished``; and ``ended`` when it is gone. The runner, the store, the host and its subjects
+are the project's own; only the interpreter of the host is forked in place of being started.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import tensorflow  # noqa: F401
+
+from measure import host, processes, runner, store
+from measure.comparison import Settings
+from measure.record import View
+from tests.engine import QUICK, small_request
+
+
+def say(*words: str) -> None:
+    os.write(1, (" ".join(words) + "\n").encode())
+
+
+class ForkedHost(subprocess.Popen[bytes]):
+    """`python -m measure.host`, without waiting for a new interpreter to import TensorFlow."""
+
+    def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
+        ours_in, theirs_in = os.pipe()
+        theirs_out, ours_out = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            for ours, number in ((ours_in, 0), (ours_out, 1), (stderr.fileno(), 2)):
+                os.dup2(ours, number)
+            os.closerange(3, 256)
+            os.environ.update(env)
+            sys.argv = command[2:]
+            host.main()
+        os.close(ours_in)
+        os.close(ours_out)
+        self.stdin, self.stdout, self.stderr = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb"), None
+        # What `Popen` needs to wait for a process, and to end it.
+        self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
+
+
+class Told(runner.Runner):
+    def _take(self, run_id: str, view: View) -> None:
+        say("view", *(m.strategy for m in view.run.measurements if m.outcome != "not_run" and m.memory))
+        super()._take(run_id, view)
+
+
+def serve(home: Path, *slugs: str) -> None:
+    """One server, until its run has finished."""
+    processes.subprocess.Popen = ForkedHost  # type: ignore[misc, attr-defined]
+    own = Told(
+        store_=store.Store(home),
+        launcher_=processes.HostLauncher(home / "host.log"),
+        settings=Settings(rules=QUICK, process_peaks_s=0.0),
+    )
+    run_id = own.submit(small_request(*slugs))
+    say("run", run_id)
+    own.wait(run_id)
+    say("finished")
+    own.close()
+
+
+def main() -> None:
+    for _ in iter(sys.stdin.readline, ""):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                serve(Path(sys.argv[1]), *sys.argv[2:])
+            finally:
+                os._exit(0)
+        say("server", str(pid))
+        os.waitpid(pid, 0)
+        say("ended")
+
+
+if __name__ == "__main__":
+    main()

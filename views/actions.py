@@ -1,0 +1,150 @@
+"""What can be done with a run that is shown: share it, measure it again, export it; and where it comes from."""
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+import streamlit as st
+
+from measure import environment, export, reproduction, runner
+from measure import request as requests
+from measure.place import StoreError
+from measure.reproduction import Line, Reproduction
+from measure.request import Request, RequestError
+from measure.run import Run, encode
+from measure.runner import Snapshot
+from views import guard, look, session, share
+from views.memo import Memo
+
+_memo = Memo()
+_SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
+
+
+def start(request: Request, parent: str | None = None) -> None:
+    """Queue a comparison and show it; or say why it cannot be."""
+    try:
+        st.query_params["run"] = runner.shared().submit(request, parent=parent, owner=session.owner())
+        st.session_state["refusal"] = None
+        st.session_state["notices"] = ()
+    except RequestError as error:
+        st.session_state["refusal"] = str(error)
+
+
+def _again(run: Run) -> None:
+    try:
+        start(requests.parse(msgspec.to_builtins(run.request)), parent=run.id)
+    except RequestError as error:
+        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+
+
+def draw(snapshot: Snapshot) -> None:
+    """Where a run comes from, the buttons, and what it says about the run that it repeats."""
+    run, finished = snapshot.run, snapshot.state == "finished"
+    with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
+        if finished:
+            st.caption(_origin(run, imported=snapshot.imported))
+        with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
+            share.button(run.id)
+            if finished:
+                st.button(
+                    "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
+                    help="The same request on this machine; then says whether the verdict was reproduced.",
+                )  # fmt: skip
+                _export(run)
+        if finished and run.parent is not None:
+            _reproduction(run, snapshot.version)
+
+
+def _origin(run: Run, *, imported: bool) -> str:
+    """Measured 2025-01-15 09:30 UTC on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow 2.21.0."""
+    words = f"Measured {run.created[:16].replace('T', ' ')} UTC"
+    machine, version = environment.machine(run.environment), run.environment.get("tensorflow")
+    words += f" on {machine}" if machine else ""
+    words += f", with TensorFlow {version}" if version else ""
+    mark = ":violet-badge[:material/upload_file: imported] " if imported else ""
+    return f"{mark}{look.plain(words)}"
+
+
+def _export(run: Run) -> None:
+    # Drawn when it is open: ten buttons are not for every rerun.
+    with st.popover("Export", icon=":material/download:", key="export", on_change="rerun") as opened:
+        if not opened.open:
+            return
+        link = (st.context.url or "").partition("?")[0]
+        _download("Run file (JSON)", partial(encode, run), "json", run, "Everything, without loss; can be imported.")
+        _download("Table (CSV)", partial(export.table_csv, run), "csv", run, "One line for each strategy.")
+        _download("Samples (CSV)", partial(export.samples_csv, run), "samples.csv", run, "Every raw sample.")
+        _download(
+            "Summary (Markdown)", partial(export.markdown, run, f"{link}?run={run.id}" if link else None), "md", run,
+            "For a pull request: verdict, table, environment, link.",
+        )  # fmt: skip
+        from views import pictures  # what draws them is not needed before
+
+        for name, picture in pictures.PICTURES.items():
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(picture.title, width="stretch")
+                for form in pictures.FORMATS:
+                    _download(form.upper(), partial(pictures.render, run, name, form), f"{name}.{form}", run)
+
+
+def _download(label: str, data: Callable[[], str | bytes], ending: str, run: Run, about: str | None = None) -> None:
+    st.download_button(
+        label, data, file_name=f"mapbench-{look.key(run.id)}.{ending}", on_click="ignore", help=about,
+        key=look.key("download", ending), width="stretch" if about else "content",
+    )  # fmt: skip
+
+
+# --- was it reproduced? ----------------------------------------------------------------------------------------------
+
+
+def _show(run_id: str) -> None:
+    st.query_params["run"] = run_id
+
+
+def _reproduction(run: Run, version: int) -> None:
+    assert run.parent is not None
+    try:
+        first = runner.shared().snapshot(run.parent)
+    except (ValueError, StoreError):
+        first = None
+    if first is None or first.state != "finished":
+        st.caption(":material/replay: It repeats a run that is not known here.")
+        return
+    key = (run.id, version, run.parent, first.version)
+    found = _memo.get(key, lambda: reproduction.compare(first.run, run))
+    with st.container(border=True, key="reproduction", gap="small"):
+        st.markdown(f"{_SIGNS.get(found.outcome, ':material/replay:')} {look.plain(found.sentence)}")
+        st.caption(look.plain(_moves(found)))
+        if found.lines:
+            with st.expander("Then and now", type="compact", key="then_and_now"):
+                st.dataframe(
+                    [_row(line, found) for line in found.lines], hide_index=True, key="reproduction_table",
+                    alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
+                )  # fmt: skip
+        st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
+
+
+def _moves(found: Reproduction) -> str:
+    """Which ranks have changed, and whether that is more than chance."""
+    if not found.lines:
+        return ""
+    if not found.moved:
+        return "All ranks are the same."
+    moves = (
+        f"{line.slug} {line.rank_before} → {line.rank_now} ({'beyond' if line.changed else 'within'} chance)"
+        for line in found.moved
+    )
+    return f"Ranks that changed: {', '.join(moves)}."
+
+
+def _row(line: Line, found: Reproduction) -> dict[str, str]:
+    change = line.change
+    return {
+        "strategy": line.slug,
+        "rank then": str(line.rank_before),
+        "rank now": str(line.rank_now),
+        f"latency over that of {found.reference}, now against then": look.MISSING
+        if change is None
+        else " ".join(look.factor_with_interval(change.ratio, change.low, change.high)),
+        "beyond chance": "yes" if line.changed else "no",
+    }

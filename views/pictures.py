@@ -1,0 +1,164 @@
+"""A run's charts as pictures that stand alone: SVG and PNG (`python -m views.pictures`).
+
+They are drawn by a process of its own: a JavaScript engine with its memory has no business in the server, and what it
+reads may come from anybody.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import vl_convert
+
+from measure import imports
+from measure.run import Run, encode
+from views import charts, curves, latency_chart, look, memory_chart, rows
+from views.charts import Spec
+from views.rows import Row
+
+_PROJECT = Path(__file__).resolve().parent.parent
+# Beyond what any chart takes.
+_PATIENCE_S = 120.0
+_WIDTH = 640
+_SCALE = 2.0  # pixels of a PNG for each of an SVG
+_INK = "#16202e"
+FORMATS = ("svg", "png")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One chart of a run. ``draw``: its specification and its frame; an empty frame is no chart. ``legend``: whether
+    its marks are told apart by colour and shape alone."""
+
+    title: str
+    draw: Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]
+    legend: bool = False
+
+
+def _latency(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    limit_s = run.limit.seconds if run.limit else None
+    drawn = charts.sized(latency_chart.specification(limited=limit_s is not None), len(found))
+    return drawn, latency_chart.frame(found, limit_s)
+
+
+def _memory(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return charts.sized(memory_chart.specification(limited=False), len(found)), memory_chart.frame(found)
+
+
+def _totals(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.TOTALS, curves.totals_frame(found)
+
+
+def _samples(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.SAMPLES, curves.samples_frame(run, [row.slug for row in found])
+
+
+def _timeline(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.TIMELINE_SHARE, curves.timeline_frame(curves.has_timeline(run), share=True)
+
+
+PICTURES = {
+    "latency": Picture("Latency of one call, with its 95 % interval", _latency),
+    "memory": Picture("Memory of one call: output solid, temporary pale", _memory),
+    "break-even": Picture("Total time by number of calls", _totals, legend=True),
+    "samples": Picture("Every sample, by round", _samples, legend=True),
+    "timeline": Picture("Memory held over one call", _timeline, legend=True),
+}
+
+
+def specification(run: Run, name: str) -> Spec | None:
+    """The chart with its data, title and colours; None where the run has nothing to show in it."""
+    picture, found = PICTURES[name], rows.make(run, rows.choose_baseline(run))
+    drawn, frame = picture.draw(run, found)
+    if frame.empty:
+        return None
+    # Signs that few fonts have would change the font of what stands beside them.
+    frame = frame.replace({"strategy": {row.label: row.slug for row in found}})
+    if "value" in frame:
+        frame["value"] = frame["value"].str.replace("✕", "(wrong)")
+    size = ", ".join(f"{key} {value:,}" for key, value in run.request.size.items())
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": _WIDTH,
+        "background": "#ffffff",
+        "title": {
+            "text": picture.title,
+            "subtitle": f"{run.request.workload}, {size}, {run.request.dtype}, {run.request.device}",
+            "anchor": "start",
+            "offset": 18,
+            "subtitlePadding": 4,
+        },
+        "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
+        **_alone(drawn, {field: sorted(set(frame[field])) for field in ("colour", "mode")} if picture.legend else {}),
+        "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
+        "padding": 14,
+    }
+
+
+def _alone(part: Any, used: dict[str, list[str]]) -> Any:
+    """The specification without a page around it: ink has a colour, and a legend stands where the page has its own."""
+    if isinstance(part, list):
+        return [_alone(item, used) for item in part]
+    if not isinstance(part, dict):
+        return _INK if part == charts.INK else part
+    alone = {key: _alone(value, used) for key, value in part.items()}
+    if "legend" in alone and used:
+        alone["legend"] = {"title": None, "values": used.get(alone.get("field", ""), [])}
+    return alone
+
+
+def convert(run: Run, name: str, form: str) -> bytes | None:
+    """The picture; None where the run has nothing to show in it."""
+    drawn = specification(run, name)
+    if drawn is None:
+        return None
+    # Nothing is fetched: all that a chart needs is in its specification.
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]).encode()
+    return bytes(vl_convert.vegalite_to_png(drawn, scale=_SCALE, allowed_base_urls=[]))
+
+
+def render(run: Run, name: str, form: str) -> bytes:
+    """The picture, from a process of its own. Raises RuntimeError where there is none."""
+    command = [sys.executable, "-m", "views.pictures", name, form]
+    done = subprocess.run(
+        command, input=encode(run), capture_output=True, cwd=_PROJECT, timeout=_PATIENCE_S, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the chart could not be drawn: {done.stderr.decode(errors='replace')[-500:]}")
+    return done.stdout
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """Reads a run file on stdin; writes one picture to stdout, or all that there are into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m views.pictures", description=main.__doc__)
+    parser.add_argument("name", choices=(*PICTURES, "all"))
+    parser.add_argument("form", choices=FORMATS)
+    parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")
+    parser.add_argument("--name", dest="stem", default="run", help="what the files of 'all' begin with")
+    chosen = parser.parse_args(None if arguments is None else list(arguments))
+    run = imports.read(sys.stdin.buffer.read())
+    if chosen.name != "all":
+        data = convert(run, chosen.name, chosen.form)
+        if data is None:
+            print("the run has nothing to show in this chart", file=sys.stderr)
+            return 1
+        sys.stdout.buffer.write(data)
+        return 0
+    chosen.into.mkdir(parents=True, exist_ok=True)
+    for name in PICTURES:
+        data = convert(run, name, chosen.form)
+        if data is not None:
+            path = chosen.into / f"{chosen.stem}.{name}.{chosen.form}"
+            path.write_bytes(data)
+            print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
