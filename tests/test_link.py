@@ -74,6 +74,6 @@ def download(page: Page, path: Path) -> bytes:
     """The run file, by the button of the Export menu."""
     press(page, "export")
     with page.expect_download() as found:
-        page.locator(".st-key-download_json button").click()
+        page.get_by_role("button", name="Run file (JSON)").click()
     found.value.save_as(path)
     return path.read_bytes()
