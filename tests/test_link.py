@@ -58,7 +58,8 @@ def test_the_life_of_a_link(
     assert decode(exported) == again
     elsewhere = start_app()
     third = new_page()
-    third.goto(f"{elsewhere.url}/runs")
+    open_page(third, elsewhere)
+    third.get_by_role("link", name="Runs").click()
     wait_idle(third)
     third.locator("input[type=file]").set_input_files(tmp_path / "here.json")
     expect(third.get_by_text("here.json was imported")).to_be_visible()
