@@ -58,7 +58,8 @@ def test_the_life_of_a_link(
     assert decode(exported) == again
     elsewhere = start_app()
     third = new_page()
-    third.goto(f"{elsewhere.url}/runs")
+    open_page(third, elsewhere)
+    third.get_by_role("link", name="Runs").click()
     wait_idle(third)
     third.locator("input[type=file]").set_input_files(tmp_path / "here.json")
     expect(third.get_by_text("here.json was imported")).to_be_visible()
@@ -74,6 +75,6 @@ def download(page: Page, path: Path) -> bytes:
     """The run file, by the button of the Export menu."""
     press(page, "export")
     with page.expect_download() as found:
-        page.locator(".st-key-download_json button").click()
+        page.get_by_role("button", name="Run file (JSON)").click()
     found.value.save_as(path)
     return path.read_bytes()

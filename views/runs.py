@@ -109,14 +109,19 @@ def _may_delete(entry: Entry) -> bool:
     return entry.status != RUNNING and (not places.hosted() or entry.owner == session.owner())
 
 
+def _delete(ids: list[str]) -> None:
+    gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
+    st.session_state["runs_said"] = ("success", f"{len(gone)} run{'s' * (len(gone) != 1)} deleted.", None)
+
+
 @st.dialog("Delete runs?")
 def _ask(ids: list[str]) -> None:
     count = "this run" if len(ids) == 1 else f"these {len(ids)} runs"
     st.markdown(f"Nothing brings {count} back, and links to {'it' if len(ids) == 1 else 'them'} will say so.")
     with st.container(horizontal=True):
-        if st.button("Delete", key="runs_delete_yes", type="primary", icon=":material/delete:"):
-            gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
-            st.session_state["runs_said"] = ("success", f"{len(gone)} run{'s' * (len(gone) != 1)} deleted.", None)
+        if st.button(
+            "Delete", key="runs_delete_yes", type="primary", icon=":material/delete:", on_click=_delete, args=(ids,)
+        ):
             st.rerun()
         if st.button("Keep", key="runs_delete_no"):
             st.rerun()
