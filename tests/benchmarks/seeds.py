@@ -42,8 +42,8 @@ TECHNIQUES = {
 }
 
 # Workloads with large temporaries, at sizes where there is something to save; the rewrite that maps in parts, or None
-# where a mapper that leaves the function as it is does. In graph mode: where XLA compiles the whole batch, it often makes
-# no temporaries at all.
+# where a mapper that leaves the function as it is does. In graph mode: where XLA compiles the whole batch, it often
+# makes no temporaries at all.
 THRIFTY = {"outer_reduce": None, "repeat_sum": None, "dp_sgd": "accumulate"}
 SIZES = {"dp_sgd": {"batch": 4_096}}
 MODE = "graph"
@@ -122,7 +122,8 @@ def of_parts(runner: Runner, workload: str, budget_s: float) -> tuple[str, ...]:
     offered = [f"{rewrite}.{MODE}"] if rewrite else others
     run = common.compare(runner, case.request(list(dict.fromkeys([*others, *offered])), budget_s=budget_s))
     most_bytes = SHARE * peak_bytes(run, whole)
-    thrifty = fastest(run, [slug for slug in offered if peak_bytes(run, slug) <= most_bytes] or offered)
+    measured = [slug for slug in offered if run.measurement(slug).memory is not None]
+    thrifty = fastest(run, [slug for slug in measured if peak_bytes(run, slug) <= most_bytes] or offered)
     compared = Compared(run, thrifty, fastest(run, others))
     share = peak_bytes(run, thrifty) / peak_bytes(run, whole)
     holds = compared.ratio.low <= SLOWER and share <= SHARE
