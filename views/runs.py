@@ -61,13 +61,13 @@ def _table(entries: list[Entry]) -> list[Entry]:
     frame = pd.DataFrame(
         {
             "open": [":material/open_in_new: Open"] * len(entries),
+            "date (UTC)": [entry.created[:16].replace("T", " ") for entry in entries],
             "workload": [entry.workload for entry in entries],
             "size": [entry.size for entry in entries],
-            "device": [entry.device for entry in entries],
             "verdict": [entry.verdict or look.MISSING for entry in entries],
-            "machine": [entry.machine or look.MISSING for entry in entries],
-            "date (UTC)": [entry.created[:16].replace("T", " ") for entry in entries],
             "status": [_STATUSES[entry.status] + (", imported" if entry.imported else "") for entry in entries],
+            "device": [entry.device for entry in entries],
+            "machine": [entry.machine or look.MISSING for entry in entries],
         }
     )
     # A selection is of places in the table: with other runs in it, it is another table.
