@@ -30,7 +30,7 @@ window.WebSocket = class extends WebSocket {
 
 
 # What the browser and Streamlit write to the console while there is no connection.
-_LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server"
+_LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server|reaching server endpoint|is not responding"
 
 
 def sever(page: Page) -> None:
@@ -100,7 +100,7 @@ def test_choose_run_watch_and_read_the_result(page: Page, app_server: AppServer)
     expect(page.get_by_text("5 strategies: needs about")).to_be_visible()
     run_id = start(page)
     expect(page.locator(".st-key-progress")).to_be_visible()
-    expect(page.locator(".st-key-progress [role=status]")).to_contain_text("map_fn.xla", timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text("map_fn.xla", timeout=RUN_MS)
     shot(page, "running")
     finish(page)
 
@@ -136,12 +136,12 @@ def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_serve
 def test_cancel_stops_and_keeps_what_there_is(page: Page, app_server: AppServer):
     open_page(page, app_server, LONG)
     start(page)
-    expect(page.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible(timeout=RUN_MS)
     press(page, "cancel")
     finish(page)
     expect(page.get_by_text("What was measured is kept.")).to_be_visible()
     press(page, "run")  # the next run is not hindered by the cancelled one
-    expect(page.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible(timeout=RUN_MS)
     press(page, "cancel")
     finish(page)
 
@@ -155,7 +155,7 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     expect(page.locator(".st-key-progress")).to_be_visible()
     other = new_page()
     other.goto(page.url)
-    expect(other.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
+    expect(other.locator(".st-key-progress div[role=status]")).to_be_visible(timeout=RUN_MS)
     press(page, "cancel")
     finish(page)
     finish(other)  # the second tab sees the end too
@@ -236,7 +236,8 @@ def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app
             "[data-testid=stButton] button, [data-testid=stSelectbox], [data-testid=stNumberInput]"
         )
         boxes = shown.evaluate_all(
-            "elements => elements.map(element => [element.dataset.testid + ' ' + (element.innerText || '').trim(),"
+            "elements => elements.map(element => ["
+            "element.dataset.testid + ' ' + (element.innerText || '').replace(/\\s+/g, ''),"
             " element.getBoundingClientRect().left, element.getBoundingClientRect().right])"
         )
         outside = [f"{name} {left:.0f} to {right:.0f}" for name, left, right in boxes if left < 0 or right > width]

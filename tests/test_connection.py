@@ -12,7 +12,7 @@ from tests.test_browser import _LOST, LONG, RUN_MS, SMALL, finish, open_page, pr
 def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, watch: Watch):
     open_page(page, app_server, LONG)
     start(page)
-    expect(page.locator(".st-key-progress [role=status]")).to_contain_text(re.compile(r"\d MiB"), timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text(re.compile(r"\d MiB"), timeout=RUN_MS)
     app = page.locator("[data-testid=stApp]")
     page.context.set_offline(True)
     sever(page)

@@ -24,7 +24,7 @@ def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     tab_to(page, ".st-key-run")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("run="))
-    expect(page.locator(".st-key-progress [role=status]")).to_be_visible(timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible(timeout=RUN_MS)
     tab_to(page, ".st-key-cancel")
     page.keyboard.press("Enter")
     finish(page)
