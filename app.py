@@ -18,6 +18,13 @@ page = st.navigation(
             help="Measures ways of mapping a function over a batch, and says which to use here.",
         ),
         st.Page(
+            "views/sweep.py",
+            title="Sweep",
+            icon=":material/stacked_line_chart:",
+            url_path="sweep",
+            help="Measures over a range of sizes, and says where the winner changes.",
+        ),
+        st.Page(
             "views/runs.py",
             title="Runs",
             icon=":material/history:",

@@ -6,16 +6,20 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 import workloads
-from measure import environment, export_command, fit, listing, runner, table
-from measure.request import DEFAULT_BUDGET_S, RequestError, parse
-from measure.run import encode
+from measure import continuing, environment, export_command, fit, listing, runner, sweep_table, table, text, why
+from measure.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
+from measure.run import Measurement, Run, encode
+from measure.sweep_forecast import forecast_sweep
+from measure.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
+from measure.sweep_request import SweepRequest, of_run, parse_sweep
 from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3
@@ -26,19 +30,34 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
-    compare.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
-    compare.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
-    compare.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
-    compare.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
-    compare.add_argument("--dtype")
-    compare.add_argument("--device", default="CPU:0")
+    _add_case(compare)
     compare.add_argument("--budget", default=DEFAULT_BUDGET_S, metavar="SECONDS", help="time to measure for")
-    compare.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
-    compare.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
-    compare.add_argument("--seed", default=0, help="seed of the inputs")
-    compare.add_argument("--json", metavar="FILE", help="write the run here ('-' for stdout, in place of the table)")
-    compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    _add_output(compare)
+    compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
+
+    sweep = commands.add_parser("sweep", help="compare strategies over ranges of sizes or options")
+    sweep.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=RANGE",
+        help="1:1000, with 9 points 1:1000:9, values 1,2,8, or one number for a size that stays; repeatable",
+    )
+    sweep.add_argument(
+        "--option", action="append", default=[], metavar="NAME=RANGE", help="of strategies, as chunk=1:64; repeatable"
+    )
+    sweep.add_argument("--points", metavar="N", help="of each range that names no number of points (9; of two axes 5)")
+    sweep.add_argument("--scale", default="log", help="log or linear")
+    _add_case(sweep)
+    sweep.add_argument("--budget", metavar="SECONDS", help=f"time for the whole sweep ({SWEEP_BUDGET_S:.0f})")
+    sweep.add_argument(
+        "--continue",
+        dest="continue_from",
+        metavar="ID",
+        help="go on with a sweep that ended early, as it was asked",
+    )
+    _add_output(sweep)
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
@@ -47,12 +66,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_case(command: argparse.ArgumentParser) -> None:
+    command.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
+    command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
+    command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
+    command.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
+    command.add_argument("--dtype")
+    command.add_argument("--device", default="CPU:0")
+    command.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
+    command.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
+    command.add_argument("--seed", default=0, help="seed of the inputs")
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", metavar="FILE", help="write the run here ('-' for stdout, in place of the table)")
+    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
 def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
     pairs = {}
     for item in items:
         key, equals, value = item.partition("=")
         if not equals or not key or not value:
             raise RequestError(f"{name} {item!r} is not valid: write NAME=VALUE")
+        if key in pairs:
+            raise RequestError(f"{name} gives {key} twice: give it once")
         pairs[key] = value
     return pairs
 
@@ -68,11 +106,11 @@ def _own_workload(arguments: argparse.Namespace) -> str:
     return own
 
 
-def _request(arguments: argparse.Namespace) -> dict[str, Any]:
+def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:
     return {
         "workload": _own_workload(arguments) if arguments.workload_file else arguments.workload,
         "workload_options": _pairs("--workload-option", arguments.workload_option),
-        "size": _pairs("--size", arguments.size),
+        "size": size,
         "dtype": arguments.dtype,
         "device": arguments.device,
         "strategies": arguments.strategies,
@@ -84,16 +122,70 @@ def _request(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    request = parse(_request(arguments))
+    request = parse(_request(arguments, _pairs("--size", arguments.size)))
     # What is known to be wrong is said before anything is started.
-    refusal = fit.check(request, environment.available_memory()) or _unwritable(arguments.json)
-    if refusal:
+    if refusal := fit.check(request, environment.available_memory()):
         raise RequestError(refusal)
-    own = runner.Runner(name=f"a command line, compare {request.workload}")
+
+    def render(run: Run) -> str:
+        explained = ["", "Why", *why.sentences(run).values()] if arguments.why else []
+        return "\n".join([table.render(run), *explained])
+
+    return _measure(
+        arguments, f"compare {request.workload}", lambda own: own.submit(request, why=arguments.why), render
+    )
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    request = _continued(arguments) if arguments.continue_from else parse_sweep(_sweep_request(arguments))
+    needs = forecast_sweep(request, environment.available_memory())
+    if not arguments.quiet:
+        _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
+        for at, reason in needs.skipped:
+            _say(f"  {', '.join(f'{name}={value}' for name, value in at.items())} is skipped: {reason}")
+    return _measure(
+        arguments,
+        f"sweep {request.base.workload}",
+        lambda own: own.submit_sweep(request, continue_from=arguments.continue_from),
+        sweep_table.render,
+    )
+
+
+def _sweep_request(arguments: argparse.Namespace) -> dict[str, Any]:
+    """A size or an option with several values is an axis; a size with one value is fixed."""
+    sizes, axes = {}, []
+    for name, value in _pairs("--size", arguments.size).items():
+        if ":" in value or "," in value:
+            axes.append({"kind": "size", "name": name, "range": value})
+        else:
+            sizes[name] = value
+    for name, value in _pairs("--option", arguments.option).items():
+        axes.append({"kind": "option", "name": name, "range": value})
+    more = {"scale": arguments.scale, "points": arguments.points}
+    return {**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]}
+
+
+def _continued(arguments: argparse.Namespace) -> SweepRequest:
+    """What a kept sweep asked, with the budget that is given."""
+    if arguments.workload or arguments.size or arguments.option or arguments.workload_file:
+        raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
+    found = export_command.kept(arguments.continue_from)
+    if arguments.budget is not None:
+        found = replace(found, request=replace(found.request, budget_s=parse_budget(arguments.budget)))
+    return of_run(found)
+
+
+def _measure(
+    arguments: argparse.Namespace, name: str, submit: Callable[[runner.Runner], str], render: Callable[[Run], str]
+) -> int:
+    """Have a runner measure what is submitted, and write the outcome."""
+    if refusal := _unwritable(arguments.json):
+        raise RequestError(refusal)
+    own = runner.Runner(name=f"a command line, {name}")
     interrupted = False
     try:
         _until_ready(own)
-        run_id = own.submit(request)
+        run_id = submit(own)
 
         def stop(*_: Any) -> None:
             nonlocal interrupted
@@ -116,18 +208,27 @@ def _compare(arguments: argparse.Namespace) -> int:
         except OSError as error:
             _say(f"error: --json {arguments.json} cannot be written: {error.strerror}; the run is kept as {run.id}")
             status = FAULT
-    for warning in run.warnings:
-        _say(f"warning: {warning.message}")
-    for item in run.measurements:
-        for warning in item.warnings:
-            if warning.code != "chosen":
-                _say(f"warning: {item.strategy}: {warning.message}")
+    for line in _warnings(run):
+        _say(f"warning: {line}")
+    if run.kind == "sweep" and continuing.is_open(run):
+        _say(f"it can be continued: python -m measure sweep --continue {run.id}")
     # Last, since whoever reads this may be gone.
     if arguments.json == "-":
         sys.stdout.buffer.write(encode(run) + b"\n")
     else:
-        print(table.render(run))
+        print(render(run))
     return status
+
+
+def _warnings(run: Run) -> Iterator[str]:
+    """Of the run, and of each strategy; what is said at several points of a sweep, once."""
+    yield from (warning.message for warning in run.warnings)
+    said = set()
+    for item in (*run.measurements, *(item for point in run.points for item in point.measurements)):
+        for warning in item.warnings:
+            if warning.code != "chosen" and (item.strategy, warning.code) not in said:
+                said.add((item.strategy, warning.code))
+                yield f"{item.strategy}: {warning.message}"
 
 
 def _unwritable(file: str | None) -> str | None:
@@ -158,7 +259,7 @@ def _until_ready(own: runner.Runner) -> None:
 
 def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
     """Say on stderr what happens, once each, until the run has finished."""
-    said: set[str] = set()
+    said: set[tuple[str, str]] = set()
     last = ""
     while True:
         finished = own.wait(run_id, 0.2)
@@ -169,12 +270,23 @@ def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
             if message and message not in (last, "finished"):
                 _say(message)
                 last = message
-            for item in snapshot.run.measurements:
-                if item.twin_of is None and item.strategy not in said and item.outcome != "not_run":
-                    said.add(item.strategy)
-                    _say(f"  {item.strategy}: {table.outcome(item)}")
+            for where, item in _outcomes(snapshot.run):
+                if (where, item.strategy) not in said:
+                    said.add((where, item.strategy))
+                    _say(f"  {where}{item.strategy}: {table.outcome(item)}")
         if finished:
             return
+
+
+def _outcomes(run: Run) -> Iterator[tuple[str, Measurement]]:
+    """What has become of strategies: all of a comparison; of a sweep, where that is not a latency."""
+    for item in run.measurements:
+        if item.twin_of is None and item.outcome != "not_run":
+            yield "", item
+    for point in run.points:
+        for item in point.measurements:
+            if item.outcome not in ("ok", "not_run"):
+                yield f"{sweep_table.where(point)}: ", item
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -197,10 +309,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit status: 0 measured, 2 the request is invalid, 3 interrupted, 1 a fault."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if arguments.command == "compare" and not (arguments.workload or arguments.workload_file):
+    continued = arguments.command == "sweep" and arguments.continue_from
+    if arguments.command in ("compare", "sweep") and not (arguments.workload or arguments.workload_file or continued):
         parser.error("a workload is needed: its name, or --workload-file")
     try:
-        status = {"compare": _compare, "list": _list, "export": export_command.run}[arguments.command](arguments)
+        commands = {"compare": _compare, "sweep": _sweep, "list": _list, "export": export_command.run}
+        status = commands[arguments.command](arguments)
         sys.stdout.flush()
         return status
     except (RequestError, DiscoveryError) as error:

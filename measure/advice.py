@@ -243,6 +243,17 @@ def onednn() -> Warning:
     )
 
 
+def no_limit(reason: str) -> Warning:
+    """The probes have failed."""
+    return Warning(code="no_limit", message=f"the limit of this case is not known: its probes failed: {reason}")
+
+
+def no_process_peak() -> Warning:
+    """What the operating system sees of a process is the machine's memory, not a GPU's."""
+    message = "the process peak is not measured on a GPU: the operating system sees the machine's own memory alone"
+    return Warning(code="no_process_peak", message=message)
+
+
 def not_saved(reason: str) -> Warning:
     """The run's file could not be written."""
     return Warning(

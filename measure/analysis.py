@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from measure import advice, ranking, statistics
+from measure import advice, limit, ranking, statistics
 from measure.run import Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
@@ -29,7 +29,7 @@ def analyse(run: Run) -> Run:
     peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in tie_groups]
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
-    run = replace(run, measurements=measurements, control=control, ranking=tie_groups)
+    run = limit.judge(replace(run, measurements=measurements, control=control, ranking=tie_groups))
     return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
 
 
@@ -40,7 +40,8 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
     for item in run.measurements:
         # Where memory and correctness are known and the latency is not, the strategy is not done.
         untimed = item.outcome == "ok" and not item.replicas and not item.twin_of
-        is_open = item.outcome == "not_run" or untimed
+        # One that was left out for a reason keeps it.
+        is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)
     return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
 

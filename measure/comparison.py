@@ -1,8 +1,8 @@
 """One comparison from its request to its verdict: which subjects run when, and what becomes of each strategy.
 
 The stages, in order: the reference; memory and correctness, two subjects at a time; first calls, one at a time and
-alone on the machine; rounds; the verdict; the process peaks. What is known is published as it becomes known, and what
-was measured before a cancel, a crash or a timeout is kept.
+alone on the machine; rounds; the verdict; the limit; the process peaks; the reasons, where they are asked for. What is
+known is published as it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import pickle
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from msgspec.structs import replace
 
 import strategies
 import workloads
-from measure import advice, environment, forecast, rounds
+from measure import advice, environment, forecast, limit, rounds, why
 from measure.clock import utc_now
 from measure.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
+from measure.probes import Rates
 from measure.processes import FreshLauncher, Launcher
 from measure.record import TWIN, Record, View
 from measure.request import Request
@@ -38,6 +39,8 @@ from strategies.spec import Plan
 _CASE_PREFIX = "mapbench-case-"
 # What a live subject takes beside its tensors: private pages of the runtime, graphs and code.
 _PROCESS_BYTES = 120 * 2**20
+# What a live subject takes of a GPU beside its tensors: CUDA's context, kernels and libraries.
+_GPU_CONTEXT_BYTES = 600 * 2**20
 # How long the use of the processors by others is watched before a run.
 _LOAD_WINDOW_S = 0.1
 # A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
@@ -46,10 +49,18 @@ _LOAD_WINDOW_S = 0.1
 _TIGHT_SHARE = 0.5
 _ALLOCATOR_WAITS_S = 35.0
 _WAITING_AT_ONCE = 6
+# Another allocator of a GPU's memory than TensorFlow's own, which alone reports its events.
+_GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
+# The first call of a why subject is traced, and what it compiles it compiles twice.
+_EXPLAINING_TAKES = 3
 # Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 # Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
 _LEAST_LIMIT_MIB = 256
+
+
+# Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
+Keep = Callable[[str, dict[str, Any], dict[str, bytes]], bool]
 
 
 @dataclass(frozen=True)
@@ -64,10 +75,11 @@ class Settings:
     most_events: int = 50_000
     # Of the available memory, what subjects that live at the same time may take together.
     memory_share: float = 0.7
+    probes: bool = True  # whether the limit is measured, after the verdict
     process_peaks_s: float = 20.0  # time for the process peaks, after the verdict; 0 leaves them out
 
 
-def sweep() -> None:
+def clear_leftovers() -> None:
     """Remove what jobs of processes that have died left in the folder for temporary files."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_CASE_PREFIX}*-*"):
         pid = folder.name.removeprefix(_CASE_PREFIX).partition("-")[0]
@@ -87,12 +99,17 @@ class Comparison:
         *,
         settings: Settings | None = None,
         parent: str | None = None,
+        dialogues: Dialogues | None = None,
+        keep: Keep | None = None,
     ) -> None:
+        """``dialogues``: those of a larger job that this comparison is a part of; ``keep``: who takes the reasons;
+        without, none are looked for."""
         self.request = request
+        self._keep = keep
         self._launcher = launcher
         self._publish = publish
         self._settings = settings or Settings()
-        self._dialogues = Dialogues(launcher)
+        self._dialogues = dialogues or Dialogues(launcher)
         self._further: Dialogues | None = None
         self._workload = workloads.get(request.workload).variant(request.workload_options)
         self._bytes = forecast.case_bytes(self._workload, request.size, request.dtype, request.workload_options)
@@ -107,7 +124,9 @@ class Comparison:
         )
         run = Run(id=run_id, parent=parent, created=utc_now(), request=request.record())
         self._record = Record(run, {slug: self._script(slug) for slug in request.strategies})
-        self._case_dir = Path()
+        self._on_gpu = request.device.startswith("GPU")
+        self._gpu_bytes: int | None = None
+        self._made_case_dir: Path | None = None
         self._message = ""
         self._version = 0
         self._started_s: float | None = None
@@ -131,8 +150,7 @@ class Comparison:
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
-        self._started_s = time.monotonic()
-        self._case_dir = Path(tempfile.mkdtemp(prefix=f"{_CASE_PREFIX}{os.getpid()}-"))
+        self._open(time.monotonic())
         status: Status
         try:
             self._record.set_run(started=utc_now(), environment=self._environment())
@@ -143,17 +161,49 @@ class Comparison:
             status, reason = "interrupted", "the measuring process ended unexpectedly; what was measured is kept"
         finally:
             self._dialogues.end()
-            shutil.rmtree(self._case_dir, ignore_errors=True)
+            self._remove_files()
         return self._close(status, reason)
 
+    def _open(self, started_s: float) -> None:
+        self._started_s = started_s
+        self._made_case_dir = Path(tempfile.mkdtemp(prefix=f"{_CASE_PREFIX}{os.getpid()}-"))
+
+    @property
+    def _case_dir(self) -> Path:
+        assert self._made_case_dir is not None, "nothing is measured before it is opened"
+        return self._made_case_dir
+
+    def _remove_files(self) -> None:
+        """Remove the case's folder, if there is one by now: a job may end before it begins."""
+        if self._made_case_dir is not None:
+            shutil.rmtree(self._made_case_dir, ignore_errors=True)
+
     def _measure(self) -> tuple[Status, str]:
+        if self._on_gpu:
+            self._gpu_room()
         self._reference()
         self._known_limits()
-        self._memory_stage()
+        self._memory_stage(self._runnable())
         self._without_onednn()
+        timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
+        status, reason = self._time(timed, self.request, Sampling)
+        self._record.set_stage(self._record.stages, "done")
+        self._say(result=True)
+        if self._settings.probes and any(item.latency for item in self._record.items()):
+            self._limit()
+        if self._settings.process_peaks_s:
+            self._process_peaks()
+        with contextlib.suppress(Cancelled):  # the verdict stands
+            self._explain()
+        return status, reason
+
+    def _time(
+        self, slugs: Iterable[str], request: Request, kind: Callable[..., Sampling], **more: Any
+    ) -> tuple[Status, str]:
+        """Sample latencies in the way that ``kind`` does; ``more`` goes to it."""
         rules, estimates = self._settings.rules, self._forecast.per_strategy
-        sampling = Sampling(
-            self.request,
+        sampling = kind(
+            request,
             rules.with_fresh_interpreters() if self._launcher.start_method == "fresh" else rules,
             self._record,
             self._dialogues,
@@ -164,20 +214,17 @@ class Comparison:
             room_bytes=self._room_bytes,
             started_s=self._started_s or time.monotonic(),
             sample_timeout_floor_s=self._settings.timeout_floor_s,
+            **more,
         )
         try:
-            timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
             # The quickest first, so that a budget that is short leaves out what takes long.
-            timed.sort(key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
-            status, reason = sampling.run(timed)
+            status, reason = sampling.run(
+                sorted(slugs, key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
+            )
             sampling.end("decided" if status == "complete" else "budget")
         finally:
             sampling.end("cancelled" if self.cancelled else "interrupted")
         self._record.analyse()
-        self._record.set_stage(self._record.stages, "done")
-        self._say(result=True)
-        if self._settings.process_peaks_s:
-            self._process_peaks()
         return status, reason
 
     def _close(self, status: Status, reason: str) -> Run:
@@ -187,6 +234,18 @@ class Comparison:
         return self._record.run
 
     # --- stages ------------------------------------------------------------------------------------------------------
+
+    def _gpu_room(self) -> None:
+        """Before any subject lives on it: what the GPU has left, which caps how many may live at once."""
+        self._say("asking for the GPU's free memory")
+
+        def dialogue() -> Dialogue:
+            subject = self._dialogues.start(Spec(role="room", device=self.request.device))
+            with contextlib.suppress(SubjectFailed):
+                timeout_s = self._settings.timeout_floor_s + self._settings.fresh_start_s
+                self._gpu_bytes = (yield from self._dialogues.until(subject, "room", timeout_s))["bytes"]
+
+        self._dialogues.hold([dialogue()])
 
     def _reference(self) -> None:
         self._say("computing the reference")
@@ -217,16 +276,16 @@ class Comparison:
 
         self._dialogues.hold([dialogue()])
 
-    def _memory_stage(self) -> None:
+    def _memory_stage(self, slugs: list[str]) -> None:
         self._say("measuring memory and correctness")
         estimates = self._forecast.per_strategy
-        slugs = [item.strategy for item in self._record.items() if item.outcome == "not_run"]
         # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
-        events = max((estimates[slug].events for slug in slugs), default=0)
-        by_events = events <= self._settings.most_events
+        measured = [item.strategy for item in self._record.items() if item.error is None]
+        events = max((estimates[slug].events for slug in measured), default=0)
+        by_events = events <= self._settings.most_events and not (self._on_gpu and os.environ.get(_GPU_ALLOCATOR))
         # The quickest first, since a person wants to see a first outcome soon; then the longest, so that no slot idles
         # at the end.
-        slugs.sort(key=lambda slug: estimates[slug].first_call_s)
+        slugs = sorted(slugs, key=lambda slug: estimates[slug].first_call_s)
         order = slugs[:1] + slugs[:0:-1]
         needs = {slug: estimates[slug].peak_bytes + sum(self._bytes) for slug in order}
         limit_mib = self.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, self._room_bytes() // 2**20)
@@ -236,7 +295,7 @@ class Comparison:
             self._dialogues.hold(
                 (self._memory_dialogue(slug, by_events, limit_mib, slug in tight) for slug in group),
                 at_once=at_once,
-                costs=[min(needs[slug], limit_mib * 2**20) + _PROCESS_BYTES for slug in group],
+                costs=[min(needs[slug], limit_mib * 2**20) + self._process_bytes for slug in group],
                 room=self._room_bytes(),
             )
 
@@ -288,14 +347,21 @@ class Comparison:
         chosen = planning.chosen(plan, strategy)
         return [advice.chosen(mapper.reason(plan, chosen), chosen)] if chosen and mapper.reason else []
 
-    def _without_onednn(self) -> None:
-        """Runs what is wrong, or died in native code, once more in a fresh interpreter with oneDNN off: where that is
-        right, the result says so. TensorFlow reads the setting when it is loaded, so a fork comes too late."""
-        suspects = [
+    def _runnable(self) -> list[str]:
+        """Strategies that nothing speaks against as yet."""
+        return [item.strategy for item in self._record.items() if item.outcome == "not_run"]
+
+    def _suspects(self) -> list[str]:
+        return [
             item.strategy
             for item in self._record.items()
             if item.outcome == "wrong" or (item.error is not None and item.error.type in NATIVE_DEATHS)
         ]
+
+    def _without_onednn(self) -> None:
+        """Runs what is wrong, or died in native code, once more in a fresh interpreter with oneDNN off: where that is
+        right, the result says so. TensorFlow reads the setting when it is loaded, so a fork comes too late."""
+        suspects = self._suspects()
         if not suspects or self.request.device != "CPU:0" or os.environ.get(_ONEDNN) == "0":
             return
         self._say("looking whether oneDNN is to blame")
@@ -325,8 +391,34 @@ class Comparison:
             dialogues.end()
             launcher.close()
 
+    def _limit(self) -> None:
+        """After the verdict: what the device could do at best, from probes that have the machine to themselves. A
+        failure here costs nothing else."""
+        self._say("probing the device for the limit")
+        request = self.request
+        work = limit.work(self._workload, request.size, request.dtype, request.workload_options, self._cost)
+        settings = script.build_settings(request.device, request.threads)
+
+        def dialogue() -> Dialogue:
+            subject = self._dialogues.start(Spec(role="probes", script=settings, device=request.device, work=work))
+            start_s = self._settings.fresh_start_s if self._launcher.start_method == "fresh" else 0.0
+            try:
+                message = yield from self._dialogues.until(subject, "rates", self._settings.timeout_floor_s + start_s)
+            except SubjectFailed as failure:
+                self._record.warn(advice.no_limit(failure.error.message))
+            else:
+                self._record.set_run(limit=limit.limit(work, msgspec.convert(message["rates"], Rates)))
+
+        self._dialogues.hold([dialogue()])
+        self._record.analyse()
+        self._say(result=True)
+
     def _process_peaks(self) -> None:
         """After the verdict: what the operating system sees of one call. A failure here costs nothing else."""
+        if self._on_gpu:
+            self._record.warn(advice.no_process_peak())
+            self._say(result=True)
+            return
         end = time.monotonic() + self._settings.process_peaks_s
         self._say("measuring what the operating system sees")
 
@@ -349,6 +441,39 @@ class Comparison:
         ]
         costs = [self._live_bytes(slug) for slug in slugs]
         self._dialogues.hold(map(dialogue, slugs), at_once=2, costs=costs, room=self._room_bytes())
+
+    def _explain(self) -> None:
+        """Last of all: what happens in a call of each strategy, one after another. A failure costs nothing else."""
+        keep = self._keep
+        if keep is None:
+            return
+        slugs = [
+            item.strategy
+            for item in self._record.items()
+            if item.outcome in ("ok", "wrong") and not item.twin_of and why.known(item) is None
+        ]
+
+        def dialogue(number: int, slug: str) -> Dialogue:
+            self._record.set_stage([slug], "explaining")
+            self._say(f"explaining {slug}, {number + 1} of {len(slugs)}")
+            folder = self._case_dir / f"why_{number}"
+            folder.mkdir()
+            subject = self._dialogues.start(self._spec("why", slug, artifacts=str(folder)))
+            try:
+                timeout_s = _EXPLAINING_TAKES * self._timeout_s(slug)
+                message = yield from self._dialogues.until(subject, "why", timeout_s)
+                found = why.read(message["why"])
+            except SubjectFailed as failure:
+                found = why.Why(note=failure.error.message[: why.MOST_NOTE])
+            self._record.update(slug, why=why.written(found, self._record[slug].why))
+            kept = keep(slug, self._record[slug].why, why.artifacts(folder))
+            shutil.rmtree(folder)
+            self._record.set_stage([slug], "done")
+            self._say(result=True)
+            if not kept:
+                raise Cancelled
+
+        self._dialogues.hold(dialogue(number, slug) for number, slug in enumerate(slugs))
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
@@ -409,14 +534,22 @@ class Comparison:
         return self._settings.timeout_floor_s + start_s + 10 * (estimate.first_call_s + 3 * estimate.latency_s)
 
     def _room_bytes(self) -> int:
-        return int(self._settings.memory_share * environment.available_memory())
+        """What subjects that live at the same time may take together, of the GPU's memory and of the machine's."""
+        available = environment.available_memory()
+        if self._gpu_bytes is not None:
+            available = min(available, self._gpu_bytes)
+        return int(self._settings.memory_share * available)
+
+    @property
+    def _process_bytes(self) -> int:
+        return _GPU_CONTEXT_BYTES if self._on_gpu else _PROCESS_BYTES
 
     def _live_bytes(self, slug: str) -> int:
         """What a subject of this strategy takes while it lives, by what was measured or else by forecast."""
         memory = self._record[slug.removesuffix(TWIN)].memory
         peak_bytes = memory.peak_bytes if memory else self._forecast.per_strategy[slug.removesuffix(TWIN)].peak_bytes
         input_bytes, _, captured_bytes = self._bytes
-        return _PROCESS_BYTES + peak_bytes + input_bytes + captured_bytes
+        return self._process_bytes + peak_bytes + input_bytes + captured_bytes
 
     def _fail(self, slug: str, stage: str, failure: SubjectFailed) -> None:
         """Give a strategy the outcome that ended it; what was measured of it stays."""

@@ -40,13 +40,23 @@ runs = sa.Table(
     sa.Index("runs_by_device", "device", "created"),
 )
 
-# The documents of a run: at place 0 the run without its measurements, from 1 on one measurement each. So a result
-# that arrives costs what it weighs, not what the whole run does.
+# The documents of a run: at place 0 the run without its measurements, from 1 on one measurement each, or, of a sweep,
+# one point each. So a result that arrives costs what it weighs, not what the whole run does.
 parts = sa.Table(
     "parts",
     _metadata,
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("place", sa.Integer, primary_key=True),
+    sa.Column("document", sa.LargeBinary, nullable=False),
+)
+
+# What an explanation leaves beside its figures, by the name of its file; compressed.
+artifacts = sa.Table(
+    "artifacts",
+    _metadata,
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("strategy", sa.String(200), primary_key=True),
+    sa.Column("name", sa.String(32), primary_key=True),
     sa.Column("document", sa.LargeBinary, nullable=False),
 )
 
@@ -57,11 +67,15 @@ Migration = Callable[[sa.Connection], None]
 
 def _make_tables(connection: sa.Connection) -> None:
     """Version 1. A later version changes what is there, and brings the tables above to what it has made of them."""
-    _metadata.create_all(connection)
+    _metadata.create_all(connection, [runs, parts])
+
+
+def _make_artifacts(connection: sa.Connection) -> None:
+    artifacts.create(connection)
 
 
 # Each takes the database from the version that is its index to the next one.
-MIGRATIONS: tuple[Migration, ...] = (_make_tables,)
+MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts)
 
 
 def file_of(url: sa.URL) -> Path | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from measure.privacy import without_folders
 from measure.processes import Event, Launcher
 from measure.run import Error, OutcomeName
 from measure.said import is_well_formed
@@ -186,7 +187,7 @@ _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocat
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
     """What the end of a process that should have gone on means for its strategy."""
-    tail = fields.get("tail") or ""
+    tail = without_folders(fields.get("tail") or "")
     if not fields.get("signal"):
         message = f"the process ended by itself with exit status {fields.get('status')} before it was done"
         return SubjectFailed("failed", Error(type="Exit", message=message, detail=tail))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure import environment, table
+from measure import environment, sweep_analysis, sweep_table, table, text
 from measure.analysis import rows
 from measure.run import Run
 
@@ -24,7 +24,27 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def table_csv(run: Run) -> str:
-    """One line for each strategy; seconds and bytes."""
+    """One line for each strategy, of a sweep at each point; seconds and bytes."""
+    lines = [(*at, *line) for at, body in _bodies(run) for line in _table(body)]
+    for point in run.points:
+        if not point.measurements:
+            # Who wins there, where that is inferred; and why it was not measured.
+            for slug in point.ranking[0] if point.ranking else [None]:
+                row = {"strategy": slug, "outcome": point.status, "error": point.reason}
+                lines.append((*point.at.values(), *(row.get(name) for name in _TABLE)))
+    return _csv((*(axis.name for axis in run.axes), *_TABLE), lines)
+
+
+def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
+    """The comparisons of a run, each with its place on the axes: one without any, or those of a sweep's points."""
+    if run.kind == "compare":
+        return [((), run)]
+    return [
+        (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
+    ]
+
+
+def _table(run: Run) -> list[tuple[Any, ...]]:
     rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
     lines = []
     for item in rows(run):
@@ -43,16 +63,17 @@ def table_csv(run: Run) -> str:
                 " ".join(warning.message for warning in item.warnings),
             )
         )
-    return _csv(_TABLE, lines)
+    return lines
 
 
 def samples_csv(run: Run) -> str:
     """One line for each raw sample, those of the control's twin included."""
     return _csv(
-        _SAMPLES,
+        (*(axis.name for axis in run.axes), *_SAMPLES),
         (
-            (item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample)
-            for item in run.measurements
+            (*at, item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample)
+            for at, body in _bodies(run)
+            for item in body.measurements
             for replica in item.replicas
             for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False)
         ),
@@ -62,10 +83,16 @@ def samples_csv(run: Run) -> str:
 def markdown(run: Run, link: str | None = None) -> str:
     """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
     request = run.request
-    size = ", ".join(f"{_plain(name)} {value:,}" for name, value in request.size.items())
+    swept = {axis.name: f"{min(axis.values):,} to {max(axis.values):,}" for axis in run.axes}
+    sizes = {name: f"{value:,}" for name, value in request.size.items()} | swept
+    size = ", ".join(f"{_plain(name)} {value}" for name, value in sizes.items())
     about = [f"{_code(request.workload)} at {size}", _plain(request.dtype), _plain(request.device)]
     about += [_plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
-    parts = [f"**{_plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about), _grid(table.HEAD, _body(run))]
+    parts = [f"**{_plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about)]
+    if run.kind == "sweep":
+        parts += _sweep(run)
+    else:
+        parts.append(_grid(table.HEAD, _body(run)))
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
@@ -76,6 +103,27 @@ def markdown(run: Run, link: str | None = None) -> str:
     parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
     parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
     return "\n\n".join(parts) + "\n"
+
+
+def _sweep(run: Run) -> list[str]:
+    """A sweep's latencies, a line for each point; crossovers and fits."""
+    strategies = sweep_table.lines(run)
+    cells = {
+        (number, item.strategy): text.seconds(item.latency.median_s) if item.latency else item.outcome
+        for number, point in enumerate(run.points)
+        for item in point.measurements
+    }
+    head = [*(_plain(axis.name) for axis in run.axes), *map(_code, strategies), "leads"]
+    body = [
+        [
+            *(f"{point.at[axis.name]:,}" for axis in run.axes),
+            *(_plain(cells.get((number, slug), "–")) for slug in strategies),
+            ", ".join(map(_code, point.ranking[0])) if point.ranking else _plain(point.status),
+        ]
+        for number, point in enumerate(run.points)
+    ]
+    notes = [*sweep_table.crossings(run), *sweep_table.fits(run), *sweep_table.left_out(run)]
+    return [_grid(head, body), "\n".join(f"- {_plain(note)}" for note in notes)]
 
 
 def _body(run: Run) -> list[list[str]]:
@@ -102,8 +150,8 @@ def _cell(value: Any) -> Any:
     """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
     if not isinstance(value, str):
         return value
-    text = value.replace("\r\n", "\n").replace("\r", "\n")  # which Python's module would not quote alone
-    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+    plain = value.replace("\r\n", "\n").replace("\r", "\n")  # which Python's module would not quote alone
+    return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
 
 
 # Signs that mean something to Markdown wherever they are, and those that do at the start of a line.
@@ -116,9 +164,9 @@ _WORD_JOINER = "\u2060"
 _NAME = re.compile(r"[\w.?=,]+")
 
 
-def _plain(text: str) -> str:
-    """``text`` on one line, as it is."""
-    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", " ".join(text.split()))
+def _plain(words: str) -> str:
+    """``words`` on one line, as they are."""
+    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", " ".join(words.split()))
     return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
 
 

@@ -71,15 +71,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def kept(run_id: str) -> Run:
+    """A run of the store. Raises RequestError where it is not there."""
+    from measure.store import Store
+
+    try:
+        found = Store().load(run_id) if is_id(run_id) else None
+    except StoreError as error:
+        raise RequestError(f"the store cannot be read: {error}") from None
+    if found is None:
+        raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
+    return found
+
+
 def _read(name: str) -> Run:
     try:
         if is_id(name):
-            from measure.store import Store
-
-            kept = Store().load(name)
-            if kept is None:
-                raise RequestError(f"run {name} is not known here: it was measured on another machine, or deleted")
-            return kept
+            return kept(name)
         with open(name, "rb") as file:
             return imports.read(file.read(imports.MOST_BYTES + 1))
     except OSError as error:

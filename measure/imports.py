@@ -7,26 +7,34 @@ printed: whoever shows one escapes it. Its code is text, and is never executed.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import msgspec
 
+from measure import why
 from measure.place import is_id
-from measure.run import Measurement, Replica, Run, decode
+from measure.run import Measurement, Point, Replica, Run, decode
+from measure.sweep_request import MOST_CELLS, MOST_POINTS
 
-# A comparison takes some 100 kB. The others keep what is read from taking much more room than its file does.
+# A comparison takes some 100 kB, a sweep of many points a few MB. The others keep what is read from taking much more
+# room than its file does.
 MOST_BYTES = 16 * 2**20
 _MOST_VALUES = 2_000_000
 _MOST_CONTAINERS = 200_000
 _MOST_STRATEGIES = 1_000
 # The analysis makes a table of these: processes × rounds.
 _MOST_CELLS = 5_000_000
-_MOST_DEPTH = 12
+_MOST_DEPTH = 14
+# A grid's points, and those between.
+_MOST_POINTS = 2 * MOST_CELLS
+_MOST_VALUE = 2**31 - 1
 
 _LONGEST = 20_000
 _LONGEST_NAME = 200
 _NAMES = (
     *("id", "parent", "created", "started", "finished", "workload", "dtype", "device", "strategies", "strategy"),
+    *("name", "axis", "a", "b", "scale"),
     *("mapper", "mode", "twin_of", "stage", "code", "type", "ended", "against", "ranking", "path", "sha256"),
 )
 _LONGEST_OF = {"source": 1_000_000, "detail": 1_000_000, **dict.fromkeys(_NAMES, _LONGEST_NAME)}
@@ -38,8 +46,11 @@ _SHARE = (0.0, 1.0)
 _SIZE = (0.0, 1.7e308)
 _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("median_s", "low_s", "high_s", "samples_s", "seconds"), _DURATION),
-    **dict.fromkeys(("first_call_s", "at_s", "t_s", "budget_s", "dispatch_s"), (0.0, 1e9)),
-    **dict.fromkeys(("bandwidth_bytes_per_s", "flops_per_s"), (1e-3, 1e24)),
+    **dict.fromkeys(("fixed_s", "fixed_low_s", "fixed_high_s"), (0.0, 1e9)),
+    **dict.fromkeys(("per_element_s", "per_element_low_s", "per_element_high_s"), (0.0, 1e9)),
+    "value": (0.0, 1e24),
+    **dict.fromkeys(("first_call_s", "at_s", "t_s", "budget_s", "dispatch_s", "op_s", "call_s"), (0.0, 1e9)),
+    **dict.fromkeys(("bandwidth_bytes_per_s", "flops_per_s", "functions_per_s"), (1e-3, 1e24)),
     **dict.fromkeys(("ratio", "low", "high", "calls"), (1e-24, 1e24)),
     **dict.fromkeys(("max_abs", "max_rel", "max_ulp"), _SIZE),
     **dict.fromkeys(("mismatch_share", "margin"), _SHARE),
@@ -134,28 +145,103 @@ def _look_at_whole(run: Run) -> None:
         _refuse(("parent",), f"{_shown(run.parent)!r} is not an id: 24 digits and letters from a to f are needed")
     for name in ("created", "started", "finished"):
         _look_at_time(getattr(run, name), (name,), needed=name == "created")
-    if len(run.measurements) > _MOST_STRATEGIES:
-        _refuse(("measurements",), f"there are more than {_MOST_STRATEGIES:,}")
+    others = ("axes", "points", "crossovers", "fits") if run.kind == "compare" else ("measurements", "ranking")
+    for name in others:
+        if getattr(run, name):
+            _refuse((name,), f"a run of kind {run.kind} has none")
+    if run.kind == "sweep":
+        _look_at_sweep(run)
+    _look_at_body(run, ())
+
+
+def _look_at_body(body: Run | Point, path: Path) -> None:
+    """What a comparison and a point of a sweep have in common."""
+    if len(body.measurements) > _MOST_STRATEGIES:
+        _refuse((*path, "measurements"), f"there are more than {_MOST_STRATEGIES:,}")
     by_slug: dict[str, Measurement] = {}
-    for index, item in enumerate(run.measurements):
-        path: Path = ("measurements", index)
+    for index, item in enumerate(body.measurements):
+        its_path: Path = (*path, "measurements", index)
         if item.strategy in by_slug:
-            _refuse((*path, "strategy"), f"{_shown(item.strategy)!r} occurs a second time")
+            _refuse((*its_path, "strategy"), f"{_shown(item.strategy)!r} occurs a second time")
         by_slug[item.strategy] = item
-        _look_at_measurement(item, path)
-    for index, item in enumerate(run.measurements):
+        _look_at_measurement(item, its_path)
+    for index, item in enumerate(body.measurements):
         if item.twin_of is not None and item.twin_of not in by_slug:
-            _refuse(("measurements", index, "twin_of"), f"there is no strategy {_shown(item.twin_of)!r}")
-    _look_at_ranking(run, by_slug)
-    rounds = {number for replica in _replicas(run) for number in replica.rounds}
-    if sum(1 for _ in _replicas(run)) * len(rounds) > _MOST_CELLS:
-        _refuse(("measurements",), "there are too many samples")
-    if run.control is not None:
-        _look_at_order((run.control.low, run.control.high), ("control",))
+            _refuse((*path, "measurements", index, "twin_of"), f"there is no strategy {_shown(item.twin_of)!r}")
+    if body.measurements or isinstance(body, Run):
+        _look_at_ranking(body.ranking, by_slug, path)
+    rounds = {number for replica in _replicas(body) for number in replica.rounds}
+    if sum(1 for _ in _replicas(body)) * len(rounds) > _MOST_CELLS:
+        _refuse((*path, "measurements"), "there are too many samples")
+    if body.control is not None:
+        _look_at_order((body.control.low, body.control.high), (*path, "control"))
 
 
-def _replicas(run: Run) -> Iterator[Replica]:
-    return (replica for item in run.measurements for replica in item.replicas)
+def _replicas(body: Run | Point) -> Iterator[Replica]:
+    return (replica for item in body.measurements for replica in item.replicas)
+
+
+def _look_at_sweep(run: Run) -> None:
+    if not 1 <= len(run.axes) <= 2:
+        _refuse(("axes",), f"there are {len(run.axes)}, and a sweep has one or two")
+    for index, axis in enumerate(run.axes):
+        values: Path = ("axes", index, "values")
+        if any(axis.name == other.name for other in run.axes[:index]):
+            _refuse(("axes", index, "name"), f"{_shown(axis.name)!r} occurs a second time")
+        if not 2 <= len(axis.values) <= MOST_POINTS:
+            _refuse(values, f"there are {len(axis.values):,}, and an axis has from 2 to {MOST_POINTS}")
+        least = 1 if axis.scale == "log" else 0
+        if not all(least <= value <= _MOST_VALUE for value in axis.values):
+            _refuse(values, f"whole numbers from {least} to {_MOST_VALUE} are needed")
+        if any(low >= high for low, high in pairwise(axis.values)):
+            _refuse(values, "they do not ascend")
+    if len(run.points) > _MOST_POINTS:
+        _refuse(("points",), f"there are more than {_MOST_POINTS:,}")
+    _look_at_points(run)
+    known = {item.strategy for point in run.points for item in point.measurements}
+    names = {axis.name for axis in run.axes}
+    for index, crossover in enumerate(run.crossovers):
+        path: Path = ("crossovers", index)
+        _look_at_names((crossover.a, crossover.b), known, crossover.axis, names, path)
+        found = [each for each in (crossover.low, crossover.value, crossover.high) if each is not None]
+        if len(found) not in (0, 3) or (not found) is not (crossover.none is not None):
+            _refuse(path, "either value, low and high are needed, or none, the reason why there are none")
+        _look_at_order(found, path)
+    for index, fit in enumerate(run.fits):
+        path = ("fits", index)
+        _look_at_names((fit.strategy,), known, fit.axis, names, path)
+        _look_at_order((fit.fixed_low_s, fit.fixed_s, fit.fixed_high_s), path)
+        _look_at_order((fit.per_element_low_s, fit.per_element_s, fit.per_element_high_s), path)
+
+
+def _look_at_points(run: Run) -> None:
+    names = [axis.name for axis in run.axes]
+    places: set[tuple[int, ...]] = set()
+    for index, point in enumerate(run.points):
+        path: Path = ("points", index)
+        if sorted(point.at) != sorted(names):
+            _refuse((*path, "at"), f"a value of {' and of '.join(map(_shown, names))} is needed, and of nothing else")
+        for axis in run.axes:
+            if not axis.values[0] <= point.at[axis.name] <= axis.values[-1]:
+                _refuse((*path, "at", axis.name), f"{point.at[axis.name]} is not on the axis")
+        place = tuple(point.at[name] for name in names)
+        if place in places:
+            _refuse((*path, "at"), "this point occurs a second time")
+        places.add(place)
+        if not point.measurements:
+            # Who wins there may be inferred from the points around it.
+            for slug in (slug for group in point.ranking for slug in group):
+                if slug not in run.request.strategies:
+                    _refuse((*path, "ranking"), f"there is no strategy {_shown(slug)!r}")
+        _look_at_body(point, path)
+
+
+def _look_at_names(slugs: Sequence[str], known: set[str], axis: str, axes: set[str], path: Path) -> None:
+    for slug in slugs:
+        if slug not in known:
+            _refuse(path, f"there is no strategy {_shown(slug)!r} at any point")
+    if axis not in axes:
+        _refuse((*path, "axis"), f"there is no axis {_shown(axis)!r}")
 
 
 def _look_at_time(text: str | None, path: Path, *, needed: bool) -> None:
@@ -170,6 +256,11 @@ def _look_at_time(text: str | None, path: Path, *, needed: bool) -> None:
 
 
 def _look_at_measurement(item: Measurement, path: Path) -> None:
+    try:
+        why.read(item.why)
+    except ValueError as error:
+        reason, _, inside = str(error).partition(" - at `$.")
+        _refuse((*path, "why", *filter(None, (inside.rstrip("`"),))), reason)
     seen = set()
     for index, replica in enumerate(item.replicas):
         its_path = (*path, "replicas", index)
@@ -196,17 +287,17 @@ def _look_at_order(values: Sequence[float], path: Path) -> None:
         _refuse(path, f"{', '.join(map(str, values))} are not in ascending order")
 
 
-def _look_at_ranking(run: Run, by_slug: dict[str, Measurement]) -> None:
+def _look_at_ranking(ranking: Sequence[Sequence[str]], by_slug: dict[str, Measurement], path: Path) -> None:
     ranked: set[str] = set()
-    for place, group in enumerate(run.ranking):
+    for place, group in enumerate(ranking):
         if not group:
-            _refuse(("ranking", place), "it is empty")
+            _refuse((*path, "ranking", place), "it is empty")
         for index, slug in enumerate(group):
-            path: Path = ("ranking", place, index)
+            its_path: Path = (*path, "ranking", place, index)
             if slug not in by_slug:
-                _refuse(path, f"there is no strategy {_shown(slug)!r}")
+                _refuse(its_path, f"there is no strategy {_shown(slug)!r}")
             if slug in ranked:
-                _refuse(path, f"{_shown(slug)!r} occurs a second time")
+                _refuse(its_path, f"{_shown(slug)!r} occurs a second time")
             if by_slug[slug].latency is None or by_slug[slug].twin_of is not None:
-                _refuse(path, f"{_shown(slug)!r} has no latency that could be ranked")
+                _refuse(its_path, f"{_shown(slug)!r} has no latency that could be ranked")
             ranked.add(slug)

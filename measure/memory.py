@@ -187,6 +187,31 @@ def prepare_events(limit_mib: int | None = None) -> None:
         os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(limit_mib)
 
 
+def prepare_gpu() -> None:
+    """Lets this process take a GPU's memory as it needs it, not all at once: others live on the same one. Before the
+    first op only. Source: ``GPUBFCAllocator::GetAllowGrowthValue``, which asks for the variable by name."""
+    os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+
+
+def limit_gpu(index: int, limit_mib: int) -> None:
+    """Limits this process to ``limit_mib`` MiB of a GPU's memory, as `prepare_events` does for the machine's."""
+    import tensorflow as tf
+
+    gpu = tf.config.list_physical_devices("GPU")[index]
+    tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=limit_mib)])
+
+
+def gpu_room(index: int) -> int | None:
+    """Bytes that a process may take of a GPU's memory now: what is free but for a reserve that TensorFlow keeps to
+    itself; None where there is no such GPU."""
+    import tensorflow as tf
+    from tensorflow.python.client import device_lib
+
+    options = tf.compat.v1.GPUOptions(visible_device_list=str(index), allow_growth=True)
+    devices = device_lib.list_local_devices(tf.compat.v1.ConfigProto(gpu_options=options))
+    return next((device.memory_limit for device in devices if device.device_type == "GPU"), None)
+
+
 def prepare_process_peak() -> bool:
     """Makes this process give memory back as soon as it is freed, as `measure_process_peak` needs; before the first op.
 

@@ -93,11 +93,11 @@ class Record:
 
     def analyse(self) -> None:
         """Compute intervals, ranking and verdict anew from the samples."""
-        self._take(analysis.analyse(self.run))
+        self.take(analysis.analyse(self.run))
 
     def close(self, status: Status, reason: str, finished: str) -> None:
         """Settle what is open, and analyse what there is."""
-        self._take(analysis.close(self.run, status, reason, finished))
+        self.take(analysis.close(self.run, status, reason, finished))
 
     def standing(self) -> rounds.Standing:
         """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
@@ -111,7 +111,8 @@ class Record:
         }
         return rounds.Standing(ranked, control.resolution if control else 0.0, self._run.analysis)
 
-    def _take(self, run: Run) -> None:
+    def take(self, run: Run) -> None:
+        """Go on from a run as it is."""
         self._run = run
         self._items = {item.strategy: item for item in run.measurements}
 

@@ -188,7 +188,8 @@ def _not_offered(workload: Workload, mapper: str) -> str:
     )
 
 
-def _budget(value: Any) -> float:
+def parse_budget(value: Any) -> float:
+    """Seconds to measure for."""
     try:
         budget_s = float(value)
     except (TypeError, ValueError):
@@ -245,7 +246,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
         dtype=dtype,
         device=parse_device(raw.get("device") or "CPU:0"),
         strategies=parse_strategies(workload, size, dtype, options, "default" if chosen is None else chosen),
-        budget_s=_budget(raw.get("budget_s", DEFAULT_BUDGET_S)),
+        budget_s=parse_budget(raw.get("budget_s", DEFAULT_BUDGET_S)),
         memory_limit_mib=limit,
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
         seed=_whole("seed", raw.get("seed") or 0, 0, MOST_SEED),

@@ -17,20 +17,24 @@ class Rules:
     """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
+    # Seconds that a round over all subjects may take at the least, so that each can come back to its pace.
+    scout_round_s: float = 0.15
+    round_s: float = 0.3
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
     doubted_within: float = 3.0
     replicas_doubted: int = 2
+    rounds_doubted: int = 3
     replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
     more_replicas: int = 3  # further processes where the ranking is still open
     most_replicas: int = 8
     # Ranks behind the contenders matter less: a few processes, whose spread is pooled over the run, and few rounds.
     most_behind: int = 4  # the fastest of them; the others stay ties
     replicas_behind: int = 3
-    rounds_behind: int = 5
-    least_rounds: int = 10  # with all processes of the contenders, before the first look at the ranking
-    rounds_between_looks: int = 5  # every look is a chance to stop on a coincidence
-    most_rounds: int = 20  # beyond, the spread between processes dominates and more rounds add little
+    rounds_behind: int = 3
+    least_rounds: int = 4  # with all processes of the contenders, before the first look at the ranking
+    rounds_between_looks: int = 2  # every look is a chance to stop on a coincidence
+    most_rounds: int = 8  # beyond, the spread between processes dominates and more rounds add little
     # A sample of a slow strategy takes this share of the budget at most, all its scouting rounds together.
     slow_share: float = 0.15
 
@@ -195,7 +199,7 @@ class Race:
         yield Rest(tuple(slug for slug in known if slug not in contenders and slug not in doubted))
         if doubted:
             yield from self._start(doubted, self._rules.replicas_doubted)
-            for _ in range(self._rules.scout_rounds):
+            for _ in range(self._rules.rounds_doubted):
                 yield Sample()
             near = self._standing().near()
             contenders += [slug for slug in doubted if slug in near]

@@ -11,6 +11,7 @@ import msgspec
 SCHEMA = "mapbench.run/1"
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
+Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
 OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
 
 
@@ -44,12 +45,24 @@ class Analysis(Struct, frozen=True, kw_only=True):
 
 
 class Limit(Struct, frozen=True, kw_only=True):
+    """The least time that one call can take on the device: ``term`` says which roof is the highest. ``functions``:
+    results wanted of functions that have a pace of their own, such as ``sin``, and ``functions_per_s`` that pace.
+    ``bandwidth_bytes_per_s``: at the case's own size and share of reading; ``dispatch_s``: the lesser of ``op_s``, an
+    eager op, and ``call_s``, a call of a ``tf.function``."""
+
     seconds: float
     bytes: int
     flops: int
     bandwidth_bytes_per_s: float
     flops_per_s: float
     dispatch_s: float
+    term: Term = ""
+    read_bytes: int = 0
+    written_bytes: int = 0
+    functions: dict[str, int] = {}
+    functions_per_s: dict[str, float] = {}
+    op_s: float | None = None
+    call_s: float | None = None
 
 
 class Control(Struct, frozen=True, kw_only=True):
@@ -178,6 +191,63 @@ class Measurement(Struct, frozen=True, kw_only=True):
     code: Code | None = None
 
 
+class Axis(Struct, frozen=True, kw_only=True):
+    """What a sweep varies: a size parameter, or an option of the strategies that have it. ``values`` ascend."""
+
+    kind: Literal["size", "option"]
+    name: str
+    values: list[int]
+    scale: Literal["log", "linear"]
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """One case of a sweep: a comparison's body, ``at`` one value of each axis. ``reason`` says why it is not complete,
+    or, where it is, why sampling stopped.
+
+    A strategy has the same slug at every point: a swept option is not in it, but in the measurement's ``options``. A
+    strategy that a swept option does not concern is measured at that axis' first value only. Points that were added
+    between those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a
+    ``ranking``, the winner is inferred from the points around it."""
+
+    at: dict[str, int]
+    status: Literal["waiting", "running", "complete", "budget", "cancelled", "interrupted", "skipped"] = "waiting"
+    reason: str = ""
+    limit: Limit | None = None
+    control: Control | None = None
+    warnings: list[Warning] = []
+    measurements: list[Measurement] = []
+    ranking: list[list[str]] = []
+    verdict: str = ""
+
+
+class Crossover(Struct, frozen=True, kw_only=True):
+    """``a`` is faster than ``b`` below ``value`` of the axis, and slower above it. Where there is no crossing, the
+    numbers are None and ``none`` says why."""
+
+    a: str
+    b: str
+    axis: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    none: str | None = None
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """latency ≈ ``fixed_s`` + ``per_element_s`` · n over an axis of sizes, each with its interval. ``note`` says where
+    the fit is poor."""
+
+    strategy: str
+    axis: str
+    fixed_s: float
+    fixed_low_s: float
+    fixed_high_s: float
+    per_element_s: float
+    per_element_low_s: float
+    per_element_high_s: float
+    note: str = ""
+
+
 class Run(Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     id: str
@@ -197,6 +267,11 @@ class Run(Struct, frozen=True, kw_only=True):
     measurements: list[Measurement] = []
     ranking: list[list[str]] = []
     verdict: str = ""
+    # Of sweeps only:
+    axes: list[Axis] = []
+    points: list[Point] = []
+    crossovers: list[Crossover] = []
+    fits: list[Fit] = []
 
     def measurement(self, slug: str) -> Measurement:
         """The measurement of a strategy (twins have slugs of their own); KeyError where there is none."""

@@ -11,23 +11,27 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import filelock
 import msgspec
 from msgspec.structs import replace
 
-from measure import advice, environment, fit, place
+from measure import advice, continuing, environment, fit, place, sweep_analysis, why_job
 from measure.clock import utc_now
-from measure.comparison import Comparison, Settings, sweep
+from measure.comparison import Comparison, Settings, clear_leftovers
 from measure.place import StoreError
 from measure.processes import HostState, Launcher, launcher
 from measure.record import View
 from measure.request import Request, RequestError
-from measure.run import Run
+from measure.run import Point, Run, Warning
+from measure.sweep import Sweep
+from measure.sweep_forecast import forecast_sweep
+from measure.sweep_request import SweepRequest
 from measure.verdict import verdict
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
@@ -64,9 +68,26 @@ class Snapshot:
     imported: bool = False
 
 
+class _Measuring(Protocol):
+    """A `Comparison` or a `Sweep`."""
+
+    request: Request
+
+    @property
+    def cancelled(self) -> bool: ...
+
+    def view(self) -> View: ...
+
+    def warn(self, warning: Warning) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def run(self) -> Run: ...
+
+
 @dataclass
 class _Job:
-    comparison: Comparison
+    measuring: _Measuring
     view: View
     owner: str
     state: Literal["queued", "locked", "starting", "running", "finished"] = "queued"
@@ -75,6 +96,7 @@ class _Job:
     fault: bool = False
     saved: bool = False
     finished: threading.Event = field(default_factory=threading.Event)
+    explains: str | None = None  # the run that an explanation belongs to, which is in the store already
 
 
 class Runner:
@@ -90,7 +112,7 @@ class Runner:
         host_delay_s: float = 0.0,
     ) -> None:
         self._store = store_
-        sweep()
+        clear_leftovers()
         self._launcher = launcher_ or launcher(place.home() / "host.log", host_delay_s)
         self._settings = settings or Settings()
         self._name = name
@@ -114,32 +136,87 @@ class Runner:
                 self._store = Store()
             return self._store
 
-    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
+    def submit(self, request: Request, parent: str | None = None, owner: str = "", *, why: bool = False) -> str:
         """Queue a comparison; its id. ``parent``: the run that it repeats; ``owner``: whose it is, by whom it may be
-        deleted. Raises `RequestError` where it cannot fit, names a device that is not there, or where the sources of
-        its workload and a mapper do not make a script, or one of them cannot be asked."""
-        run_id = place.new_id()
-        try:
-            refusal = self._missing(request) or fit.check(request, environment.available_memory())
-            if refusal:
-                raise RequestError(refusal)
-            comparison = Comparison(
+        deleted; ``why``: whether the strategies are explained in the end. Raises `RequestError` where it cannot fit,
+        names a device that is not there, or where the sources of its workload and a mapper do not make a script, or
+        one of them cannot be asked."""
+        refusal = self._missing(request) or fit.check(request, environment.available_memory())
+        if refusal:
+            raise RequestError(refusal)
+        return self._queued(
+            lambda run_id: Comparison(
                 run_id,
                 request,
                 self._launcher,
                 lambda view: self._take(run_id, view),
                 settings=self._settings,
                 parent=parent,
+                keep=partial(self._keep_artifacts, run_id) if why else None,
+            ),
+            owner,
+        )
+
+    def submit_sweep(
+        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+    ) -> str:
+        """Queue a sweep; its id. ``continue_from``: the sweep whose finished points are taken over, and which becomes
+        the parent. Raises `RequestError` as `submit` does, and where no point can fit or that sweep cannot be
+        continued."""
+        taken: list[Point] = []
+        if continue_from is not None:
+            taken, parent = self._finished_points(request, continue_from), continue_from
+        skipped = forecast_sweep(request, environment.available_memory()).skipped
+        if len(skipped) == len(request.points()):
+            raise RequestError(skipped[0][1])
+        if refusal := self._missing(request.base):
+            raise RequestError(refusal)
+        return self._queued(
+            lambda run_id: Sweep(
+                run_id,
+                request,
+                self._launcher,
+                lambda view: self._take(run_id, view),
+                settings=self._settings,
+                parent=parent,
+                taken=taken,
+            ),
+            owner,
+        )
+
+    def explain(self, run_id: str) -> str:
+        """Queue the explanation of a run that has ended; the id of the job, which is not the run's. Raises
+        `RequestError` where it cannot be explained here, and what `snapshot` does."""
+        snapshot = self.snapshot(run_id)
+        if snapshot is None or snapshot.state != "finished":
+            raise RequestError("a run can be explained when it has ended")
+        going_on = self._explanation(run_id)
+        if going_on is not None and going_on[1].state != "finished":
+            return going_on[0]
+        job_id = place.new_id()
+        try:
+            refusal = why_job.refusal(snapshot.run, self.host().details, imported=snapshot.imported)
+            if refusal:
+                raise RequestError(refusal)
+            explanation = why_job.Explanation(
+                snapshot.run,
+                self._launcher,
+                lambda view: self._take(job_id, view),
+                partial(self._keep, run_id),
+                settings=self._settings,
             )
         except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
-        job = _Job(comparison, comparison.view(), owner)
-        self._save(job, live=True)
+        self._enqueue(job_id, _Job(explanation, explanation.view(), "", explains=run_id, saved=True))
+        return job_id
+
+    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
+        """The last explanation of a run that this process knows of, as its job's id and how it stands."""
+        found = self._explanation(run_id)
+        if found is None:
+            return None
         with self._lock:
-            self._jobs[run_id] = job
-            self._queue.append(run_id)
-            self._lock.notify_all()
-        return run_id
+            return found[0], self._snapshot(*found)
 
     def snapshot(self, run_id: str) -> Snapshot | None:
         """How a run stands: live, or as it is stored; None where the id is not known. ValueError where what is stored
@@ -166,7 +243,7 @@ class Runner:
             job = self._jobs.get(run_id)
             if job is None or job.state == "finished":
                 return
-            job.comparison.cancel()
+            job.measuring.cancel()
             if job.state == "queued":
                 self._finish(job, _without_measuring(job.view.run))
             self._lock.notify_all()
@@ -207,6 +284,58 @@ class Runner:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _queued(self, make: Callable[[str], _Measuring], owner: str) -> str:
+        """The id of what is made for it, in the queue."""
+        run_id = place.new_id()
+        try:
+            measuring = make(run_id)
+        except (ScriptError, DiscoveryError) as error:
+            raise RequestError(str(error)) from error
+        job = _Job(measuring, measuring.view(), owner)
+        self._save(job, live=True)
+        self._enqueue(run_id, job)
+        return run_id
+
+    def _finished_points(self, request: SweepRequest, run_id: str) -> list[Point]:
+        """Those of a sweep that this request goes on with."""
+        snapshot = self.snapshot(run_id)
+        if snapshot is None:
+            raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
+        if snapshot.state != "finished":
+            raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
+        here = environment.collect(
+            start_method=self._launcher.start_method,
+            threads=request.base.threads,
+            tensorflow=self._launcher.state().details or {},
+        )
+        return continuing.finished_points(snapshot.run, request, here)
+
+    def _enqueue(self, job_id: str, job: _Job) -> None:
+        with self._lock:
+            self._jobs[job_id] = job
+            self._queue.append(job_id)
+            self._lock.notify_all()
+
+    def _explanation(self, run_id: str) -> tuple[str, _Job] | None:
+        with self._lock:
+            found = [(job_id, job) for job_id, job in self._jobs.items() if job.explains == run_id]
+        return found[-1] if found else None
+
+    def _keep(self, run_id: str, slug: str, why: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
+        """Write the reasons of a strategy into a run that has ended; False where that is gone."""
+        kept = self.store.explain(run_id, slug, why, artifacts)
+        with self._lock:
+            job = self._jobs.get(run_id)
+            if job is not None and job.saved:
+                del self._jobs[run_id]  # from now on the store knows more
+        return kept
+
+    def _keep_artifacts(self, run_id: str, slug: str, why: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
+        """The same for a run that goes on; without a disk its figures are kept where the run is."""
+        with contextlib.suppress(StoreError):
+            self.store.explain(run_id, slug, why, artifacts)
+        return True
+
     def _missing(self, request: Request) -> str | None:
         """The sentence that says that the request's device is not there, as far as devices are known by now."""
         devices = self.host().devices
@@ -244,13 +373,15 @@ class Runner:
 
     def _save(self, job: _Job, *, live: bool) -> None:
         """Write the run as it is; a disk that is full is said, and measuring goes on."""
+        if job.explains is not None:  # its run is written as the reasons arrive
+            return
         try:
             self.store.save(job.view.run, owner=job.owner, live=live)
             job.saved = True
         except StoreError as error:
             job.saved = False
             warning = advice.not_saved(str(error))
-            job.comparison.warn(warning)
+            job.measuring.warn(warning)
             with self._lock:
                 run = job.view.run
                 warnings = [*(each for each in run.warnings if each.code != warning.code), warning]
@@ -264,8 +395,7 @@ class Runner:
         with self._lock:
             job.state = "finished"
             job.message = ""
-            if run.id in self._queue:
-                self._queue.remove(run.id)
+            self._queue = [key for key in self._queue if self._jobs.get(key) is not job]
             # Finished runs are in the store; those that could not be written live on here.
             stored = [key for key, each in self._jobs.items() if each.state == "finished" and each.saved]
             for key in stored[:-_FINISHED_KEPT]:
@@ -287,25 +417,25 @@ class Runner:
             except Exception as error:  # a fault of ours must not end the only thread that measures
                 logging.getLogger("mapbench").exception("the run %s failed", run_id)
                 job.fault = True
-                run = replace(
-                    job.view.run,
-                    status="interrupted",
-                    finished=utc_now(),
-                    stop_reason=f"a fault in Mapbench ended the run: {type(error).__name__}: {error}",
-                )
+                reason = f"a fault in Mapbench ended the run: {type(error).__name__}: {error}"
+                run = replace(job.view.run, status="interrupted", finished=utc_now(), stop_reason=reason)
+                if run.kind == "sweep":
+                    # The analysis may be what is at fault.
+                    with contextlib.suppress(Exception):
+                        run = sweep_analysis.close(run, "interrupted", reason, utc_now())
                 self._finish(job, run)
 
     def _run(self, job: _Job) -> None:
         with self._machine(job) as free:
             if free:
                 job.message = "TensorFlow is being loaded"
-                ready = self._launcher.wait_ready(_HOST_START_S, lambda: job.comparison.cancelled)
-                missing = self._missing(job.comparison.request)
-                if ready and not missing and not job.comparison.cancelled:
+                ready = self._launcher.wait_ready(_HOST_START_S, lambda: job.measuring.cancelled)
+                missing = self._missing(job.measuring.request)
+                if ready and not missing and not job.measuring.cancelled:
                     job.state, job.message = "running", ""
-                    self._finish(job, job.comparison.run())
+                    self._finish(job, job.measuring.run())
                     return
-                if not job.comparison.cancelled:
+                if not job.measuring.cancelled:
                     reason = missing or f"the measuring process is not available: {self._launcher.state().message}"
                     run = replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason)
                     self._finish(job, run)
@@ -318,7 +448,7 @@ class Runner:
         path = lock_path()
         lock = filelock.FileLock(path, mode=0o666)
         holder = path.with_suffix(".holder")
-        while not job.comparison.cancelled:
+        while not job.measuring.cancelled:
             try:
                 lock.acquire(timeout=0)
             except filelock.Timeout:
@@ -341,7 +471,11 @@ class Runner:
 
 def _known(run: Run) -> list[tuple[str, bool]]:
     """What is known of each strategy beside its samples: when it changes, something was settled."""
-    return [(item.outcome, item.memory is not None) for item in run.measurements]
+    measured = [*run.measurements, *(item for point in run.points for item in point.measurements)]
+    return [
+        *((item.outcome, item.memory is not None) for item in measured),
+        *((each.status, True) for each in run.points),
+    ]
 
 
 def lock_path() -> Path:
@@ -359,6 +493,8 @@ def _holder(path: Path) -> str:
 
 
 def _without_measuring(run: Run) -> Run:
+    if run.kind == "sweep":
+        return sweep_analysis.close(run, "cancelled", "cancelled before it began", utc_now())
     measurements = [replace(item, outcome="cancelled") for item in run.measurements]
     run = replace(
         run, status="cancelled", stop_reason="cancelled before it began", finished=utc_now(), measurements=measurements

@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
+from measure.probes import Rates
 from measure.run import Correctness, Memory, OutcomeName
+from measure.why import Why
 
 
 class _Event(msgspec.Struct, tag_field="event"):
@@ -47,6 +49,18 @@ class ProcessPeak(_Event, tag="process_peak"):
     bytes: int | None
 
 
+class Probed(_Event, tag="rates"):
+    rates: Rates
+
+
+class Room(_Event, tag="room"):
+    bytes: int | None
+
+
+class Explained(_Event, tag="why"):
+    why: Why
+
+
 class Saved(_Event, tag="saved"):
     pass
 
@@ -62,7 +76,22 @@ class Error(_Event, tag="error"):
     detail: str
 
 
-Said = Stage | Ready | FirstCall | Settled | Sample | Checked | Measured | ProcessPeak | Saved | Devices | Error
+Said = (
+    Stage
+    | Ready
+    | FirstCall
+    | Settled
+    | Sample
+    | Checked
+    | Measured
+    | ProcessPeak
+    | Probed
+    | Room
+    | Explained
+    | Saved
+    | Devices
+    | Error
+)
 
 
 def is_well_formed(message: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from measure.record import TWIN, Record
 from measure.request import Request
 from measure.run import Replica, Status
 from measure.subject import Spec
-from measure.timing import SAMPLE_S, calls_per_sample
+from measure.timing import SAMPLE_S, calls_per_sample, warm_up_s
 
 _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
@@ -94,7 +94,7 @@ class Sampling:
                 case rounds.Start(started):
                     self._start(started)
                 case rounds.Sample():
-                    self._sample_rounds(dict.fromkeys(self._live, 1))
+                    self._sample_rounds(dict.fromkeys(self._live, 1), self._rules.round_s)
                 case rounds.Rest(resting):
                     self._retire([live for live in self._live.values() if live.slug in resting], "clear")
         return "complete", race.reason
@@ -119,7 +119,8 @@ class Sampling:
                 {
                     live.subject: rounds.scout_rounds(self._rules, live.call_s, self._request.budget_s)
                     for live in self._live.values()
-                }
+                },
+                self._rules.scout_round_s,
             )
             if number < len(cohorts) - 1:
                 self._retire(list(self._live.values()), "cohort")
@@ -132,7 +133,7 @@ class Sampling:
         for batch in rounds.batches(slugs, self._live_bytes, self._free_bytes(), self._room_bytes()):
             if self._live and sum(map(self._live_bytes, batch)) > self._free_bytes():
                 for _ in range(self._rules.least_rounds):
-                    self._sample_rounds(dict.fromkeys(self._live, 1))
+                    self._sample_rounds(dict.fromkeys(self._live, 1), self._rules.round_s)
                 self._retire(list(self._live.values()), "cohort")
             # The first calls of these are not reported: they may overlap.
             self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
@@ -181,8 +182,9 @@ class Sampling:
         self._record.set_stage([slug], "sampling")
         self._say()
 
-    def _sample_rounds(self, wanted: Mapping[int, int]) -> None:
-        """Sample each subject in so many rounds, in a fresh random order each round."""
+    def _sample_rounds(self, wanted: Mapping[int, int], round_s: float) -> None:
+        """Sample each subject in so many rounds, in a fresh random order each round. What a round leaves of
+        ``round_s`` is spent on warming up: the fewer take turns, the longer."""
         for number in range(max(wanted.values(), default=0)):
             self._round += 1
             self._say(f"timing, round {self._round}")
@@ -193,7 +195,7 @@ class Sampling:
                     continue
                 if self._budget_left_s() <= 0 and self._has_samples(live.slug):
                     continue
-                self._dialogues.hold([self._sample(live)])
+                self._dialogues.hold([self._sample(live, warm_up_s(round_s, len(taking_part)))])
             if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
                 self._publish()
 
@@ -202,11 +204,12 @@ class Sampling:
         self._published_s = time.monotonic()
         self._say(result=True)
 
-    def _sample(self, live: _Live) -> Dialogue:
+    def _sample(self, live: _Live, warm_s: float) -> Dialogue:
         expected_s = live.call_s * live.calls
-        command = {"op": "sample", "calls": live.calls, "warm": expected_s < _WARM_WITHIN * SAMPLE_S}
+        warm_s = warm_s if expected_s < _WARM_WITHIN * SAMPLE_S else 0.0
+        command = {"op": "sample", "calls": live.calls, "warm_s": warm_s}
         self._dialogues.send(live.subject, command)
-        timeout_s = self._sample_timeout_floor_s + 10 * expected_s
+        timeout_s = self._sample_timeout_floor_s + 10 * (expected_s + live.call_s)
         try:
             message = yield from self._dialogues.until(live.subject, "sample", timeout_s)
         except SubjectFailed as failure:

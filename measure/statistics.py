@@ -20,8 +20,9 @@ from measure.run import Control, Latency, Measurement
 
 # With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
 _OWN_SPREAD_PROCESSES = 4
-# Where no strategy of the run has several processes, the spread between processes is taken to be this (a relative
-# standard deviation, in the middle of what was seen for calls of 0.02 to 100 ms) with the weight of few observations.
+# Where hardly any strategy of the run has several processes, the spread between processes is taken to be this, or
+# nearly this: a relative standard deviation, in the middle of what was seen for calls of 0.02 to 100 ms, with the
+# weight of few observations.
 ASSUMED_SPREAD = 0.06
 _ASSUMED_DEGREES = 4.0
 # A round's effect is told from its subjects' where at least so many take part.
@@ -152,8 +153,10 @@ def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
         if len(medians) >= 2:
             squares += float(np.sum((medians - medians.mean()) ** 2))
             degrees += len(medians) - 1
-    if not degrees:
-        return Spread(ASSUMED_SPREAD, _ASSUMED_DEGREES)
+    if degrees < _ASSUMED_DEGREES:
+        # One or two differences between processes say less about their spread than what was seen of others.
+        squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
+        return Spread(math.sqrt(squares / (degrees + _ASSUMED_DEGREES)), degrees + _ASSUMED_DEGREES)
     return Spread(math.sqrt(squares / degrees), float(degrees))
 
 

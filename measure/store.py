@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,10 +22,10 @@ import msgspec
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from measure import analysis, database, environment, place
-from measure.database import parts, runs
+from measure import analysis, database, environment, place, sweep_analysis
+from measure.database import artifacts, parts, runs
 from measure.place import StoreError
-from measure.run import Measurement, Run, decode
+from measure.run import Measurement, Point, Run, decode
 
 _log = logging.getLogger("mapbench.store")
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
@@ -98,7 +98,7 @@ class Store:
         self._holding: filelock.BaseFileLock | None = None
         self._token = place.new_id()
         # What was last written of each run that grows.
-        self._written: dict[str, tuple[int, list[Measurement]]] = {}
+        self._written: dict[str, tuple[int, list[Piece]]] = {}
         # A page asks for the run that it shows at every interaction.
         self._decode = lru_cache(maxsize=16)(self._decode_version)
 
@@ -112,16 +112,17 @@ class Store:
             if live:
                 self._hold()
             row = _row(run) | {"version": version, "holder": self._token if live else None}
-            changed = {0: _packed(replace(run, measurements=[]))}
-            for number, item in enumerate(run.measurements):
+            pieces = _pieces(run)
+            changed = {0: _packed(_head(run))}
+            for number, item in enumerate(pieces):
                 if number >= len(before) or before[number] is not item:
                     changed[number + 1] = _packed(item)
             with self._writing() as connection:
                 if not connection.execute(sa.update(runs).where(runs.c.id == run.id).values(row)).rowcount:
                     connection.execute(sa.insert(runs).values(row | {"owner": owner, "imported": False}))
-                _write_parts(connection, run.id, changed, len(run.measurements))
+                _write_parts(connection, run.id, changed, len(pieces))
             if live:
-                self._written[run.id] = (version, list(run.measurements))
+                self._written[run.id] = (version, pieces)
             else:
                 self._written.pop(run.id, None)
 
@@ -141,9 +142,33 @@ class Store:
             if owner is not None:
                 chosen = chosen.where(runs.c.owner == owner)
             found = list(connection.execute(chosen).scalars())
+            connection.execute(sa.delete(artifacts).where(artifacts.c.run.in_(found)))
             connection.execute(sa.delete(parts).where(parts.c.run.in_(found)))
             connection.execute(sa.delete(runs).where(runs.c.id.in_(found)))
         return found
+
+    def explain(self, run_id: str, slug: str, why: dict[str, Any], left: Mapping[str, bytes]) -> bool:
+        """Keep why a strategy of a run is as it is, and the artifacts of that; False where the run is gone."""
+        with self._lock, self._said(), self._writing() as connection:
+            version = connection.execute(sa.select(runs.c.version).where(runs.c.id == run_id)).scalar()
+            if version is None:
+                return False
+            run = _read(connection, run_id)
+            changed = {
+                number: _packed(replace(item, why=why))
+                for number, item in enumerate(run.measurements, 1)
+                if item.strategy == slug
+            }
+            _write_parts(connection, run_id, changed, len(run.measurements))
+            connection.execute(sa.delete(artifacts).where(artifacts.c.run == run_id, artifacts.c.strategy == slug))
+            rows = [
+                {"run": run_id, "strategy": slug, "name": name, "document": zlib.compress(data, 6)}
+                for name, data in left.items()
+            ]
+            if rows:
+                connection.execute(sa.insert(artifacts), rows)
+            connection.execute(sa.update(runs).where(runs.c.id == run_id).values(version=max(_now_ms(), version + 1)))
+        return True
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -167,6 +192,19 @@ class Store:
                 return None
             run = self._decode(run_id, row.version)
         return Kept(run, row.version, row.holder is not None, row.imported)
+
+    def artifacts(self, run_id: str, slug: str) -> list[str]:
+        """Names of what the explanation of a strategy has left."""
+        asked = sa.select(artifacts.c.name).where(artifacts.c.run == run_id, artifacts.c.strategy == slug)
+        with self._said(), self._reading() as connection:
+            return sorted(connection.execute(asked).scalars())
+
+    def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
+        """One of them; None where it is not there."""
+        chosen = (artifacts.c.run == run_id, artifacts.c.strategy == slug, artifacts.c.name == name)
+        with self._said(), self._reading() as connection:
+            document = connection.execute(sa.select(artifacts.c.document).where(*chosen)).scalar()
+        return zlib.decompress(document) if document is not None else None
 
     def count(self, query: Query | None = None) -> int:
         with self._said(), self._reading() as connection:
@@ -312,40 +350,56 @@ class Store:
 
     def _close_runs_of(self, holder: str) -> None:
         with self._writing() as connection:
-            found = connection.execute(sa.select(runs.c.id, runs.c.version).where(runs.c.holder == holder)).all()
-            for run_id, version in found:
+            held = connection.execute(sa.select(runs.c.id, runs.c.version).where(runs.c.holder == holder)).all()
+            for run_id, version in held:
                 row: dict[str, Any] = {"status": "interrupted"}
                 try:
-                    run = analysis.close(_read(connection, run_id), "interrupted", _HOLDER_GONE, _utc(version))
+                    found = _read(connection, run_id)
+                    close = sweep_analysis.close if found.kind == "sweep" else analysis.close
+                    run = close(found, "interrupted", _HOLDER_GONE, _utc(version))
                 except ValueError as error:
                     _log.warning("run %s: %s", run_id, error)
                 else:
                     row = _row(run)
-                    _write_parts(connection, run_id, _parts_of(run), len(run.measurements))
+                    _write_parts(connection, run_id, _parts_of(run), len(_pieces(run)))
                 row |= {"version": max(_now_ms(), version + 1), "holder": None}
                 connection.execute(sa.update(runs).where(runs.c.id == run_id).values(row))
 
 
 # --- documents and rows ----------------------------------------------------------------------------------------------
 
+# What a run grows by: a comparison by measurements, a sweep by points.
+Piece = Measurement | Point
 _of_measurement = msgspec.json.Decoder(Measurement)
+_of_point = msgspec.json.Decoder(Point)
 
 
-def _packed(part: Run | Measurement) -> bytes:
+def _packed(part: Run | Piece) -> bytes:
     return zlib.compress(msgspec.json.encode(part), 1)
 
 
+def _pieces(run: Run) -> list[Piece]:
+    return list(run.points) if run.kind == "sweep" else list(run.measurements)
+
+
+def _head(run: Run) -> Run:
+    """The run without its pieces."""
+    return replace(run, points=[]) if run.kind == "sweep" else replace(run, measurements=[])
+
+
 def _parts_of(run: Run) -> dict[int, bytes]:
-    measured = {number: _packed(item) for number, item in enumerate(run.measurements, 1)}
-    return {0: _packed(replace(run, measurements=[])), **measured}
+    return {0: _packed(_head(run)), **{number: _packed(item) for number, item in enumerate(_pieces(run), 1)}}
 
 
 def _read(connection: sa.Connection, run_id: str) -> Run:
     """The run as its parts make it. ValueError where they are damaged."""
     asked = sa.select(parts.c.document).where(parts.c.run == run_id).order_by(parts.c.place)
     try:
-        head, *measured = (zlib.decompress(document) for document in connection.execute(asked).scalars())
-        return replace(decode(head), measurements=[_of_measurement.decode(item) for item in measured])
+        head, *pieces = (zlib.decompress(document) for document in connection.execute(asked).scalars())
+        run = decode(head)
+        if run.kind == "sweep":
+            return replace(run, points=[_of_point.decode(item) for item in pieces])
+        return replace(run, measurements=[_of_measurement.decode(item) for item in pieces])
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(f"what is stored of it is damaged ({error})") from None
 
@@ -365,7 +419,7 @@ def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool) 
         return False
     more = {"version": _now_ms(), "holder": None, "owner": owner, "imported": imported}
     connection.execute(sa.insert(runs).values(_row(run) | more))
-    _write_parts(connection, run.id, _parts_of(run), len(run.measurements))
+    _write_parts(connection, run.id, _parts_of(run), len(_pieces(run)))
     return True
 
 
@@ -377,12 +431,22 @@ def _row(run: Run) -> dict[str, Any]:
         "created": _in_utc(run.created),
         "status": run.status,
         "workload": request.workload,
-        "size": ", ".join(f"{name} {value:,}" for name, value in request.size.items()),
+        "size": ", ".join((*_swept(run), *_fixed(run))),
         "device": request.device,
         "machine": environment.machine(run.environment),
         "verdict": run.verdict,
     }
-    return row | {"words": " ".join((*row.values(), request.dtype)).lower()}
+    return row | {"words": " ".join((*row.values(), request.dtype, run.kind)).lower()}
+
+
+def _swept(run: Run) -> list[str]:
+    """The ranges of a sweep."""
+    return [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in run.axes if axis.values]
+
+
+def _fixed(run: Run) -> list[str]:
+    swept = {axis.name for axis in run.axes if axis.kind == "size"}
+    return [f"{name} {value:,}" for name, value in run.request.size.items() if name not in swept]
 
 
 def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:

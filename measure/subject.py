@@ -5,10 +5,11 @@ is executed as a module, which leaves ``elems`` and ``strategy`` behind. What it
 
 ``{"event": "stage", "stage"}``, ``{"event": "ready", "runtime_s"}``, ``{"event": "first_call", "seconds"}``,
 ``{"event": "settled", "seconds", "calls"}``, ``{"event": "sample", "seconds"}``, ``{"event": "checked", …}``,
-``{"event": "memory", …}``, ``{"event": "process_peak", "bytes"}``, ``{"event": "saved"}`` and
+``{"event": "memory", …}``, ``{"event": "process_peak", "bytes"}``, ``{"event": "rates", …}``,
+``{"event": "room", "bytes"}``, ``{"event": "why", "why"}``, ``{"event": "saved"}`` and
 ``{"event": "error", "stage", "outcome", "type", "message", "detail"}``.
 A timing subject is told what to do: ``{"op": "first_call"}``, ``{"op": "settle"}``,
-``{"op": "sample", "calls", "warm"}``, ``{"op": "stop"}``. In a fresh interpreter (``python -m measure.subject``) the
+``{"op": "sample", "calls", "warm_s"}``, ``{"op": "stop"}``. In a fresh interpreter (``python -m measure.subject``) the
 spec is the first line on stdin.
 """
 
@@ -32,13 +33,15 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from measure import correctness, memory
+from measure import correctness, memory, probes
 from measure.lifeline import die_with_parent
+from measure.privacy import without_folders
 from measure.protocol import Channel
 from measure.run import Struct
 from measure.timing import Clock
+from measure.traced import traced
 
-Role = Literal["reference", "memory", "timing", "process_peak", "devices"]
+Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices"]
 
 # The longest text of an error that is kept: TensorFlow's messages can hold whole graphs.
 _MOST_DETAIL = 20_000
@@ -47,7 +50,7 @@ _MOST_DETAIL = 20_000
 class Spec(Struct, frozen=True, kw_only=True):
     """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
     structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
-    timed."""
+    timed. ``artifacts`` is the folder for what a why subject leaves beside its figures."""
 
     role: Role
     script: str = ""
@@ -55,12 +58,14 @@ class Spec(Struct, frozen=True, kw_only=True):
     mode: str = "eager"
     device: str = "CPU:0"
     case_dir: str = ""
+    artifacts: str = ""
     depth: int = 1
     tolerance: dict[str, Any] | None = None
     memory_limit_mib: int | None = None
     memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
     captured_bytes: int = 0
     input_bytes: int = 0
+    work: probes.Work | None = None
 
 
 class _Sender:
@@ -87,6 +92,8 @@ def serve(spec: Spec, channel: Channel) -> None:
         # What a killed subject leaves behind is removed with the case.
         tempfile.tempdir = spec.case_dir
     try:
+        if spec.device.startswith("GPU"):
+            memory.prepare_gpu()
         _ROLES[spec.role](spec, sender, channel)
     except BaseException as error:  # SystemExit and KeyboardInterrupt of a strategy are outcomes too
         sender.send("error", stage=sender.stage, **describe(error))
@@ -127,6 +134,8 @@ def _reference(spec: Spec, sender: _Sender, channel: Channel) -> None:
 
 def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
     memory.prepare_events(spec.memory_limit_mib)
+    if spec.device.startswith("GPU") and spec.memory_limit_mib is not None:
+        memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
     sender.enter("memory")
     with _said() as said:
         module = load(spec.script, spec.name)
@@ -150,18 +159,17 @@ def _memory(spec: Spec, sender: _Sender, channel: Channel) -> None:
             synchronise()
             return outputs
 
-        with _traces() as traces:
+        with traced() as traces:
             if spec.memory_method == "tracemalloc":
                 result = memory.measure_tracemalloc(call)
             elif spec.memory_method == "allocator":
-                result = memory.measure_allocator(call, device=spec.device)
+                result = memory.measure_allocator(call, device=_local(spec.device))
             else:
                 with_numpy = spec.memory_method == "events_with_numpy"
-                result = memory.measure_events(call, device=spec.device, with_numpy=with_numpy)
+                result = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
     result = msgspec.structs.replace(result, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
-    sender.send(
-        "memory", memory=msgspec.to_builtins(result), said=said, retraces=len(traces) if spec.mode == "eager" else 0
-    )
+    retraces = len(traces.names) if spec.mode == "eager" else 0
+    sender.send("memory", memory=msgspec.to_builtins(result), said=said, retraces=retraces)
 
 
 def _process_peak(spec: Spec, sender: _Sender, channel: Channel) -> None:
@@ -182,6 +190,23 @@ def _process_peak(spec: Spec, sender: _Sender, channel: Channel) -> None:
     sender.send("process_peak", bytes=peak_bytes)
 
 
+def _why(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    from measure import why, why_subject
+
+    sender.enter("why")
+    with _said() as said:
+        module = load(spec.script, spec.name)
+        found = why_subject.explain(
+            module,
+            spec.mode,
+            spec.name,
+            Path(spec.artifacts),
+            _synchronise(spec.device),
+            on_gpu=spec.device.startswith("GPU"),
+        )
+    sender.send("why", why=why.written(msgspec.structs.replace(found, fallbacks=why.fallbacks(said))))
+
+
 def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
     sender.enter("first_call")
     module = load(spec.script, spec.name)
@@ -196,9 +221,24 @@ def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
             sender.stage = "sampling"
             sender.send("settled", seconds=seconds, calls=calls)
         elif command["op"] == "sample":
-            if command["warm"]:
-                clock.warm()
+            if command["warm_s"]:
+                clock.warm(command["warm_s"])
             sender.send("sample", seconds=clock.sample(command["calls"]))
+
+
+def _probes(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    # Its pool gives a buffer back at once: fresh pages of the system's would cost more than what is written to them.
+    memory.prepare_events()
+    sender.enter("probes")
+    load(spec.script, "settings")
+    assert spec.work is not None
+    rates = probes.measure(spec.work, _local(spec.device), _synchronise(spec.device))
+    sender.send("rates", rates=msgspec.to_builtins(rates))
+
+
+def _room(spec: Spec, sender: _Sender, channel: Channel) -> None:
+    """What a GPU has left for tensors: TensorFlow asks the driver when it opens the device."""
+    sender.send("room", bytes=memory.gpu_room(_index(spec.device)))
 
 
 def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
@@ -231,6 +271,9 @@ _ROLES: dict[str, Callable[[Spec, _Sender, Channel], None]] = {
     "memory": _memory,
     "process_peak": _process_peak,
     "timing": _timing,
+    "probes": _probes,
+    "room": _room,
+    "why": _why,
     "devices": _devices,
 }
 
@@ -242,6 +285,15 @@ def _read_reference(case_dir: str) -> Any:
     folder = Path(case_dir)
     nest = pickle.loads((folder / "reference.pickle").read_bytes())
     return correctness.map_nest(lambda name: np.load(folder / name, mmap_mode="r"), nest)
+
+
+def _local(device: str) -> str:
+    """TensorFlow's name for the device in a process that sees only this one: the script hides the others."""
+    return "GPU:0" if device.startswith("GPU") else device
+
+
+def _index(device: str) -> int:
+    return int(device.rpartition(":")[2])
 
 
 def _synchronise(device: str) -> Callable[[], None]:
@@ -292,25 +344,6 @@ def _said() -> Any:
         logger.removeHandler(handler)
 
 
-@contextlib.contextmanager
-def _traces() -> Any:
-    """Collects the names of functions that are traced meanwhile."""
-    from tensorflow.python.framework import func_graph
-
-    names: list[str] = []
-    original = func_graph.func_graph_from_py_func
-
-    def counting(name: str, *args: Any, **kwargs: Any) -> Any:
-        names.append(name)
-        return original(name, *args, **kwargs)
-
-    func_graph.func_graph_from_py_func = counting
-    try:
-        yield names
-    finally:
-        func_graph.func_graph_from_py_func = original
-
-
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 _NODE = re.compile(r"\{\{[^}]*\}\}\s*")
@@ -324,11 +357,11 @@ _NOISE = re.compile(
 
 def describe(error: BaseException) -> dict[str, str]:
     """Outcome, type, the line that a person can act on, and the full text of an error."""
-    detail = "".join(traceback.format_exception(error)).strip()
+    detail = without_folders("".join(traceback.format_exception(error)).strip())
     if len(detail) > _MOST_DETAIL:
         detail = detail[: _MOST_DETAIL // 2] + "\n[…]\n" + detail[-_MOST_DETAIL // 2 :]
     name = type(error).__name__
-    text = str(getattr(error, "message", None) or error)
+    text = without_folders(str(getattr(error, "message", None) or error))
     if isinstance(error, SystemExit):
         text = f"the strategy asked Python to exit with status {text or 0}"
     out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from measure import text
+from measure import limit, text
 from measure.analysis import rows
 from measure.run import Control, Measurement, Run
 
 HEAD = (
-    *("rank", "strategy", "latency", "95 % interval", "first call"),
+    *("rank", "strategy", "latency", "95 % interval", "× limit", "first call"),
     *("peak memory", "temporary", "largest error", "outcome"),
 )
 
@@ -20,7 +20,10 @@ def outcome(item: Measurement) -> str:
 
 def render(run: Run) -> str:
     """The table and the verdict."""
-    parts = [_grid([HEAD, *body(run)]), "", run.verdict]
+    parts = [grid([HEAD, *body(run)]), "", run.verdict]
+    if run.limit:
+        parts.append(f"The limit is {limit.describe(run.limit)}.")
+        parts += [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
     if run.control:
         parts.append(resolution(run.control))
     if run.stop_reason:
@@ -49,6 +52,7 @@ def _row(item: Measurement, rank: dict[str, int]) -> tuple[str, ...]:
         item.strategy,
         text.seconds(latency.median_s) if latency else "–",
         f"{text.seconds(latency.low_s)} – {text.seconds(latency.high_s)}" if latency else "–",
+        text.factor(limit.multiple(item)),
         text.seconds(item.first_call_s),
         text.size(memory.peak_bytes) if memory else "–",
         text.size(memory.temporary_bytes) if memory else "–",
@@ -57,7 +61,8 @@ def _row(item: Measurement, rank: dict[str, int]) -> tuple[str, ...]:
     )
 
 
-def _grid(lines: Sequence[Sequence[str]]) -> str:
+def grid(lines: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as they need to be."""
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)]
     return "\n".join(
         "  ".join([cell.ljust(width) for cell, width in zip(line, widths, strict=False)] + [line[-1]]).rstrip()

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 # A sample lasts at least this long, so that the clock's resolution (tens of ns) and a wake-up of the kernel
-# (tens of µs) stay under a percent or so; short enough that a round over twenty subjects takes a tenth of a second.
-SAMPLE_S = 0.004
+# (tens of µs) stay under a percent or so; short enough that a round over twenty subjects takes a third of a second.
+SAMPLE_S = 0.008
 MOST_CALLS = 4_096
-# In a process that has been idle, the first millisecond or so of calls of 0.1 ms was seen to take half as long again.
-WARM_S = 0.002
+# A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread were seen to
+# be steady after 5 ms; those of several threads took 1.8 times as long in the first 5 ms, 1.1 times in the next 5, and
+# came within 0.02 of their pace after 20 to 50 ms.
+LEAST_WARM_S = 0.006
+MOST_WARM_S = 0.1
 # Calls until the pace is steady: at least this many, and until the last is within the tolerance of the one before,
 # but no longer than the time given.
 _STEADY_CALLS = 3
@@ -50,10 +53,10 @@ class Clock:
         del outputs
         return seconds / calls
 
-    def warm(self) -> None:
-        """Calls outside of the clock for at least `WARM_S`: the subjects sampled in between have taken the caches, and
+    def warm(self, seconds: float) -> None:
+        """Calls outside of the clock for at least so long: the subjects sampled in between have taken the caches, and
         a processor that was idle has to come up to its pace."""
-        until = time.perf_counter() + WARM_S
+        until = time.perf_counter() + seconds
         while True:
             self.call()
             if time.perf_counter() >= until:
@@ -76,6 +79,11 @@ class Clock:
             calls += 1
         # The least, since a disturbed call would make samples too short.
         return least, calls
+
+
+def warm_up_s(round_s: float, subjects: int) -> float:
+    """How long each of ``subjects`` may warm up before its sample, where a round over all takes about ``round_s``."""
+    return min(MOST_WARM_S, max(LEAST_WARM_S, round_s / max(1, subjects) - SAMPLE_S))
 
 
 def calls_per_sample(call_s: float) -> int:

@@ -1,6 +1,6 @@
 """The sentence that a comparison ends with. It never names a winner that the data do not support."""
 
-from measure import text
+from measure import limit, text
 from measure.run import Latency, Measurement, Run
 
 # What people write first, and so want to know the distance to.
@@ -15,15 +15,16 @@ def verdict(run: Run) -> str:
     first = leaders[0]
     assert first.latency is not None
     if len(_timed(run)) == 1:
-        return f"{first.strategy} takes {_latency(first.latency)}{_memory(first)}."
+        return f"{first.strategy} takes {_latency(first.latency)}{_of_limit(first)}{_memory(first)}."
     if len(leaders) == 1:
         sentence = f"{first.strategy} is fastest: {_latency(first.latency)}"
         other = _baseline(run)
         if other is not None and other.latency is not None:
             sentence += f", {text.factor(other.latency.median_s / first.latency.median_s)} faster than {other.strategy}"
-        return f"{sentence}{_memory(first)}."
+        return f"{sentence}{_of_limit(first)}{_memory(first)}."
     names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
-    sentence = f"{_count(len(leaders))} strategies tie at {text.seconds(first.latency.median_s)}: {names}"
+    level = f"{text.seconds(first.latency.median_s)}{_of_limit(first)}"
+    sentence = f"{_count(len(leaders))} strategies tie at {level}: {names}"
     with_memory = [leader for leader in leaders if leader.memory is not None]
     if len(with_memory) == len(leaders):
         least = min(with_memory, key=_peak)
@@ -64,6 +65,11 @@ def _memory(measurement: Measurement) -> str:
     if memory.temporary_bytes <= 0.001 * max(1, memory.peak_bytes):
         return f"; it needs {peak}, all of it output"
     return f"; it needs {peak}, of which {text.size(memory.temporary_bytes)} are temporary"
+
+
+def _of_limit(measurement: Measurement) -> str:
+    times = limit.multiple(measurement)
+    return "" if times is None else f", {text.factor(times)} the limit"
 
 
 def _count(number: int) -> str:

@@ -190,6 +190,11 @@ def build_reference(
     return script
 
 
+def build_settings(device: str, threads: int | None = None) -> str:
+    """The script that makes nothing but the settings of the others: the device, and the size of TensorFlow's pools."""
+    return f"import tensorflow as tf\n\n{_settings(device, threads)}\n"
+
+
 def _join(docstring: str, imports: str, settings: str, *blocks: str) -> str:
     head = "\n\n".join(filter(None, [docstring, imports, settings]))
     return "\n\n\n".join(part.strip("\n") for part in (head, *blocks)) + "\n"

@@ -154,7 +154,7 @@ def running(
 ) -> Iterator[runner.Runner]:
     """A quick runner with a store of its own, on a launcher that others may use after it."""
     kept = kept or store.Store(folder)
-    settings = {"rules": QUICK, "process_peaks_s": 0.0} | settings
+    settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0} | settings
     own = runner.Runner(store_=kept, launcher_=_Lent(launcher), settings=Settings(**settings), name="a test")
     try:
         yield own
@@ -209,7 +209,7 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
     following = {
         "ready": {"op": "first_call"},
         "first_call": {"op": "settle"},
-        "settled": {"op": "sample", "calls": 2, "warm": True},
+        "settled": {"op": "sample", "calls": 2, "warm_s": 0.001},
         "sample": {"op": "stop"},
     }
     while waiting or live:

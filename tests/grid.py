@@ -114,7 +114,7 @@ class Unmeasured(Comparison):
     def _measure(self) -> tuple[Status, str]:
         self._reference()
         self._known_limits()
-        self._memory_stage()
+        self._memory_stage(self._runnable())
         self._without_onednn()
         return "complete", "outcomes are known"
 
@@ -145,7 +145,7 @@ def host() -> Iterator[HostLauncher]:
 
 def measured(launcher: HostLauncher, case: Case) -> list[Row]:
     """Every cell of the case, each in a subject of its own, two at a time."""
-    settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
+    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
     run = Unmeasured("grid", parse(case.request()), launcher, lambda view: None, settings=settings).run()
     return [row(case, item) for item in run.measurements]
 

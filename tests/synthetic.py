@@ -3,10 +3,12 @@
 import numpy as np
 from msgspec.structs import replace
 
+from measure import sweep_analysis
 from measure.analysis import analyse
 from measure.run import (
     Analysis,
     AtPeak,
+    Axis,
     Code,
     Correctness,
     Error,
@@ -15,6 +17,7 @@ from measure.run import (
     Limit,
     Measurement,
     Memory,
+    Point,
     Replica,
     RequestRecord,
     Run,
@@ -198,6 +201,65 @@ def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:
                 replace(m, outcome="not_run", stage="sampling", latency=None, replicas=[], break_even=[])
             )
     return replace(whole, measurements=measurements, ranking=[], verdict="", finished=None, control=None)
+
+
+SWEPT = ("loop.eager", "vectorized_map.graph", "batched.graph")
+
+
+def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
+    """A finished sweep of image_sqrt over the batch: the loop is overtaken at batch 3; it runs into the time limit at
+    the largest point but one, and nothing fits at the largest."""
+    rng = np.random.default_rng(seed)
+    whole = run(run_id, SWEPT, unhappy=False)
+    per_call = {"loop.eager": 20e-6, "vectorized_map.graph": 300e-6, "batched.graph": 320e-6}
+    per_element = {"loop.eager": 100e-6, "vectorized_map.graph": 1e-6, "batched.graph": 1.5e-6}
+    points = []
+    for batch in (1, 10, 100, 1_000):
+        measurements = []
+        for slug in SWEPT:
+            item = measurement(slug, rng)
+            seconds = per_call[slug] + per_element[slug] * batch
+            memory = replace(item.memory, timeline=None) if item.memory else None
+            item = replace(item, memory=memory, replicas=_replicas(seconds, item.first_call_s or 0.1, rng, 3))
+            measurements.append(item)
+        if batch == 1_000:
+            measurements[0] = failure("loop", "eager", "timeout", "no answer within 10 s, so the process was ended")
+        body = analyse(replace(whole, measurements=measurements, control=None, ranking=[]))
+        points.append(sweep_analysis.settled(Point(at={"batch": batch}, status="complete"), body))
+    points.append(Point(at={"batch": 10_000}, status="skipped", reason="This cannot fit: it needs about 1.20 TiB."))
+    return sweep_analysis.analyse(
+        replace(
+            whole,
+            kind="sweep",
+            measurements=[],
+            ranking=[],
+            control=None,
+            axes=[Axis(kind="size", name="batch", values=[1, 10, 100, 1_000, 10_000], scale="log")],
+            points=points,
+            stop_reason="every point is measured, and crossings are refined",
+        )
+    )
+
+
+def winners(run_id: str = "0123456789abcdef01234567") -> Run:
+    """A finished map of winners over batch × height, 3 × 3, with its middle inferred."""
+    line = sweep(run_id)
+    points = []
+    for batch in (1, 10, 100):
+        measured_at = next(point for point in line.points if point.at["batch"] == batch)
+        for height in (8, 16, 32):
+            at = {"batch": batch, "height": height}
+            if (batch, height) == (10, 16):
+                winner = measured_at.ranking[0][0]
+                reason = f"inferred: all around it {winner} wins"
+                points.append(Point(at=at, status="skipped", reason=reason, ranking=[[winner]]))
+            else:
+                points.append(replace(measured_at, at=at))
+    axes = [
+        Axis(kind="size", name="batch", values=[1, 10, 100], scale="log"),
+        Axis(kind="size", name="height", values=[8, 16, 32], scale="log"),
+    ]
+    return sweep_analysis.analyse(replace(line, axes=axes, points=points))
 
 
 def latency(median_s: float, half: float = 0.02) -> Latency:

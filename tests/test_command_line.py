@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class _Runner:
     def host(self) -> HostState:
         return HostState("ready", "", ("CPU:0",), {})
 
-    def submit(self, request: Any) -> str:
+    def submit(self, request: Any, *, why: bool) -> str:
         return self.run.id
 
     def wait(self, run_id: str, timeout_s: float) -> bool:
@@ -189,6 +190,8 @@ def start(tmp_path: Path, *arguments: str, **more: Any) -> subprocess.Popen[byte
         [sys.executable, "-m", "measure", *arguments],
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"), **extra),
+        # Tests that run in a shell's background have it ignored, and so would the command.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
         **({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more),
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from measure.comparison import sweep
+from measure.comparison import clear_leftovers
 from measure.store import Store
 from tests.engine import GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive
 
@@ -103,7 +103,7 @@ def kill_often(zygote: Zygote, kills: int, moments: random.Random) -> dict[str, 
         in_flight = set(server.known[-1]) - set(server.known[-2] if len(server.known) > 1 else [])
         assert len(in_flight) <= 1 and measured >= set(server.known[-1]) - in_flight
         kept.close()
-    sweep()  # what the next server does at its start
+    clear_leftovers()  # what the next server does at its start
     assert not list(Path(tempfile.gettempdir()).glob(f"mapbench-case-{server.pid}-*"))
     return expected
 

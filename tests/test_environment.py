@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from measure import environment
-from measure.environment import available_memory, collect, describe, granted_cores, without_paths
+from measure import load, processor
+from measure.environment import available_memory, collect, describe, without_paths
 
 MIB = 2**20
 
@@ -20,6 +20,7 @@ KEYS = [
     *("cpu_model", "architecture", "cpu_features", "cache_l1d_bytes", "cache_l2_bytes", "cache_l3_bytes"),
     *("cores_machine", "cores_granted", "cpu_governor", "virtualised"),
     *("memory_total_bytes", "memory_available_bytes", "memory_limit_bytes", "swap_total_bytes", "swap_used_bytes"),
+    "huge_pages",
     *("gpus", "gpu_driver", "cuda", "cudnn", "threads_intra", "threads_inter", "flags", "allocator"),
     *("start_method", "load_of_others_cores", "load_average_1min"),
 ]
@@ -53,6 +54,7 @@ def machine(tmp_path):
             "proc/cpuinfo": "model name\t: Quick 9000\nflags\t\t: fpu avx2 avx512f amx_tile hypervisor\n",
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
             "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
+            "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
             "etc/os-release": 'NAME="Linux"\nPRETTY_NAME="Some Linux 12"\n',
             "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n",
         },
@@ -79,11 +81,22 @@ def test_every_fact_has_a_label_and_a_text(machine):
     assert rows["Processes start"] == "as forks of one host"
 
 
+def test_a_system_that_does_not_answer_leaves_a_fact_unknown(machine, monkeypatch):
+    def silent(root):
+        raise subprocess.TimeoutExpired("sysctl", 5)
+
+    monkeypatch.setattr(processor, "model", silent)
+    facts = collect(start_method="fork", root=machine, variables={"OMP_THREAD_LIMIT": "2", "ONEDNN_VERBOSE": "1"})
+    assert facts["cpu_model"] is None and facts["cpu_governor"] == "powersave"
+    assert facts["flags"] == {"OMP_THREAD_LIMIT": "2", "ONEDNN_VERBOSE": "1"}
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the files of Linux")
 def test_facts_are_read_from_the_system(machine):
     facts = collect(start_method="fork", root=machine, variables={"LD_PRELOAD": "/home/me/libjemalloc.so.2"}, threads=3)
     assert facts["cpu_model"] == "Quick 9000"
     assert facts["cpu_governor"] == "powersave"
+    assert facts["huge_pages"] == "madvise"
     assert facts["os"] == "Some Linux 12"
     assert facts["gpu_driver"] == "550.54.15"
     assert (facts["cache_l1d_bytes"], facts["cache_l2_bytes"], facts["cache_l3_bytes"]) == (
@@ -113,7 +126,7 @@ def test_gpus_are_those_that_tensorflow_reports(machine):
 
 def test_without_control_groups_the_machine_decides(machine):
     assert available_memory(machine) == 4_096_000 * 1024
-    assert granted_cores(machine) == environment._affinity()
+    assert processor.granted(machine) == processor.affinity()
 
 
 def test_version_2_limits_memory(machine):
@@ -151,12 +164,11 @@ def test_version_2_inside_a_container_has_the_topmost_folder_only(machine):
         },
     )
     assert available_memory(machine) == 400 * MIB
-    assert granted_cores(machine) == 1
     assert collect(start_method="fork", root=machine)["cores_granted"] == 0.5
 
 
 def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
-    monkeypatch.setattr(environment, "_affinity", lambda: 8)
+    monkeypatch.setattr(processor, "affinity", lambda: 8)
     write(
         machine,
         {
@@ -172,10 +184,9 @@ def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
         },
     )
     assert available_memory(machine) == 1248 * MIB
-    assert granted_cores(machine) == 3
     assert collect(start_method="fork", root=machine)["cores_granted"] == 2.5
     write(machine, {"sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_quota_us": "-1\n"})
-    assert granted_cores(machine) == 8
+    assert processor.granted(machine) == 8
 
 
 def test_a_limit_beyond_the_machine_is_none(machine):
@@ -247,8 +258,25 @@ def test_nothing_private_is_kept(machine):
         ("1", "1"),
         ("--a=/home/me/x --b=3", "--a=<path> --b=3"),
         ("--a=~/x,--b", "--a=<path>,--b"),
+        # The name of a folder may say who works there without a slash.
+        ("--xla_dump_to=alice --xla_b=3", "--xla_dump_to=<path> --xla_b=3"),
+        ("--xla_gpu_cuda_data_dir=alice", "--xla_gpu_cuda_data_dir=<path>"),
+        ("--xla_gpu_autotune_level=2", "--xla_gpu_autotune_level=2"),
         (r"--a=C:\Users\me", "--a=<path>"),
         ("relative/me", "<path>"),
+        ("--tf_xla_persistent_cache_directory=alice", "--tf_xla_persistent_cache_directory=<path>"),
+        ("--xla_gpu_override_gemm_autotuner=alice.txt", "--xla_gpu_override_gemm_autotuner=<path>"),
+        ("--a=alice.txt --b=0.5", "--a=<path> --b=0.5"),
+        ("--xla_dump_to alice --b 3", "--xla_dump_to <path> --b 3"),
+        ('"--xla_dump_to=alice" --b', '"--xla_dump_to=<path> --b'),
+        ("--a='/home/me/Alice Smith' --b=3", "--a=<path> --b=3"),
+        ('--a="/home/me/Alice, --x Smith" --b=3', "--a=<path> --b=3"),
+        ("--a=/home/me/Alice Smith --b", "--a=<path> <path> --b"),
+        ("--a=/data/a,alice --b", "--a=<path> --b"),
+        ("--a='/home/me/Alice Smith", "--a=<path>"),
+        ("-1", "-1"),
+        ("glibc.malloc.check=1:glibc.cpu.x86_ibt=off", "glibc.malloc.check=1:glibc.cpu.x86_ibt=off"),
+        ("granularity=fine,compact,1,0", "granularity=fine,compact,1,0"),
         ("file:///home/me", "<path>"),
         ("", ""),
     ],
@@ -258,14 +286,11 @@ def test_paths_are_taken_out_of_flags(value, kept):
 
 
 def test_what_others_use_does_not_count_this_process(monkeypatch):
-    ticks = iter([100.0, 101.2])
-    own = iter([50.0, 50.5])
-    clock = iter([10.0, 12.0])
-    monkeypatch.setattr(environment, "_busy_s", lambda: next(ticks))
-    monkeypatch.setattr(environment, "_own_s", lambda tree: next(own))
-    monkeypatch.setattr(environment.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(environment.time, "sleep", lambda window_s: None)
-    assert environment.cpu_use_of_others(2.0) == pytest.approx(0.35)
+    ticks, own, clock = iter([100.0, 101.2]), iter([50.0, 50.5]), iter([10.0, 12.0])
+    monkeypatch.setattr(load, "_busy_s", lambda: next(ticks))
+    monkeypatch.setattr(load, "_own_s", lambda: next(own))
+    monkeypatch.setattr(load.time, "monotonic", lambda: next(clock))
+    assert load.Watch().cores_of_others() == pytest.approx(0.35)
 
 
 def test_the_load_is_measured_only_when_asked(machine):

@@ -27,7 +27,7 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]
 
 
 def outcomes(launcher: HostLauncher, **request: object) -> Run:
-    settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
+    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
     return Unmeasured("field", parse(request), launcher, lambda view: None, settings=settings).run()
 
 

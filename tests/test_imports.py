@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from measure import export, imports, reproduction
-from measure.run import SCHEMA, Run, decode, encode
+from measure import export, imports, reproduction, sweep_analysis, sweep_table
+from measure.run import SCHEMA, Crossover, Replica, Run, decode, encode
 from measure.store import Store
 from tests import synthetic
 from tests.engine import ROOT
@@ -42,6 +42,23 @@ def small() -> Run:
     return replace(run, parent="f" * 24, measurements=short, ranking=ranking)
 
 
+def _short(replica: Replica) -> Replica:
+    return replace(replica, rounds=replica.rounds[:2], at_s=replica.at_s[:2], samples_s=replica.samples_s[:2])
+
+
+@functools.cache
+def small_sweep() -> Run:
+    """A valid sweep with little of all that one can hold."""
+    run = synthetic.sweep(ID)
+    points = []
+    for point in run.points:
+        measurements = [
+            replace(item, replicas=[_short(each) for each in item.replicas[:2]]) for item in point.measurements
+        ]
+        points.append(replace(point, measurements=measurements))
+    return replace(run, points=points[1:])
+
+
 def said(data: bytes) -> str:
     with pytest.raises(ValueError) as caught:
         imports.read(data)
@@ -66,6 +83,10 @@ def use(run: Run) -> None:
     curves.samples_frame(run, [row.slug for row in found])
     for share in (True, False):
         curves.timeline_frame(curves.has_timeline(run), share=share)
+    if run.kind == "sweep":
+        sweep_table.render(run)
+        sweep_analysis.analyse(run)
+        sweep_analysis.close(run, "interrupted", "", run.created)
     export.table_csv(run)
     export.samples_csv(run)
     export.markdown(run, "http://localhost:8501/?run=1")
@@ -88,11 +109,22 @@ def test_export_import_export_is_identical(data: bytes, tmp_path: Path):
     assert encode(Store(tmp_path).load(run.id)) == data.rstrip(b"\n")
 
 
+def _holds(now, before):
+    """Whether everything that was written before is still there: later fields may have come in."""
+    match before:
+        case dict():
+            return all(key in now and _holds(now[key], value) for key, value in before.items())
+        case list():
+            return len(now) == len(before) and all(map(_holds, now, before))
+    return now == before
+
+
 def test_a_run_file_with_every_field_opens_for_ever():
     """This file is never written anew: what `mapbench.run/1` was when it was made, it is for good."""
     data = FROZEN.read_bytes()
     run = decode(data)
-    assert imports.read(data) == run and encode(run) + b"\n" == data
+    assert imports.read(data) == run and decode(encode(run)) == run
+    assert _holds(json.loads(encode(run)), json.loads(data)), "what was in the file is lost when it is written again"
     assert run.schema == SCHEMA and run.parent == "f" * 24 and run.control.strategy == "batched.xla"
     assert run.measurement("batched.xla").replicas[1].samples_s[2] > 0
     assert run.measurement("dataset.graph").correctness.leaves[0].worst_index == [17, 3, 60, 2]
@@ -116,9 +148,9 @@ def test_texts_may_hold_anything_that_can_be_printed():
 # --- what is not valid is refused ------------------------------------------------------------------------------------
 
 
-def changed(*path: str | int, to: Any) -> bytes:
-    """The small run with another value at a path; `...` removes it."""
-    document = json.loads(encode(small()))
+def changed(*path: str | int, to: Any, run: Run | None = None) -> bytes:
+    """The small run, or another one, with another value at a path; `...` removes it."""
+    document = json.loads(encode(run or small()))
     inner = document
     for part in path[:-1]:
         inner = inner[part]
@@ -187,6 +219,43 @@ def test_what_is_not_valid_is_refused_with_the_path_of_the_fault(data: bytes, sa
     assert re.search(says, said(data), re.DOTALL), said(data)
 
 
+_AXIS = {"kind": "size", "name": "batch", "values": [1, 10_000], "scale": "log"}
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "says"),
+    [
+        (("kind",), "compare", r"a run of kind compare has none - at `\$\.axes`"),
+        (("ranking",), [["loop.eager"]], r"a run of kind sweep has none - at `\$\.ranking`"),
+        (("axes",), [], r"there are 0, and a sweep has one or two - at `\$\.axes`"),
+        (("axes",), [_AXIS, _AXIS], r"'batch' occurs a second time - at `\$\.axes\[1\]\.name`"),
+        (("axes", 0, "values"), [1], r"there are 1, and an axis has from 2 to 64 - at `\$\.axes\[0\]\.values`"),
+        (("axes", 0, "values"), [1, 100, 10], r"they do not ascend - at `\$\.axes\[0\]\.values`"),
+        (("axes", 0, "values"), [0, 10_000], r"whole numbers from 1 to .* - at `\$\.axes\[0\]\.values`"),
+        (("axes", 0, "values"), [1, 1e300], r"got `float` - at `\$\.axes\[0\]\.values"),
+        (("points", 0, "at"), {}, r"a value of batch is needed.* - at `\$\.points\[0\]\.at`"),
+        (("points", 0, "at", "batch"), 99_999, r"99999 is not on the axis - at `\$\.points\[0\]\.at\.batch`"),
+        (("points", 0, "at", "batch"), 100, r"this point occurs a second time - at `\$\.points\[1\]\.at`"),
+        (("points", 0, "ranking"), [["nobody"]], r"'nobody' - at `\$\.points\[0\]\.ranking\[0\]\[0\]`"),
+        (("points", 3, "ranking"), [["nobody"]], r"there is no strategy 'nobody' - at `\$\.points\[3\]\.ranking`"),
+        (("points", 0, "measurements", 1, "strategy"), "loop.eager", r"points\[0\]\.measurements\[1\]\.strategy`"),
+        (("points", 0, "measurements", 0, "replicas", 0, "samples_s", 0), -1, r"points\[0\].*samples_s\[0\]`"),
+        (("crossovers", 0, "a"), "nobody", r"there is no strategy 'nobody' at any point - at `\$\.crossovers\[0\]`"),
+        (("crossovers", 0, "axis"), "side", r"there is no axis 'side' - at `\$\.crossovers\[0\]\.axis`"),
+        (("crossovers", 0, "low"), 1e9, r"not in ascending order - at `\$\.crossovers\[0\]`"),
+        (("crossovers", 0, "value"), None, r"or none, the reason.* - at `\$\.crossovers\[0\]`"),
+        (("fits", 0, "strategy"), "nobody", r"there is no strategy 'nobody' at any point - at `\$\.fits\[0\]`"),
+        (("fits", 0, "fixed_high_s"), 0.0, r"not in ascending order - at `\$\.fits\[0\]`"),
+        (("fits", 0, "per_element_s"), -1.0, r"-1\.0 is not valid.* - at `\$\.fits\[0\]\.per_element_s`"),
+    ],
+)  # fmt: skip
+def test_a_sweep_that_is_not_valid_is_refused_with_the_path_of_the_fault(path: tuple[Any, ...], to: Any, says: str):
+    crossover = Crossover(a="loop.eager", b="batched.graph", axis="batch", value=20.0, low=15.0, high=30.0)
+    sweep = replace(small_sweep(), crossovers=[crossover])
+    assert imports.read(encode(sweep)) == sweep
+    assert re.search(says, said(changed(*path, to=to, run=sweep)), re.DOTALL), said(changed(*path, to=to, run=sweep))
+
+
 def test_a_table_of_samples_that_would_not_fit_into_memory_is_refused():
     item = small().measurement("batched.xla")
     replicas = [
@@ -250,7 +319,7 @@ def _mutate(document: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Non
 @st.composite
 def _documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
     """A valid document with a few changes, and now and then bytes of it broken."""
-    document = json.loads(encode(small()))
+    document = json.loads(encode(small_sweep() if draw(st.integers(0, 2)) == 0 else small()))
     for _ in range(draw(st.integers(1, 2))):
         _mutate(document, draw)
     data = json.dumps(document).encode()

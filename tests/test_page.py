@@ -322,7 +322,7 @@ class TestRunning:
         fake.waiting = ("a" * 24, "b" * 24)
         fake.snapshots["a" * 24] = Snapshot(synthetic.partial(2, "a" * 24), "running", remaining_s=7.0, version=3)
         app = calm(app.button(key="run").click().run())
-        assert "waiting in the queue: 2 comparisons before this one" in words(app)
+        assert "waiting in the queue: 2 runs before this one" in words(app)
         assert "about 7 s left" in words(app) and "a" * 24 not in words(app)
 
     def test_a_visitor_is_told_of_a_run_that_is_going_on(self, visit, fake):
@@ -418,7 +418,7 @@ class TestResult:
     def test_the_limit_is_spoken_of_where_it_is_known(self, visit, fake, known):
         run = synthetic.run(RUN_ID)
         app = self.show(visit, fake, run if known else replace(run, limit=None))
-        assert ("dashed: least time possible" in words(app)) == known
+        assert ("dashed: the limit, 710 µs" in words(app)) == known
         assert any("× limit" in frame.value.columns for frame in app.dataframe) == known
 
     @pytest.mark.parametrize(("count", "pixels"), [(14, "content"), (15, 15 * 30 + 2)])

@@ -1,14 +1,16 @@
 """Who is sampled next, who gets more processes, and when it is enough."""
 
+import itertools
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure import rounds
+from measure import rounds, timing
 from measure.run import Analysis
 from measure.statistics import Level
-from measure.timing import MOST_CALLS, SAMPLE_S, calls_per_sample
+from measure.timing import LEAST_WARM_S, MOST_CALLS, MOST_WARM_S, SAMPLE_S, Clock, calls_per_sample, warm_up_s
 from tests.simulation import Model, simulate
 
 
@@ -145,3 +147,17 @@ def test_a_sample_lasts_long_enough_for_the_clock_and_no_longer_than_needed(call
     calls = calls_per_sample(call_s)
     assert calls == MOST_CALLS or calls * call_s >= SAMPLE_S
     assert calls == 1 or (calls - 1) * call_s <= SAMPLE_S
+
+
+def test_the_fewer_take_turns_the_longer_each_warms_up() -> None:
+    assert warm_up_s(0.3, 10) == pytest.approx(0.03 - SAMPLE_S)
+    assert warm_up_s(0.3, 20) < warm_up_s(0.3, 10) < warm_up_s(0.6, 10)
+    assert warm_up_s(0.3, 1_000) == LEAST_WARM_S and warm_up_s(0.3, 1) == MOST_WARM_S
+
+
+def test_warming_up_goes_on_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(ticks) * 0.001)
+    calls: list[int] = []
+    Clock(calls.append, 0, lambda: None).warm(0.010)
+    assert len(calls) == 4  # the clock is read twice within a call, and once after it

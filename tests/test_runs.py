@@ -264,3 +264,17 @@ class TestAgain:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.query_params["run"] = a_run(2).id
         assert "It repeats a run that is not known here." in words(calm(app.run()))
+
+
+def test_choices_are_as_they_were_left_when_one_comes_back(fake: StoredRunner) -> None:
+    """The navigation opens a page without what stood in its address."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.query_params["size_batch"] = "7"
+    calm(app.run())
+    left = dict(app.query_params)
+    app.query_params.clear()
+    calm(app.switch_page("views/runs.py").run())
+    assert not app.query_params
+    calm(app.switch_page("views/compare.py").run())
+    assert app.number_input(key="size_batch").value == 7
+    assert dict(app.query_params) == left

@@ -73,6 +73,14 @@ def test_without_any_repeated_process_the_assumed_spread_is_used() -> None:
     assert math.log(high / low) == pytest.approx(2 * stats.t.ppf(0.975, 4) * statistics.ASSUMED_SPREAD, rel=1e-9)
 
 
+def test_two_processes_that_differ_do_not_make_everybodys_spread_alone() -> None:
+    found = statistics.levels([measurement("two", constant(1e-3, [1.0, 4.0])), measurement("one", [[2e-3] * 5])])
+    alone = math.log(4.0) ** 2 / 2  # the sum of squares, with one degree of freedom
+    assumed = 4 * statistics.ASSUMED_SPREAD**2
+    assert found.spread.degrees == 5
+    assert found.spread.deviation == pytest.approx(math.sqrt((alone + assumed) / 5), rel=1e-9)
+
+
 def test_what_a_round_does_to_all_is_taken_out() -> None:
     # Round 2 was 3 times slower for everybody: no process' median may move, and none scatter.
     slow = [1.0, 3.0, 1.0, 1.0, 3.0, 1.0]

@@ -344,7 +344,7 @@ def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: 
         engine = database.connect(kept._url, [*database.MIGRATIONS, add_notes])
         with engine.connect() as connection:
             assert connection.execute(sa.text("SELECT id, note FROM runs")).all() == [(ID, "none")]
-            assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2]
+            assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2, 3]
         engine.dispose()
     with pytest.raises(StoreError, match="made by a newer Mapbench"):
         kept.load(ID)

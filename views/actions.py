@@ -6,13 +6,14 @@ from functools import partial
 import msgspec
 import streamlit as st
 
-from measure import environment, export, reproduction, runner
+from measure import continuing, environment, export, reproduction, runner, sweep_request
 from measure import request as requests
 from measure.place import StoreError
 from measure.reproduction import Line, Reproduction
 from measure.request import Request, RequestError
 from measure.run import Run, encode
 from measure.runner import Snapshot
+from measure.sweep_request import SweepRequest
 from views import guard, look, session, share
 from views.memo import Memo
 
@@ -20,10 +21,15 @@ _memo = Memo()
 _SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
 
 
-def start(request: Request, parent: str | None = None) -> None:
-    """Queue a comparison and show it; or say why it cannot be."""
+def start(request: Request | SweepRequest, parent: str | None = None) -> None:
+    """Queue a run and show it; or say why it cannot be. ``parent``: the run that it repeats, or continues."""
+    shared = runner.shared()
     try:
-        st.query_params["run"] = runner.shared().submit(request, parent=parent, owner=session.owner())
+        if isinstance(request, SweepRequest):
+            run_id = shared.submit_sweep(request, owner=session.owner(), continue_from=parent)
+        else:
+            run_id = shared.submit(request, parent=parent, owner=session.owner())
+        st.query_params["run"] = run_id
         st.session_state["refusal"] = None
         st.session_state["notices"] = ()
     except RequestError as error:
@@ -32,9 +38,19 @@ def start(request: Request, parent: str | None = None) -> None:
 
 def _again(run: Run) -> None:
     try:
-        start(requests.parse(msgspec.to_builtins(run.request)), parent=run.id)
+        if run.kind == "sweep":
+            start(sweep_request.of_run(run))
+        else:
+            start(requests.parse(msgspec.to_builtins(run.request)), parent=run.id)
     except RequestError as error:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+
+
+def _continue(run: Run) -> None:
+    try:
+        start(sweep_request.of_run(run), parent=run.id)
+    except RequestError as error:
+        st.session_state["notices"] = (f"This cannot be continued here: {error}.",)
 
 
 def draw(snapshot: Snapshot) -> None:
@@ -45,13 +61,20 @@ def draw(snapshot: Snapshot) -> None:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
             share.button(run.id)
+            if finished and run.kind == "sweep" and continuing.is_open(run):
+                st.button(
+                    "Continue", key="continue", icon=":material/resume:", type="primary", on_click=_continue,
+                    args=(run,),
+                    help="Measures what is missing; what there is is not measured again.",
+                )  # fmt: skip
             if finished:
+                said = "" if run.kind == "sweep" else "; then says whether the verdict was reproduced"
                 st.button(
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
-                    help="The same request on this machine; then says whether the verdict was reproduced.",
+                    help=f"The same request on this machine{said}.",
                 )  # fmt: skip
                 _export(run)
-        if finished and run.parent is not None:
+        if finished and run.parent is not None and run.kind == "compare":
             _reproduction(run, snapshot.version)
 
 
@@ -80,7 +103,7 @@ def _export(run: Run) -> None:
         )  # fmt: skip
         from views import pictures  # what draws them is not needed before
 
-        for name, picture in pictures.PICTURES.items():
+        for name, picture in pictures.of(run).items():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(picture.title, width="stretch")
                 for form in pictures.FORMATS:

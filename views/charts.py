@@ -14,6 +14,7 @@ import pandas as pd
 from views import look
 
 ROW_HEIGHT = 26
+_AXIS_HEIGHT = 40  # with the padding it is part of a chart's height on a page
 # In an SVG: the theme's colour of text, so that it follows light and dark.
 INK = "currentColor"
 MIB = 2**20
@@ -101,7 +102,7 @@ def spec(*layers: alt.Chart, **properties: Any) -> Spec:
 
 def sized(drawn: Spec, rows: int) -> Spec:
     """The specification with a height that gives every strategy its row."""
-    return {**drawn, "height": max(2, rows) * ROW_HEIGHT}
+    return {**drawn, "height": max(2, rows) * ROW_HEIGHT + _AXIS_HEIGHT}
 
 
 def revised(frame: pd.DataFrame, *revision: object) -> pd.DataFrame:

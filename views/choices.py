@@ -1,5 +1,6 @@
 """The left column: what is to be compared. Every choice lives in the address, by the widget's key."""
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,22 +29,31 @@ class Choices:
 
 def draw(devices: tuple[str, ...]) -> Choices:
     """Draw all choices but Run. ``devices`` is empty while the measuring process is starting."""
-    workload = _workload()
-    size = _sizes(workload)
-    options = _options(workload)
-    dtype, device = _dtype_and_device(workload, devices)
+    workload = choose_workload(start_with_defaults)
+    size = sizes(workload)
+    options = workload_options(workload)
+    dtype, device = dtype_and_device(workload, devices)
     case = grid.Case(workload, size, options, dtype, device)
-    # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
-    box = st.container(key="strategies_box", gap="small")
-    advanced, words = _advanced(workload)
-    presets = grid.presets_of(case)
-    chosen, problem = grid.resolve(case, presets, words)
-    with box:
-        grid.draw(case, presets, chosen)
+    chosen, problem, advanced = strategies_and_advanced(case)
     return _judge(case, chosen, problem, advanced)
 
 
-def _workload() -> Workload:
+def strategies_and_advanced(
+    case: grid.Case, words: Sequence[str] = (WORDS[0],), budget_s: float = requests.DEFAULT_BUDGET_S
+) -> tuple[tuple[str, ...], str | None, dict[str, Any]]:
+    """The chosen slugs, what is wrong with them, and the rarely changed choices. ``words``: chosen at first."""
+    # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
+    box = st.container(key="strategies_box", gap="small")
+    advanced, listed = _advanced(case.workload, words, budget_s)
+    presets = grid.presets_of(case)
+    chosen, problem = grid.resolve(case, presets, listed)
+    with box:
+        grid.draw(case, presets, chosen)
+    return chosen, problem, advanced
+
+
+def choose_workload(changed: Callable[[], None]) -> Workload:
+    """``changed`` is called when another one is chosen."""
     found = {each.slug: each for each in workloads.all()}
     groups = list(dict.fromkeys(each.group for each in found.values()))
     slugs = sorted(found, key=lambda slug: groups.index(found[slug].group))
@@ -56,13 +66,13 @@ def _workload() -> Workload:
         del st.query_params["workload"]
     st.session_state["workload"] = slug
     st.selectbox(
-        "Workload", slugs, key="workload", on_change=_workload_changed,
+        "Workload", slugs, key="workload", on_change=changed,
         format_func=lambda slug: f"{found[slug].group} · {slug}",
     )  # fmt: skip
     return found[slug]
 
 
-def _workload_changed() -> None:
+def start_with_defaults() -> None:
     """A size of one workload says nothing about another: the new one starts with its own defaults."""
     workload = workloads.get(st.session_state["workload"])
     address_workload(workload.slug)
@@ -86,12 +96,13 @@ def _set_size(workload: Workload) -> None:
         st.session_state[size_key(name)] = value
 
 
-def _sizes(workload: Workload) -> dict[str, int]:
+def sizes(workload: Workload, swept: Collection[str] = ()) -> dict[str, int]:
+    """All sizes; those that are ``swept`` have no field here, and are at their defaults."""
     about = st.container(gap="xsmall", key="about_workload")
     presets = st.container(key="size_presets")
-    size = {}
+    size = workload.default_size()
     with st.grid(2, min_column_width=110, gap="small", key="sizes"):
-        for parameter in workload.sizes:
+        for parameter in (each for each in workload.sizes if each.name not in swept):
             value = st.number_input(
                 parameter.name,
                 min_value=parameter.least,
@@ -103,20 +114,26 @@ def _sizes(workload: Workload) -> dict[str, int]:
                 bind="query-params",
             )
             size[parameter.name] = int(value)
-    with presets:
-        fitting = [name for name, preset in workload.presets.items() if {**workload.default_size(), **preset} == size]
-        st.session_state["size_preset"] = fitting[0] if fitting else None
-        st.pills(
-            "Sizes", list(workload.presets), key="size_preset", on_change=_set_size, args=(workload,),
-            label_visibility="collapsed",
-        )  # fmt: skip
+    if not swept:
+        with presets:
+            _size_presets(workload, size)
     with about:
         st.caption(
             f"**{look.plain(workload.title)}** · {look.plain(workload.formula)}",
             help=look.plain(workload.summary),
         )
-        st.html(_picture(workload, size))
+        if not swept:
+            st.html(_picture(workload, size))
     return size
+
+
+def _size_presets(workload: Workload, size: dict[str, int]) -> None:
+    fitting = [name for name, preset in workload.presets.items() if {**workload.default_size(), **preset} == size]
+    st.session_state["size_preset"] = fitting[0] if fitting else None
+    st.pills(
+        "Sizes", list(workload.presets), key="size_preset", on_change=_set_size, args=(workload,),
+        label_visibility="collapsed",
+    )  # fmt: skip
 
 
 def _picture(workload: Workload, size: dict[str, int]) -> str:
@@ -127,7 +144,7 @@ def _picture(workload: Workload, size: dict[str, int]) -> str:
     return picture.shapes(size["batch"], inputs, outputs)
 
 
-def _options(workload: Workload) -> dict[str, Any]:
+def workload_options(workload: Workload) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for option in workload.options:
         if option.values is not None:
@@ -147,7 +164,7 @@ def _options(workload: Workload) -> dict[str, Any]:
     return chosen
 
 
-def _dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str, str]:
+def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str, str]:
     # Until the host has told what there is, a device named by a link is taken at its word.
     asked = st.session_state.get("device") or _asked_device()
     offered = list(dict.fromkeys(("CPU:0", *devices, *(() if devices or not asked else (asked,)))))
@@ -167,18 +184,18 @@ def _asked_device() -> str | None:
         return None
 
 
-def _advanced(workload: Workload) -> tuple[dict[str, Any], list[str]]:
+def _advanced(workload: Workload, words: Sequence[str], budget_s: float) -> tuple[dict[str, Any], list[str]]:
     """The rarely changed choices, and the words of the list of strategies."""
     everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
     with st.expander("Advanced", icon=":material/tune:", key="advanced"):
-        words = st.multiselect(
-            "Strategies as a list", [*WORDS, NONE, *everything], default=[WORDS[0]], key="strategies",
+        listed = st.multiselect(
+            "Strategies as a list", [*WORDS, NONE, *everything], default=list(words), key="strategies",
             accept_new_options=True, bind="query-params", select_all=False,
             help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
         )  # fmt: skip
         with st.grid(2, min_column_width=130, gap="small"):
             budget = st.number_input(
-                "Time budget (s)", min_value=1.0, max_value=requests.MOST_BUDGET_S, value=requests.DEFAULT_BUDGET_S,
+                "Time budget (s)", min_value=1.0, max_value=requests.MOST_BUDGET_S, value=budget_s,
                 step=10.0, format="%g", key="budget", bind="query-params",
                 help="Sampling ends at the latest after this time, decided or not.",
             )  # fmt: skip
@@ -202,32 +219,37 @@ def _advanced(workload: Workload) -> tuple[dict[str, Any], list[str]]:
             help="What «× faster than» refers to; auto: loop.eager where it is timed, else the slowest.",
         )  # fmt: skip
     advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed, "baseline": baseline}
-    return advanced, list(words)
+    return advanced, list(listed)
+
+
+def raw_request(case: grid.Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -> dict[str, Any]:
+    """The choices as a request that is still to be parsed."""
+    return {
+        "workload": case.workload.slug,
+        "workload_options": case.options,
+        "size": case.size,
+        "dtype": case.dtype,
+        "device": case.device,
+        # With nothing chosen, a size that is too large for everything is still what has to be said first.
+        "strategies": list(chosen) or "all",
+        **{name: advanced[name] for name in ("budget_s", "memory_limit_mib", "threads", "seed")},
+    }
+
+
+def baseline(advanced: dict[str, Any]) -> str | None:
+    """The chosen baseline's slug; None for automatic."""
+    return None if advanced["baseline"] == AUTOMATIC else advanced["baseline"]
 
 
 def _judge(case: grid.Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
     """The request that the choices make, whether it can fit, and what it will need."""
-    baseline = None if advanced["baseline"] == AUTOMATIC else advanced["baseline"]
+    base = baseline(advanced)
     try:
-        request = requests.parse(
-            {
-                "workload": case.workload.slug,
-                "workload_options": case.options,
-                "size": case.size,
-                "dtype": case.dtype,
-                "device": case.device,
-                # With nothing chosen, a size that is too large for everything is still what has to be said first.
-                "strategies": list(chosen) or "all",
-                "budget_s": advanced["budget_s"],
-                "memory_limit_mib": advanced["memory_limit_mib"],
-                "threads": advanced["threads"],
-                "seed": advanced["seed"],
-            }
-        )
+        request = requests.parse(raw_request(case, chosen, advanced))
     except RequestError as error:
-        return Choices(None, str(error), baseline)
+        return Choices(None, str(error), base)
     refusal = fit.check(request, environment.available_memory()) or problem
     if refusal or not chosen:
-        return Choices(None, refusal or "Choose at least one strategy.", baseline)
+        return Choices(None, refusal or "Choose at least one strategy.", base)
     needs = forecast.forecast_run(case.workload, case.size, case.dtype, chosen, case.options, request.budget_s)
-    return Choices(request, None, baseline, needs)
+    return Choices(request, None, base, needs)

@@ -3,19 +3,16 @@
 import functools
 import html
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 import strategies
-from measure import place, runner
-from measure.place import StoreError
+from measure import runner
 from measure.run import Run, decode
 from measure.runner import Snapshot
-from views import actions, choices, guard, link, look, progress
+from views import actions, choices, guard, look, opening, progress, run_bar
 
 _EXAMPLE = Path(__file__).with_name("example_run.json")
-_HOST_POLL_S = 1.0
 _HOW_TO_READ = (
     "Further left is faster, a shorter bar needs less memory, and rows joined by a bracket cannot be told apart."
 )
@@ -26,91 +23,15 @@ def _example() -> Run:
     return decode(_EXAMPLE.read_bytes())
 
 
-def _read_link() -> None:
-    """Once for each visit: say what in the address is not valid, and make its choices valid."""
-    if "link_read" in st.session_state:
-        # The list of strategies takes any text, and what the address says goes before what a script sets: so it is
-        # put right in a second run.
-        kept = st.session_state.pop("strategies_kept", None)
-        if kept is not None:
-            st.session_state["strategies"] = list(kept)
-        return
-    params = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
-    st.session_state["link_read"] = True
-    found = link.read(params)
-    st.session_state["notices"] = found.notices
-    if found.strategies is not None:
-        st.session_state["strategies_kept"] = found.strategies
-        # Now, before the list is drawn and owns this part of the address.
-        st.query_params["strategies"] = list(found.strategies)
-    if set(params) <= {"run", "tab"} and "run" in params:
-        _choose_as(params["run"][-1])
-
-
-def _choose_as(run_id: str) -> None:
-    """A link that names only a run opens that run's choices too."""
-    snapshot = _snapshot(run_id)[0]
-    if snapshot is None:
-        return
-    values = link.of_request(snapshot.run.request)
-    as_text = {key: _as_texts(value) for key, value in values.items() if value is not None}
-    if link.read(as_text).notices:  # an imported run may ask for what is not here
-        return
-    for key, value in values.items():
-        st.session_state[key] = value
-    choices.address_workload(snapshot.run.request.workload)
-
-
-def _as_texts(value: Any) -> tuple[str, ...]:
-    if isinstance(value, list):
-        return tuple(map(str, value))
-    return (f"{value:g}" if isinstance(value, float) else str(value),)
-
-
-def _snapshot(run_id: str) -> tuple[Snapshot | None, str]:
-    """The run, live or stored, or the sentence why there is none."""
-    if not place.is_id(run_id):
-        return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
-    try:
-        snapshot = runner.shared().snapshot(run_id)
-    except (ValueError, StoreError) as error:
-        return None, f"Run {run_id} cannot be read: {error}."
-    if snapshot is None:
-        return None, f"Run {run_id} is not known here: it was measured on another machine, or deleted."
-    return snapshot, ""
-
-
 def _run_bar(chosen: choices.Choices) -> None:
-    """What the run will need, and the button; or why it cannot be run."""
-    host = runner.shared().host()
-    with st.container(key="run_bar", gap="small"):
-        refusal = st.session_state.pop("refusal", None) or chosen.refusal
-        if refusal:
-            st.warning(look.plain(refusal), icon=":material/block:")
-        elif chosen.needs is not None and chosen.request is not None:
-            count = len(chosen.request.strategies)
-            st.caption(
-                f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{look.size(chosen.needs.peak_bytes)}** "
-                f"and **{look.duration(chosen.needs.seconds)}**"
-            )
-        st.button(
-            "Run", type="primary", key="run", icon=":material/play_arrow:", width="stretch",
-            disabled=chosen.request is None or refusal is not None, on_click=actions.start, args=(chosen.request,),
-            shortcut="Ctrl+Enter",
-        )  # fmt: skip
-        if host.state != "ready":
-            st.fragment(_host, run_every=_HOST_POLL_S)()
-
-
-def _host() -> None:
-    """The measuring process while it is not ready; the page runs again when it is, and knows its devices."""
-    host = runner.shared().host()
-    if host.state == "ready":
-        st.rerun()
-    elif host.state == "failed":
-        st.error(f"The measuring process does not start: {look.plain(host.message)}", icon=":material/error:")
-    else:
-        st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
+    needs = ""
+    if chosen.needs is not None and chosen.request is not None:
+        count = len(chosen.request.strategies)
+        needs = (
+            f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{look.size(chosen.needs.peak_bytes)}** "
+            f"and **{look.duration(chosen.needs.seconds)}**"
+        )
+    run_bar.draw(chosen.request, chosen.refusal, needs)
 
 
 def _right(chosen: choices.Choices) -> None:
@@ -120,7 +41,10 @@ def _right(chosen: choices.Choices) -> None:
     # Slots of their own: what comes and goes in one does not move what is drawn in the others.
     notices, state, body = st.container(key="notices"), st.container(key="state"), st.container(key="body")
     run_id = st.query_params.get("run")
-    snapshot, problem = _snapshot(run_id) if run_id else (None, "")
+    snapshot, problem = opening.find(run_id) if run_id else (None, "")
+    if snapshot is not None and snapshot.run.kind == "sweep":
+        opening.anew()
+        st.switch_page("views/sweep.py", query_params={"run": snapshot.run.id})
     with notices:
         for notice in (*st.session_state.get("notices", ()), *((problem,) if problem else ())):
             st.warning(look.plain(notice), icon=":material/link_off:")
@@ -164,7 +88,7 @@ def _first_visit(chosen: choices.Choices) -> None:
 
 
 with guard.calm("the page"):
-    _read_link()
+    opening.read_address("compare")
     st.html(look.style(mapper.slug for mapper in strategies.mappers()))
     left, right = st.columns([0.34, 0.66], gap="large")
     with left, guard.calm("the choices"):
@@ -172,5 +96,4 @@ with guard.calm("the page"):
         _run_bar(chosen)
     with right:
         _right(chosen)
-    if "strategies_kept" in st.session_state:
-        st.rerun()
+    opening.put_right("compare")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import altair as alt
 import numpy as np
@@ -49,12 +50,17 @@ def _pushed_up(places: np.ndarray, apart: float, most: float) -> np.ndarray:
     return np.minimum.accumulate((np.minimum(up, most) - steps)[::-1])[::-1] + steps
 
 
-def _named(frame: pd.DataFrame, field: str, ends: pd.Series, *, log: bool) -> pd.DataFrame:
+def named(
+    frame: pd.DataFrame, field: str, ends: pd.Series, *, log: bool, least: str | None = None, most: str | None = None
+) -> pd.DataFrame:
     """The frame with a name for each strategy, beside the height at which it ends but clear of the other names.
 
-    Colours alone would not tell all mappers apart. ``ends``: the height for each strategy, on the axis of ``field``.
+    Colours alone would not tell all mappers apart. ``ends``: the height for each strategy, on the axis of ``field``;
+    it goes from the lowest of ``least`` to the highest of ``most``, where they are other fields.
     """
-    low, high = (np.log(frame[field].min()), np.log(frame[field].max())) if log else (0.0, frame[field].max())
+    low, high = 0.0, frame[most or field].max()
+    if log:
+        low, high = np.log(frame[least or field].min()), np.log(high)
     span = high - low or 1.0
     ends = ends.sort_values(kind="stable")
     at = (np.log(ends.to_numpy()) if log else ends.to_numpy()) - low
@@ -66,16 +72,20 @@ def _named(frame: pd.DataFrame, field: str, ends: pd.Series, *, log: bool) -> pd
     return frame.assign(end=frame["strategy"].map(ends).where(last), beside=frame["strategy"].map(beside).where(last))
 
 
-def _names(y: Callable[[str], alt.Y]) -> list[alt.Chart]:
-    """The names at the right of a chart whose axis is ``y(field)``, each with a line to where its strategy ends."""
+def names(y: Callable[[str], alt.Y], *, coloured: bool = False) -> list[alt.Chart]:
+    """The names at the right of a chart whose axis is ``y(field)``, each with a line to where its strategy ends.
+
+    ``coloured``: in the colour of their lines.
+    """
     named = unfilled().transform_filter("isValid(datum.beside)")
     leaders = named.mark_rule(x2Offset=10, opacity=0.8).encode(
         x=RIGHT_EDGE, x2=RIGHT_EDGE, y=y("end"), y2=alt.Y2("beside"), color=COLOUR
     )
-    words = named.mark_text(align="left", dx=13, fontSize=11, color=INK).encode(
+    weight: Literal["bold", "normal"] = "bold" if coloured else "normal"
+    words = named.mark_text(align="left", dx=13, fontSize=11, fontWeight=weight, color=INK).encode(
         x=RIGHT_EDGE, y=y("beside"), text=alt.Text(field="strategy")
     )
-    return [leaders, words]
+    return [leaders, words.encode(color=COLOUR) if coloured else words]
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ def totals_frame(rows: list[Row]) -> pd.DataFrame:
                     }
                 )
     frame = pd.DataFrame(lines)
-    return _named(frame, "total", frame.groupby("strategy")["total"].last(), log=True) if lines else frame
+    return named(frame, "total", frame.groupby("strategy")["total"].last(), log=True) if lines else frame
 
 
 def _seconds_axis(title: str) -> Callable[[str], alt.Y]:
@@ -172,7 +182,7 @@ def _totals_spec() -> Spec:
     lines = base.mark_line(strokeWidth=2).encode(strokeDash=DASH)
     # Lines are thin to point at: invisible points carry the tooltips.
     points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", "calls", "total time"))
-    return spec(lines, points, *_names(y), height=_HEIGHT, padding=PADDING)
+    return spec(lines, points, *names(y), height=_HEIGHT, padding=PADDING)
 
 
 def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
@@ -199,7 +209,7 @@ def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
                     }
                 )
     frame = pd.DataFrame(lines)
-    return _named(frame, "seconds", frame.groupby("strategy")["seconds"].median(), log=True) if lines else frame
+    return named(frame, "seconds", frame.groupby("strategy")["seconds"].median(), log=True) if lines else frame
 
 
 def _samples_spec() -> Spec:
@@ -213,7 +223,7 @@ def _samples_spec() -> Spec:
     points = base.mark_point(size=40, opacity=0.85).encode(
         shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
     )
-    return spec(lines, points, *_names(y), height=_HEIGHT, padding=PADDING)
+    return spec(lines, points, *names(y), height=_HEIGHT, padding=PADDING)
 
 
 def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFrame:
@@ -237,7 +247,7 @@ def timeline_frame(measurements: list[Measurement], *, share: bool) -> pd.DataFr
                 }
             )
     frame = pd.DataFrame(lines)
-    return _named(frame, "live", frame.groupby("strategy")["live"].last(), log=False) if lines else frame
+    return named(frame, "live", frame.groupby("strategy")["live"].last(), log=False) if lines else frame
 
 
 def _timeline_spec(*, share: bool) -> Spec:
@@ -266,7 +276,7 @@ def _timeline_spec(*, share: bool) -> Spec:
     else:
         curve = base.mark_area(interpolate="step-after", line=True, fillOpacity=0.2)
     points = base.mark_point(opacity=0, size=80).encode(tooltip=tooltip("strategy", "time", "memory"))
-    return spec(curve, points, *(_names(y) if share else ()), height=_HEIGHT, padding=PADDING)
+    return spec(curve, points, *(names(y) if share else ()), height=_HEIGHT, padding=PADDING)
 
 
 TOTALS = _totals_spec()

@@ -1,16 +1,18 @@
-"""What is behind a comparison, in tabs: break even, samples, memory over one call, code, environment."""
+"""What is behind a comparison, in tabs: break even, why, samples, memory over one call, two side by side, code,
+environment."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
 import workloads
-from measure import environment
+from measure import environment, limit
 from measure.run import Measurement, Run
 from strategies import script
-from views import charts, curves, diff, guard, look
+from views import charts, curves, diff, guard, look, side_by_side, why
 from views.memo import Memo, packed
 from views.rows import Row
 
@@ -22,10 +24,12 @@ _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy ha
 
 def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
     """The tabs; only the open one is drawn. ``imported``: the run comes from elsewhere, and its code from anybody."""
-    tabs = {
+    tabs: dict[str, Callable[[Run, int, list[Row], str], None]] = {
         "Break even": _break_even,
+        "Why": partial(why.draw, imported=imported),
         "Samples": _samples,
         "Memory over one call": _memory,
+        "Side by side": partial(side_by_side.draw, source_of=_held if imported else _source),
         "Code": _imported_code if imported else _code,
         "Environment": _environment,
     }
@@ -205,14 +209,8 @@ def _about(run: Run) -> list[tuple[str, str]]:
     facts = [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", run.stop_reason)]
     facts += [("analysis", f"{run.analysis.method}; {run.analysis.confidence:.0%} intervals")]
     if run.limit is not None:
-        facts.append(
-            (
-                "limit",
-                f"{look.seconds(run.limit.seconds)}: {look.size(run.limit.bytes)} at "
-                f"{run.limit.bandwidth_bytes_per_s / 1e9:.1f} GB/s, {run.limit.flops:,} FLOP at "
-                f"{run.limit.flops_per_s / 1e9:.1f} GFLOP/s, dispatch {look.seconds(run.limit.dispatch_s)}",
-            )
-        )
+        facts.append(("limit", limit.describe(run.limit)))
+        facts.append(("probes", limit.probes(run.limit)))
     if run.control is not None:
         low, high = look.factor(run.control.low), look.factor(run.control.high)
         facts.append(

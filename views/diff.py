@@ -8,7 +8,7 @@ _STYLE = """<style>
 .mb-diff {display: grid; grid-template-columns: 1fr 1fr; overflow-x: auto; border-radius: 6px;
   border: 1px solid light-dark(#d4dae3, #354256); font-family: ui-monospace, "Source Code Pro", monospace;
   font-size: .76rem; line-height: 1.45}
-.mb-diff > * {white-space: pre; padding: 0 .6em; min-width: 0}
+.mb-diff > * {white-space: pre-wrap; overflow-wrap: anywhere; padding: 0 .6em; min-width: 0}
 .mb-diff > :nth-child(odd) {border-right: 1px solid light-dark(#d4dae3, #354256)}
 .mb-diff .head {font-family: inherit; font-weight: 600; padding: .35em .6em;
   border-bottom: 1px solid light-dark(#d4dae3, #354256)}

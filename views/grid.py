@@ -61,6 +61,11 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
     return tuple(dict.fromkeys(good)), problem
 
 
+def usual(workload: Workload) -> list[str]:
+    """Of each of the best known ways the mode that most people use."""
+    return [each.slug for each in strategies.all_strategies(workload) if each.slug in _USUAL]
+
+
 def presets_of(case: Case) -> Presets:
     """The presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
     key = (strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values())
@@ -73,7 +78,6 @@ def _presets_of(case: Case) -> Presets:
     forecasts = {slug: forecast.forecast(workload, size, dtype, slug, options) for slug in everything}
     least = min(each.peak_bytes for each in forecasts.values())
     default = tuple(requests.default_strategies(workload, size, dtype, options))
-    usual = tuple(slug for slug in everything if slug in _USUAL)
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
     savers = tuple(
         slug
@@ -82,7 +86,7 @@ def _presets_of(case: Case) -> Presets:
     )
     return {
         DEFAULT: ([WORDS[0]], default),
-        "The usual four": (list(usual), usual),
+        "The usual four": (usual(workload), tuple(usual(workload))),
         "Everything in graph mode": (["graph"], tuple(slug for slug in everything if slug.endswith(".graph"))),
         "Memory savers": (list(savers), savers),
         "All": (["all"], everything),

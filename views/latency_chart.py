@@ -99,7 +99,7 @@ def frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
                 "latency": _interval(row) if has_interval else look.MISSING,
                 "first call": look.seconds(row.first_call_s),
                 "faster than baseline": look.factor(row.factor),
-                **({} if limit_s is None else {"limit": limit_s, _OF_LIMIT: look.factor(row.of_limit)}),
+                **({} if limit_s is None else {"limit": limit_s, _OF_LIMIT: _of_limit(row)}),
             }
         )
     made = pd.DataFrame(lines)
@@ -111,6 +111,10 @@ def _value(row: Row) -> str:
     if row.median_s is None:
         return ""
     return look.seconds(row.median_s) + ("" if row.outcome in ("ok", "not_run") else " ✕")
+
+
+def _of_limit(row: Row) -> str:
+    return row.of_limit_note or look.factor(row.of_limit)
 
 
 def _interval(row: Row) -> str:

@@ -153,12 +153,18 @@ def style(mappers: Iterable[str]) -> str:
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
 _DIRECTIVE = re.compile(r":(?=[\w+\-])")
 _WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
+_CODE = re.compile(r"`([^`]*)`")
 
 
 def plain(text: object) -> str:
     """``text`` for a place that reads Markdown, so that it is shown as it is, on one line."""
     joined = " ".join(str(text).split())
     return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
+
+
+def code_html(text: str) -> str:
+    """``text`` as HTML, what is in backticks as code; nothing else in it means anything."""
+    return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(text))
 
 
 def sentence(text: str) -> str:

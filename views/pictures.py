@@ -17,7 +17,7 @@ import vl_convert
 
 from measure import imports
 from measure.run import Run, encode
-from views import charts, curves, latency_chart, look, memory_chart, rows
+from views import charts, curves, latency_chart, look, memory_chart, rows, sweep_front, sweep_lines, sweep_map
 from views.charts import Spec
 from views.rows import Row
 
@@ -27,6 +27,7 @@ _PATIENCE_S = 120.0
 _WIDTH = 640
 _SCALE = 2.0  # pixels of a PNG for each of an SVG
 _INK = "#16202e"
+_SIGNS = f"^[{''.join(look.GLYPHS.values())}] "
 FORMATS = ("svg", "png")
 
 
@@ -71,33 +72,77 @@ PICTURES = {
 }
 
 
+def _swept(quantity: sweep_lines.Quantity) -> Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]:
+    def draw(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+        return sweep_lines.specification(quantity, run.axes[0]), sweep_lines.frame(run, quantity)
+
+    return draw
+
+
+def _map(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    drawn = sweep_map.specification(*(axis.name for axis in run.axes))
+    return sweep_map.sized(drawn, run), sweep_map.frame(run)
+
+
+def _front(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
+
+
+_FRONT = {"front": Picture("Latency against memory: nothing beats what the line joins", _front)}
+LINES = {
+    "latency": Picture("Latency of one call, with its 95 % interval", _swept("latency"), legend=True),
+    "memory": Picture("Peak memory of one call", _swept("memory"), legend=True),
+    **_FRONT,
+}
+MAP = {"map": Picture("Who is fastest; pale: inferred from its neighbours", _map, legend=True), **_FRONT}
+NAMES = tuple(dict.fromkeys((*PICTURES, *LINES, *MAP)))
+
+
+def of(run: Run) -> dict[str, Picture]:
+    """The charts that a run of its kind has, by name."""
+    if run.kind == "compare":
+        return PICTURES
+    return LINES if len(run.axes) == 1 else MAP
+
+
 def specification(run: Run, name: str) -> Spec | None:
     """The chart with its data, title and colours; None where the run has nothing to show in it."""
-    picture, found = PICTURES[name], rows.make(run, rows.choose_baseline(run))
+    picture, found = of(run)[name], rows.make(run, rows.choose_baseline(run))
     drawn, frame = picture.draw(run, found)
     if frame.empty:
         return None
     # Signs that few fonts have would change the font of what stands beside them.
-    frame = frame.replace({"strategy": {row.label: row.slug for row in found}})
+    if "strategy" in frame:
+        frame["strategy"] = frame["strategy"].str.replace(_SIGNS, "", regex=True)
     if "value" in frame:
         frame["value"] = frame["value"].str.replace("✕", "(wrong)")
-    size = ", ".join(f"{key} {value:,}" for key, value in run.request.size.items())
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "width": _WIDTH,
         "background": "#ffffff",
         "title": {
             "text": picture.title,
-            "subtitle": f"{run.request.workload}, {size}, {run.request.dtype}, {run.request.device}",
+            "subtitle": f"{run.request.workload}, {_size(run)}, {run.request.dtype}, {run.request.device}",
             "anchor": "start",
             "offset": 18,
             "subtitlePadding": 4,
         },
         "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
-        **_alone(drawn, {field: sorted(set(frame[field])) for field in ("colour", "mode")} if picture.legend else {}),
+        **_alone(
+            drawn,
+            {field: sorted(set(frame[field])) for field in ("colour", "mode") if field in frame}
+            if picture.legend
+            else {},
+        ),
         "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
         "padding": 14,
     }
+
+
+def _size(run: Run) -> str:
+    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
+    return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
 
 
 def _alone(part: Any, used: dict[str, list[str]]) -> Any:
@@ -137,12 +182,15 @@ def render(run: Run, name: str, form: str) -> bytes:
 def main(arguments: Iterable[str] | None = None) -> int:
     """Reads a run file on stdin; writes one picture to stdout, or all that there are into a folder."""
     parser = argparse.ArgumentParser(prog="python -m views.pictures", description=main.__doc__)
-    parser.add_argument("name", choices=(*PICTURES, "all"))
+    parser.add_argument("name", choices=(*NAMES, "all"))
     parser.add_argument("form", choices=FORMATS)
     parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")
     parser.add_argument("--name", dest="stem", default="run", help="what the files of 'all' begin with")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     run = imports.read(sys.stdin.buffer.read())
+    if chosen.name != "all" and chosen.name not in of(run):
+        print(f"a {run.kind} has no chart «{chosen.name}»: it has {', '.join(of(run))}", file=sys.stderr)
+        return 1
     if chosen.name != "all":
         data = convert(run, chosen.name, chosen.form)
         if data is None:
@@ -151,7 +199,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
         sys.stdout.buffer.write(data)
         return 0
     chosen.into.mkdir(parents=True, exist_ok=True)
-    for name in PICTURES:
+    for name in of(run):
         data = convert(run, name, chosen.form)
         if data is not None:
             path = chosen.into / f"{chosen.stem}.{name}.{chosen.form}"

@@ -55,7 +55,7 @@ def _draw(snapshot: Snapshot) -> None:
             whole = snapshot.elapsed_s + snapshot.remaining_s
             st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
         if snapshot.state == "running":
-            st.html(_stages(snapshot))
+            st.html(_stages(snapshot) if run.kind == "compare" else _points(run))
 
 
 def _cancel(run_id: str) -> None:
@@ -67,13 +67,15 @@ def _cancel(run_id: str) -> None:
 def _title(run: Run) -> str:
     known = run.request.workload in workloads.names()
     name = workloads.get(run.request.workload).title if known else run.request.workload
-    return f"{name}, {', '.join(f'{key} {value:,}' for key, value in run.request.size.items())}"
+    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
+    return f"{name}, {', '.join(f'{key} {value}' for key, value in {**fixed, **swept}.items())}"
 
 
 def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
         count = snapshot.position
-        return f"waiting in the queue: {count} comparison{'s' * (count != 1)} before this one. {_whose_turn()}"
+        return f"waiting in the queue: {count} run{'s' * (count != 1)} before this one. {_whose_turn()}"
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
     parts = [look.shortened(snapshot.message or "running", _MESSAGE_SIGNS)]
@@ -113,6 +115,21 @@ def others() -> str | None:
         return None
     waiting = f", and {len(queue) - 1} waiting" if len(queue) > 1 else ""
     return f"A comparison is running on this machine{waiting}; yours will wait for its turn. {_whose_turn()}"
+
+
+_POINT_SIGNS = {"complete": "●", "running": "◐", "waiting": "○", "skipped": "–"}
+
+
+def _points(run: Run) -> str:
+    """How many points of a sweep there are of each state, and a sign for each."""
+    states = [point.status for point in run.points]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    signs = "".join(_POINT_SIGNS.get(state, "✕") for state in states)
+    return (
+        '<div role="status" aria-live="off" style="font-size:.9rem">'
+        f'<div style="letter-spacing:.15em;opacity:.7;overflow-wrap:anywhere" aria-hidden="true">{signs}</div>'
+        f"<div>points: {counts}</div></div>"
+    )
 
 
 def _stages(snapshot: Snapshot) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import streamlit as st
 
+from measure import limit
 from measure.run import Run
 from views import charts, details, guard, latency_chart, look, memory_chart, rows, tables
 from views.memo import Memo, packed
@@ -32,6 +33,7 @@ class Shown:
     latency_alt: str
     memory_alt: str
     limited: bool
+    limit: str
 
 
 def _shown(run: Run, version: int, baseline: str | None) -> Shown:
@@ -48,6 +50,7 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
         latency_alt=latency_chart.takeaway(found),
         memory_alt=memory_chart.takeaway(found),
         limited=limit_s is not None,
+        limit=f"; dashed: the limit, {look.plain(limit.describe(run.limit))}" if run.limit else "",
     )
 
 
@@ -117,8 +120,7 @@ def _charts(shown: Shown, prefix: str) -> None:
             st.markdown("**Latency** of one call, log axis")
             spec = charts.sized(latency_chart.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
-            least = "; dashed: least time possible" if shown.limited else ""
-            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{least}.")
+            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}.")
         with grid.cell():
             st.markdown("**Memory** of one call")
             spec = charts.sized(memory_chart.specification(limited=shown.limited), count)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measure import statistics
+from measure import limit, statistics
 from measure.run import Measurement, Run
 from views import look
 
@@ -34,6 +34,7 @@ class Row:
     factor_low: float | None = None
     factor_high: float | None = None
     of_limit: float | None = None
+    of_limit_note: str = ""
     first_call_s: float | None = None
     processes: int = 0
     samples: int = 0
@@ -141,14 +142,15 @@ def _row(
         tied=tie is not None and len(run.ranking[tie]) > 1,
         sentence=m.error.message if m.error else "",
         detail=m.error.detail if m.error else "",
-        notes=tuple(warning.message for warning in m.warnings),
+        notes=tuple(filter(None, (*(warning.message for warning in m.warnings), limit.note(m)))),
         median_s=latency.median_s if latency else None,
         low_s=latency.low_s if latency else None,
         high_s=latency.high_s if latency else None,
         factor=ratio.ratio if ratio else None,
         factor_low=ratio.low if ratio and m.strategy != baseline else None,
         factor_high=ratio.high if ratio and m.strategy != baseline else None,
-        of_limit=latency.median_s / run.limit.seconds if latency and run.limit and run.limit.seconds else None,
+        of_limit=limit.multiple(m),
+        of_limit_note=limit.note(m),
         first_call_s=m.first_call_s,
         processes=sum(bool(replica.samples_s) for replica in m.replicas),
         samples=sum(len(replica.samples_s) for replica in m.replicas),

@@ -12,7 +12,7 @@ from measure import imports, runner
 from measure.place import StoreError
 from measure.run import encode
 from measure.store import RUNNING, Entry, Query
-from views import guard, look, session
+from views import guard, look, opening, session
 from workloads import places
 
 _ON_A_PAGE = 50
@@ -181,8 +181,6 @@ def _say() -> None:
 
 
 def _draw() -> None:
-    # Whoever goes on to a run sees the choices that it was made with: the Compare page reads its address anew.
-    st.session_state.pop("link_read", None)
     _say()
     kept = runner.shared().store
     query = _query()
@@ -212,6 +210,8 @@ def _draw() -> None:
 
 
 with guard.calm("the page"):
+    # Whoever goes on to a run sees the choices that it was made with: other pages read their addresses anew.
+    opening.anew()
     try:
         _draw()
     except StoreError as error:

@@ -11,7 +11,7 @@ _CSS = """
 :host, div { font-family: var(--st-font); }
 button {
   display: inline-flex; align-items: center; gap: .4rem; min-height: 2.5rem; padding: .25rem .75rem; cursor: pointer;
-  font: inherit; font-size: 1rem; color: inherit; background: var(--st-background-color); white-space: nowrap;
+  font: inherit; font-size: .875rem; color: inherit; background: var(--st-background-color); white-space: nowrap;
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
 }
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }

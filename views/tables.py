@@ -96,7 +96,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "from": ("%.4g ms", "Lower end of the latency's 95 % interval."),
     "to": ("%.4g ms", "Upper end of the latency's 95 % interval."),
     "× faster": ("%.3g ×", "Latency of the baseline over the strategy's own."),
-    "× limit": ("%.3g ×", "Latency over the least time that moving the bytes and doing the arithmetic could take."),
+    "× limit": ("%.3g ×", "Latency over the limit: the least time that the bytes and the arithmetic allow."),
     "first call": ("%.4g ms", "Tracing and compiling included."),
     "break even": (
         "%.0f calls",
@@ -182,7 +182,10 @@ def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
     whole = look.seconds_with_interval(fastest.median_s, fastest.low_s, fastest.high_s)
     ties = sum(row.tie == fastest.tie for row in rows) - 1 if fastest.tied else 0
     names = fastest.label.replace(" ", _NO_BREAK) + (f" and {ties} in a tie" if ties else "")
-    return _figure("Fastest", value, whole.removeprefix(value).strip(), names)
+    interval = whole.removeprefix(value).strip()
+    if fastest.of_limit is not None:
+        interval = f"{interval}, {look.factor(fastest.of_limit)} the limit"
+    return _figure("Fastest", value, interval, names)
 
 
 def _faster(fastest: Row | None, base: Row | None) -> dict[str, str]:

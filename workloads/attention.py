@@ -63,6 +63,7 @@ def cost(length, width, dtype):
         temporary_bytes=held,
         batched_temporary_bytes=held,
         depth=4 * width + 2 * length,
+        functions={"exp": length**2},
     )
 
 

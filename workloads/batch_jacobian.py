@@ -76,6 +76,7 @@ def cost(features, hidden, outputs, dtype):
         temporary_bytes=held,
         batched_temporary_bytes=held,
         depth=2 * (features + hidden),
+        functions={"tanh": hidden},
     )
 
 

@@ -44,7 +44,15 @@ def leaf(width, dtype):
 
 def cost(width, dtype):
     row = Leaf((width,), dtype).bytes
-    return Cost(flops=12 * width, ops=6, temporary_bytes=row, batched_temporary_bytes=2 * row, depth=2)
+    return Cost(
+        flops=12 * width,
+        ops=6,
+        temporary_bytes=row,
+        batched_temporary_bytes=2 * row,
+        depth=2,
+        # One row in two, on the average.
+        functions={"exp": width // 2},
+    )
 
 
 WORKLOAD = Workload(

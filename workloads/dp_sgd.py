@@ -105,6 +105,7 @@ def cost(batch, features, hidden, dtype):
         temporary_bytes=2 * gradient,
         batched_temporary_bytes=2 * gradient,
         depth=batch + 2 * features + 2 * hidden,
+        functions={"tanh": hidden},
     )
 
 

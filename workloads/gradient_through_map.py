@@ -73,6 +73,7 @@ def cost(width, steps, dtype):
         temporary_bytes=kept,
         batched_temporary_bytes=kept,
         depth=3 * steps,
+        functions={"sin": steps * width, "cos": steps * width},
     )
 
 

@@ -36,8 +36,14 @@ def image_leaf(height, width, channels):
 
 
 def cost(height, width, channels):
-    floats = Leaf((height, width, channels), "float32").bytes
-    return Cost(flops=3 * height * width * channels, ops=3, temporary_bytes=floats, batched_temporary_bytes=floats)
+    floats, numbers = Leaf((height, width, channels), "float32").bytes, height * width * channels
+    return Cost(
+        flops=3 * numbers,
+        ops=3,
+        temporary_bytes=floats,
+        batched_temporary_bytes=floats,
+        functions={"sqrt": numbers},
+    )
 
 
 WORKLOAD = Workload(

@@ -129,6 +129,7 @@ def perceptron_cost(features, dtype):
         temporary_bytes=4 * Leaf((features,), dtype).bytes,
         batched_temporary_bytes=8 * Leaf((16,), dtype).bytes,
         depth=2 * features + 40,
+        functions={"tanh": 16},
     )
 
 
@@ -188,6 +189,7 @@ def convolution_cost(features, dtype):
         temporary_bytes=3 * activations,
         batched_temporary_bytes=4 * activations,
         depth=2 * features + 30,
+        functions={"tanh": 8 * features},
     )
 
 

@@ -83,6 +83,7 @@ class Cost:
     """What the computation costs when it is done as written, for ONE element.
 
     ``flops``: floating-point operations. ``ops``: TensorFlow ops that the element function issues.
+    ``functions``: how many results of which functions of ``tf.math`` that have a pace of their own, such as ``sin``.
     ``temporary_bytes``: most bytes alive at once while one element is computed, beyond its inputs and outputs.
     ``batched_temporary_bytes``: the same per element when the whole batch is computed at once (vectorised or batched).
     ``depth``: the longest chain of roundings between an input and an output; tolerances grow with it.
@@ -93,6 +94,7 @@ class Cost:
     temporary_bytes: int = 0
     batched_temporary_bytes: int = 0
     depth: int = 1
+    functions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

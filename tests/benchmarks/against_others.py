@@ -141,7 +141,7 @@ def main() -> None:
                     if arguments.pinned:
                         stack.callback(os.sched_setaffinity, 0, every)
                         os.sched_setaffinity(0, every[:1])  # children inherit it
-                runner = stack.enter_context(common.engine(Settings(process_peaks_s=0.0)))
+                runner = stack.enter_context(common.engine(Settings(probes=False, process_peaks_s=0.0)))
                 medians = turns(runner, chosen, arguments.turns, arguments.processes)
             lines += rows(condition, medians)
             if condition == "idle":

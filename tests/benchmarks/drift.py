@@ -23,7 +23,7 @@ FAST, SLOW = "loop.eager", "loop_and_a_fifth.eager"
 CASE = Case("image_sqrt", {"batch": 100, "height": 16, "width": 16, "channels": 3})
 # The load begins in this round: the pair has met in the scouting rounds, and its further processes have been started
 # and sampled a few times, which is about half of what a decision usually takes.
-_MIDWAY_ROUND = 10
+_MIDWAY_ROUND = 7
 _BUDGET_S = 60.0
 RIGHT, WRONG, TIE, NO_LOAD = "right", "wrong", "tie", "decided before the load"
 _SLOWER = '''\
@@ -117,7 +117,7 @@ def main() -> None:
         path = Path(folder) / "loop_and_a_fifth.py"
         path.write_text(_SLOWER, encoding="utf-8")
         os.environ["MAPBENCH_MAPPERS"] = str(path)
-        with common.engine(Settings(process_peaks_s=0.0)) as runner:
+        with common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
             idle = common.compare(runner, CASE.request([FAST, SLOW], budget_s=_BUDGET_S))
             print(f"Idle: {idle.verdict} ({samples(idle)} samples in {rounds_done(idle)} rounds)")
             for number in range(repeats):

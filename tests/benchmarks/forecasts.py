@@ -36,6 +36,7 @@ CASES = (
 )
 SETTINGS = Settings(
     rules=Rules(scout_rounds=3, replicas=1, more_replicas=1, most_replicas=1, least_rounds=3, most_rounds=5),
+    probes=False,
     process_peaks_s=0.0,
 )
 

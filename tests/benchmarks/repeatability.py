@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=20.0, help="seconds for each strategy with itself (20)")
     arguments = parser.parse_args()
     common.start("Whether a comparison says the same again")
-    with common.own_folders() as folder, common.engine(Settings(process_peaks_s=0.0)) as runner:
+    with common.own_folders() as folder, common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
         if arguments.pairs:
             write_aliases(folder / "mappers")
             os.environ["MAPBENCH_MAPPERS"] = str(folder / "mappers")

@@ -167,7 +167,7 @@ def main() -> None:
     arguments = parser.parse_args()
     common.start("The best that is offered against well-known techniques, and what saves memory")
     seeds, parts = [], []
-    with common.own_folders(), common.engine(Settings(process_peaks_s=0.0)) as runner:
+    with common.own_folders(), common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
         for workload in arguments.only:
             if workload in TECHNIQUES:
                 seeds.append(of_seeds(runner, workload, arguments.budget))

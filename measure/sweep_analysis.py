@@ -1,0 +1,175 @@
+"""From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from measure import advice, analysis, crossovers, scaling, text
+from measure.run import Crossover, Latency, Point, Run, Status
+from measure.verdict import verdict as comparison_verdict
+
+_OPEN = ("waiting", "running")
+
+
+def comparison(run: Run, point: Point) -> Run:
+    """One point as the run of a comparison."""
+    sizes = {axis.name: point.at[axis.name] for axis in run.axes if axis.kind == "size"}
+    slugs = [item.strategy for item in point.measurements if item.twin_of is None]
+    settled: Mapping[str, Status] = {"complete": "complete", "budget": "budget", "cancelled": "cancelled"}
+    return replace(
+        run,
+        kind="compare",
+        status=settled.get(point.status, "interrupted"),
+        stop_reason=point.reason,
+        request=replace(run.request, size={**run.request.size, **sizes}, strategies=slugs),
+        limit=point.limit,
+        control=point.control,
+        warnings=point.warnings,
+        measurements=point.measurements,
+        ranking=point.ranking,
+        verdict=point.verdict,
+        axes=[],
+        points=[],
+        crossovers=[],
+        fits=[],
+    )
+
+
+def settled(point: Point, body: Run, **changes: object) -> Point:
+    """The point with what a comparison's run says of it."""
+    return replace(
+        point,
+        limit=body.limit,
+        control=body.control,
+        warnings=body.warnings,
+        measurements=body.measurements,
+        ranking=body.ranking,
+        verdict=body.verdict,
+        **changes,
+    )
+
+
+def analyse(run: Run) -> Run:
+    """The sweep with crossovers, fits and verdict computed anew from its points."""
+    run = replace(
+        run,
+        crossovers=crossovers.crossovers(run.points, run.axes, run.analysis),
+        fits=scaling.fits(run.points, run.axes, run.analysis.confidence),
+    )
+    return replace(run, verdict=verdict(run))
+
+
+def close(run: Run, status: Status, reason: str, finished: str) -> Run:
+    """The sweep at its end: points that are open are settled, and what there is is analysed."""
+    undone = status if status in ("cancelled", "budget") else "interrupted"
+    points = []
+    for point in run.points:
+        if point.status == "running":
+            body = analysis.close(comparison(run, point), undone, reason, finished)
+            point = settled(point, body, status=undone, reason=reason)
+        elif point.status == "waiting":
+            point = replace(point, status=undone, reason=reason)
+        points.append(point)
+    return analyse(replace(run, points=points, status=status, stop_reason=reason, finished=finished))
+
+
+def measured(run: Run) -> list[Point]:
+    """Points with a ranking of everybody, none that is inferred."""
+    return [point for point in run.points if point.ranking and point.measurements and asked_for(run, point)]
+
+
+def asked_for(run: Run, point: Point) -> bool:
+    """Whether a point is of the grid: one between its points holds only the strategies whose lines cross there, so that
+    its ranking is no whole one."""
+    return all(point.at[axis.name] in axis.values for axis in run.axes)
+
+
+def verdict(run: Run) -> str:
+    """One sentence: who wins everywhere, or where the winner changes."""
+    points = measured(run)
+    if not points:
+        return "Nothing was ranked at any point: each point says why."
+    if run.axes[0].kind == "option" and len(run.axes) == 1:
+        return _best_value(run)
+    if everywhere := _everywhere(points):
+        also = f" ({' and '.join(everywhere[1:])} tie{'s' if len(everywhere) == 2 else ''})" if everywhere[1:] else ""
+        return f"{everywhere[0]} is fastest at every point that was measured{also}."
+    if len(run.axes) == 2:
+        wins = Counter(point.ranking[0][0] for point in run.points if point.ranking)
+        total = sum(wins.values())
+        return f"{', '.join(f'{slug} leads at {count}' for slug, count in wins.most_common(3))} of {total} points."
+    if changes := _changes(run, points):
+        return f"{'; '.join(map(crossovers.sentence, changes))}."
+    axis = run.axes[0].name
+    first, last = points[0], points[-1]
+    return (
+        f"{first.ranking[0][0]} is fastest at {axis} {first.at[axis]:,}, "
+        f"{last.ranking[0][0]} at {axis} {last.at[axis]:,}."
+    )
+
+
+def _best_value(run: Run) -> str:
+    """Which value of a swept option is best, and how the next strategy compares."""
+    axis = run.axes[0].name
+    best: dict[str, tuple[Latency, str]] = {}
+    for point in run.points:
+        for item in point.measurements:
+            if item.outcome == "ok" and item.latency is not None and item.twin_of is None:
+                value = f" with {axis} {point.at[axis]:,}" if axis in item.options else ""
+                known = best.get(item.strategy)
+                if known is None or item.latency.median_s < known[0].median_s:
+                    best[item.strategy] = item.latency, value
+    ordered = sorted(best.items(), key=lambda each: each[1][0].median_s)
+    slug, (latency, value) = ordered[0]
+    taken = text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
+    sentence = f"{slug} is fastest{value}: {taken}"
+    if ordered[1:]:
+        slug, (latency, value) = ordered[1]
+        sentence += f"; {slug}{value} takes {text.seconds(latency.median_s)}"
+    return f"{sentence}."
+
+
+def _everywhere(points: list[Point]) -> list[str]:
+    """Strategies in the leading group of every point, the one that leads most often first."""
+    common = set.intersection(*(set(point.ranking[0]) for point in points))
+    leads = Counter(point.ranking[0][0] for point in points)
+    return sorted(common, key=lambda slug: (-leads[slug], slug))
+
+
+def _changes(run: Run, points: list[Point]) -> list[Crossover]:
+    """Crossings at which the lead changes, in order: their strategies lead before and after."""
+    axis = run.axes[0].name
+    found = []
+    for each in sorted(run.crossovers, key=lambda each: each.value or 0.0):
+        if each.value is None:
+            continue
+        before = [point for point in points if point.at[axis] <= each.value and _has(point, each)]
+        after = [point for point in points if point.at[axis] > each.value and _has(point, each)]
+        if before and after and each.a in before[-1].ranking[0] and each.b in after[0].ranking[0]:
+            found.append(each)
+    return found[:3]
+
+
+def _has(point: Point, crossover: Crossover) -> bool:
+    ranked = {slug for group in point.ranking for slug in group}
+    return crossover.a in ranked and crossover.b in ranked
+
+
+def renamed(run: Run, names: Mapping[str, str]) -> Run:
+    """A comparison's run with its strategies under the names of their lines. Where the memory of a call went, over
+    time, is left out: of all points it would be most of the file."""
+    measurements = [
+        replace(
+            item,
+            strategy=names.get(item.strategy, item.strategy),
+            memory=replace(item.memory, timeline=None) if item.memory else None,
+            # A few rounds are the plan.
+            warnings=[warning for warning in item.warnings if warning.code != advice.FewRounds.code],
+            break_even=[replace(each, against=names.get(each.against, each.against)) for each in item.break_even],
+        )
+        for item in run.measurements
+    ]
+    ranking = [[names.get(slug, slug) for slug in group] for group in run.ranking]
+    run = replace(run, measurements=measurements, ranking=ranking)
+    return replace(run, verdict=comparison_verdict(run) if run.verdict else "")

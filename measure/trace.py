@@ -1,0 +1,282 @@
+"""What TensorFlow's profiler saw of one call: ops, kernels, threads; and the same as a file for Perfetto. Pure.
+
+Everything here reads an ``XSpace``, the message in the profiler's file. On its host plane a line is a thread. The
+executor traces an op as ``name:Type``, eager execution as ``EagerLocalExecute: Type`` around the kernel's run, and
+XLA each kernel with the statistic ``hlo_op``; on a GPU's plane a line of the device is a stream of kernels.
+"""
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+CALL = "mapbench call"
+MOST_EVENTS = 100_000
+
+_PS_PER_S = 1e12
+_PS_PER_NS = 1000
+_PS_PER_US = 1e6
+
+# Ops that only run other ops, which are counted themselves: their time is not the time of an op.
+_CONTAINERS = frozenset(
+    (
+        *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall"),
+        *("StatefulPartitionedCall", "For", "SymbolicGradient", "RemoteCall"),
+    )
+)
+_TYPE = re.compile(r"_?[A-Z]\w*")
+_EAGER = "EagerLocalExecute: "
+_EAGER_RUN = "KernelAndDeviceFunc::Run"
+_ASYNC = "ExecutorState::ProcessAsync::Start"
+# What a GPU does beside kernels.
+_TRANSFERS = ("Memcpy", "Memset")
+_BUILDING = "tf.function-graph_building"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that took its time on one thread, in picoseconds. ``stats`` are the event's own."""
+
+    thread: int
+    name: str
+    start_ps: int
+    duration_ps: int
+    stats: Mapping[str, Any]
+
+    @property
+    def end_ps(self) -> int:
+        return self.start_ps + self.duration_ps
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A line of a plane: a thread of the host, or a stream of a device."""
+
+    plane: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that was traced from the start of the marked call to its end."""
+
+    threads: tuple[Thread, ...]
+    spans: tuple[Span, ...]
+    calling_thread: int
+    start_ps: int
+    end_ps: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often something ran in the call, and for how long in all."""
+
+    name: str
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One call in figures. ``in_ops_s``: how long at least one op ran; ``in_kernels_s`` likewise. ``runtime_s``: how
+    long the calling thread was inside TensorFlow's runtime; ``building_s``: how long it built graphs."""
+
+    call_s: float
+    ops: tuple[Share, ...]
+    in_ops_s: float
+    kernels: tuple[Share, ...]
+    in_kernels_s: float
+    runtime_s: float
+    building_s: float
+    threads: int
+
+    @property
+    def python_s(self) -> float:
+        return max(0.0, self.call_s - self.runtime_s - self.building_s)
+
+
+def read(space: Any) -> Trace:
+    """The quickest of the marked calls in an ``XSpace``; ValueError where there is none. The rest is left out."""
+    calls = [
+        (event.duration_ps, line.timestamp_ns * _PS_PER_NS + event.offset_ps, thread)
+        for thread, (plane, line) in enumerate(_lines(space))
+        for marks in [{key for key, metadata in plane.event_metadata.items() if metadata.name == CALL}]
+        if marks
+        for event in line.events
+        if event.metadata_id in marks
+    ]
+    if not calls:
+        raise ValueError("the profiler did not see the call")
+    duration, start, calling_thread = min(calls)
+    threads: list[Thread] = []
+    spans: list[Span] = []
+    for thread, (plane, line) in enumerate(_lines(space)):
+        threads.append(Thread(plane.name, line.name))
+        names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
+        stats = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
+        line_ps = line.timestamp_ns * _PS_PER_NS
+        # There can be a million events, and most are of other calls.
+        first, last = start - line_ps, start + duration - line_ps
+        spans += [
+            Span(
+                thread,
+                names[event.metadata_id],
+                line_ps + event.offset_ps,
+                event.duration_ps,
+                {stats[stat.metadata_id]: _value(stat, stats) for stat in event.stats},
+            )
+            for event in line.events
+            if first <= event.offset_ps <= last
+        ]
+    return Trace(tuple(threads), tuple(spans), calling_thread, start, start + duration)
+
+
+def _lines(space: Any) -> Iterator[tuple[Any, Any]]:
+    return ((plane, line) for plane in space.planes for line in plane.lines)
+
+
+def _value(stat: Any, names: Mapping[int, str]) -> Any:
+    kind = stat.WhichOneof("value")
+    return names.get(stat.ref_value, "") if kind == "ref_value" else getattr(stat, kind) if kind else None
+
+
+def profile(trace: Trace) -> Profile:
+    """What ran in the call, how often and how long."""
+    ops: list[Span] = []
+    kernels: list[Span] = []
+    for _, own in _by_thread(trace.spans):
+        ops += _ops(own)
+        kernels += _leaves(span for span in own if _is_kernel(span, trace.threads[span.thread].plane))
+    on_devices = [
+        span
+        for span in trace.spans
+        if trace.threads[span.thread].plane.startswith("/device:GPU")
+        and trace.threads[span.thread].name.startswith("Stream")
+        and not span.name.startswith(_TRANSFERS)
+    ]
+    kernels += on_devices
+    calling = [span for span in trace.spans if span.thread == trace.calling_thread]
+    runtime = [span for span in calling if span.name.startswith(("TFE_", "Eager"))]
+    building = [span for span in calling if span.name == _BUILDING]
+    runtime_s = union_s([*runtime, *building])
+    building_s = union_s(building)
+    return Profile(
+        call_s=(trace.end_ps - trace.start_ps) / _PS_PER_S,
+        ops=_shares(ops),
+        in_ops_s=union_s(span for span in ops if span.name not in _CONTAINERS),
+        kernels=_shares(kernels),
+        in_kernels_s=union_s(kernels),
+        runtime_s=runtime_s - building_s,
+        building_s=building_s,
+        threads=len({span.thread for span in (*ops, *kernels)} - {span.thread for span in on_devices}),
+    )
+
+
+def union_s(spans: Iterable[Span]) -> float:
+    """How long at least one of the spans lasted."""
+    total = reached = 0
+    for start, end in sorted((span.start_ps, span.end_ps) for span in spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total / _PS_PER_S
+
+
+def _by_thread(spans: Iterable[Span]) -> Iterator[tuple[int, list[Span]]]:
+    """The spans of each thread, what encloses others before them."""
+    found: dict[int, list[Span]] = {}
+    for span in spans:
+        found.setdefault(span.thread, []).append(span)
+    for thread, own in found.items():
+        yield thread, sorted(own, key=lambda span: (span.start_ps, -span.duration_ps))
+
+
+def _ops(own: list[Span]) -> list[Span]:
+    """The ops that ran on a thread, each named by its type; an eager op lasts as long as its kernel's run."""
+    found: list[Span] = []
+    open_eager: list[tuple[Span, int]] = []  # the span, and where its op is in `found`
+    for span in own:
+        while open_eager and open_eager[-1][0].end_ps <= span.start_ps:
+            open_eager.pop()
+        if span.name.startswith(_EAGER):
+            kind = span.name.removeprefix(_EAGER)
+            if _TYPE.fullmatch(kind):  # others are functions, whose ops are traced by themselves
+                open_eager.append((span, len(found)))
+                found.append(_named(span, kind))
+        elif span.name == _EAGER_RUN and open_eager:
+            eager, place = open_eager.pop()
+            found[place] = _named(span, eager.name.removeprefix(_EAGER))
+        elif span.name == _ASYNC and span.stats.get("kernel_type"):
+            found.append(_named(span, str(span.stats["kernel_type"])))
+        else:
+            name, _, kind = span.name.rpartition(":")
+            if name and not name.endswith(":") and " " not in name and _TYPE.fullmatch(kind):
+                found.append(_named(span, kind))
+    return found
+
+
+def _named(span: Span, name: str) -> Span:
+    return Span(span.thread, name.lstrip("_"), span.start_ps, span.duration_ps, {})
+
+
+def _is_kernel(span: Span, plane: str) -> bool:
+    return "hlo_op" in span.stats and not plane.startswith("/device:")
+
+
+def _leaves(own: Iterable[Span]) -> list[Span]:
+    """The spans of one thread that enclose no other: a loop is not a kernel beside those of its body."""
+    found: list[Span] = []
+    for span in own:
+        while found and found[-1].start_ps <= span.start_ps and span.end_ps <= found[-1].end_ps:
+            found.pop()
+        found.append(span)
+    return found
+
+
+def _shares(spans: Iterable[Span]) -> tuple[Share, ...]:
+    sums: dict[str, tuple[int, int]] = {}
+    for span in spans:
+        count, duration_ps = sums.get(span.name, (0, 0))
+        sums[span.name] = count + 1, duration_ps + span.duration_ps
+    found = [Share(name, count, duration_ps / _PS_PER_S) for name, (count, duration_ps) in sums.items()]
+    return tuple(sorted(found, key=lambda share: (-share.seconds, -share.count, share.name)))
+
+
+def chrome(trace: Trace, title: str, most: int = MOST_EVENTS) -> bytes:
+    """The call as compressed JSON in the Trace Event Format, which Perfetto and Chrome open.
+
+    Times are in microseconds from the start of the call. Of more than ``most`` events the first are kept.
+    """
+    ordered = sorted(trace.spans, key=lambda span: span.start_ps)
+    kept = ordered[:most]
+    used = sorted({span.thread for span in kept})
+    planes = {plane: number for number, plane in enumerate(dict.fromkeys(trace.threads[i].plane for i in used), 1)}
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": number, "args": {"name": f"{title} {plane}".strip()}}
+        for plane, number in planes.items()
+    ]
+    for thread in used:
+        its = trace.threads[thread]
+        name = its.name or f"thread {thread}"
+        events.append(
+            {"ph": "M", "name": "thread_name", "pid": planes[its.plane], "tid": thread, "args": {"name": name}}
+        )
+    for span in kept:
+        event: dict[str, Any] = {
+            "ph": "X",
+            "name": span.name,
+            "pid": planes[trace.threads[span.thread].plane],
+            "tid": span.thread,
+            "ts": (span.start_ps - trace.start_ps) / _PS_PER_US,
+            "dur": span.duration_ps / _PS_PER_US,
+        }
+        if span.stats:
+            event["args"] = {
+                name: value for name, value in span.stats.items() if isinstance(value, str | int | float | bool)
+            }
+        events.append(event)
+    left_out = len(ordered) - len(kept)
+    document = {"displayTimeUnit": "ns", "traceEvents": events, "otherData": {"events left out": left_out}}
+    return gzip.compress(msgspec.json.encode(document), 6, mtime=0)

@@ -1,0 +1,42 @@
+"""Which functions TensorFlow traces while something runs."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Traced:
+    """``names`` of all functions traced so far; ``graphs`` of those that were not traced for another one."""
+
+    names: list[str] = field(default_factory=list)
+    graphs: list[Any] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
+    """Collects the functions that are traced meanwhile; their graphs only if asked, for they stay alive then."""
+    from tensorflow.python.framework import func_graph
+
+    found = Traced()
+    depth = 0
+    original = func_graph.func_graph_from_py_func
+
+    def watching(name: str, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        found.names.append(name)
+        depth += 1
+        try:
+            graph = original(name, *args, **kwargs)
+        finally:
+            depth -= 1
+        if keep_graphs and depth == 0:
+            found.graphs.append(graph)
+        return graph
+
+    func_graph.func_graph_from_py_func = watching
+    try:
+        yield found
+    finally:
+        func_graph.func_graph_from_py_func = original

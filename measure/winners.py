@@ -1,0 +1,87 @@
+"""Filling a map of winners with few measurements: which cell comes next, and what the others are by those around them.
+
+Pure functions of who wins where. A cell is a place in the grid, (index on the first axis, index on the second); the
+winners of a cell are those that tie for its lead, the first of them first.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
+
+Cell = tuple[int, int]
+Winners = Mapping[Cell, Sequence[str]]
+
+
+def next_cell(winners: Winners, open_cells: Collection[Cell]) -> Cell | None:
+    """The cell to be measured next; None where nothing is left to be measured.
+
+    First the corners and the middle; then cells whose surroundings disagree: those between two cells of one row or
+    column that disagree before others, and of these the farthest from all that is known, which halves the way to the
+    border. Of equals the smaller comes first, which is the cheaper one.
+    """
+    cells = {*winners, *open_cells}
+    last = max(row for row, _ in cells), max(column for _, column in cells)
+    corners = product((0, last[0]), (0, last[1]))
+    for cell in (*corners, (last[0] // 2, last[1] // 2)):
+        if cell in open_cells:
+            return cell
+    candidates = [cell for cell in open_cells if not inferred(cell, winners)]
+
+    def order(cell: Cell) -> tuple[bool, int, Cell]:
+        at_border = any(common == set() for common in _lines(cell, winners))
+        return not at_border, -min((_distance(cell, known) for known in winners), default=0), cell
+
+    return min(candidates, key=order, default=None)
+
+
+def inferred(cell: Cell, winners: Winners) -> list[str]:
+    """The strategies that win, or tie, on both sides of a cell in its row or its column, with nothing against them in
+    the other; or else in all four quadrants around it. The one that leads most often comes first."""
+    lines = _lines(cell, winners)
+    agreeing = [common for common in lines if common]
+    if agreeing and set() not in lines:
+        common = set.intersection(*agreeing)
+    else:
+        common = (
+            _common(winners, (_nearest(cell, _quadrant(cell, winners, *towards)) for towards in _QUADRANTS)) or set()
+        )
+    leaders = [group[0] for group in winners.values() if group]
+    return sorted(common, key=lambda slug: (-leaders.count(slug), slug))
+
+
+def _lines(cell: Cell, winners: Winners) -> list[set[str] | None]:
+    """Of row and column: who wins at the nearest measured cells on both sides of a cell; None where a side has none."""
+    found = []
+    for axis in (0, 1):
+        along = [known for known in winners if known[1 - axis] == cell[1 - axis]]
+        before = [known for known in along if known[axis] < cell[axis]]
+        behind = [known for known in along if known[axis] > cell[axis]]
+        found.append(_common(winners, (_nearest(cell, side) for side in (before, behind))))
+    return found
+
+
+_QUADRANTS = tuple(product((1, -1), (1, -1)))
+
+
+def _quadrant(cell: Cell, winners: Winners, down: int, right: int) -> list[Cell]:
+    return [known for known in winners if down * (known[0] - cell[0]) >= 0 and right * (known[1] - cell[1]) >= 0]
+
+
+def _nearest(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
+    """All those that are nearest to the cell."""
+    least = min((_distance(cell, each) for each in cells), default=0)
+    return [each for each in cells if _distance(cell, each) == least]
+
+
+def _common(winners: Winners, sides: Iterable[Sequence[Cell]]) -> set[str] | None:
+    """Who wins at all these cells; None where a side is empty."""
+    found: set[str] | None = None
+    for side in sides:
+        if not side:
+            return None
+        for cell in side:
+            found = set(winners[cell]) if found is None else found & set(winners[cell])
+    return found
+
+
+def _distance(a: Cell, b: Cell) -> int:
+    return abs(a[0] - b[0]) + abs(a[1] - b[1])

@@ -1,0 +1,266 @@
+"""The limit: whether the probes find what the device can do, and how near strategies come to it.
+
+``python -m tests.benchmarks.limit`` prints each probe beside an independent measurement of the same: copies in NumPy on
+one and on all cores at three working sets, and the best of many matrix products, by TensorFlow with and without XLA.
+``--large [WORKLOAD …]``: the best strategy of each workload at a large size over its limit. ``--grid [WORKLOAD …]``:
+all strategies at the default and at the large size; none may be faster than its limit without a sentence.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+import workloads
+from measure import limit, processor, system
+from measure.comparison import Settings
+from measure.probes import Rates, Work
+from measure.rounds import Rules
+from measure.run import Measurement, Run
+from measure.subject import Spec
+from strategies import script
+from tests import engine
+from tests.benchmarks import common
+from tests.benchmarks.common import Case, Figure, say
+
+WITHIN = 0.15
+MIB = 2**20
+# In a core's second-level cache, in the last level, in memory.
+WORKING_SETS = (MIB, 16 * MIB, 256 * MIB)
+SIDES = (128, 256, 384, 512, 768, 1_024, 1_536, 2_048)
+DTYPES = ("float32", "float64", "bfloat16")
+NEED, AIM = 1.5, 1.25
+# Sizes at which the bytes or the arithmetic of a call are worth far more than its dispatch.
+LARGE: dict[str, dict[str, int]] = {
+    "image_sqrt": {"batch": 32, "height": 512, "width": 512},
+    "image_sqrt_uint8": {"batch": 32, "height": 512, "width": 512},
+    "outer_product": {"batch": 50, "side": 32},
+    "polynomial": {"batch": 20_000_000},
+    "square": {"batch": 20_000_000},
+    "trig_exp": {"batch": 4_000_000},
+    "repeat_sum": {"batch": 4_000, "repeats": 1_000},
+    "python_sum": {"batch": 100_000, "terms": 10},
+    "outer_reduce": {"batch": 10_000},
+    "per_example_gradients": {"batch": 4_000, "features": 4_096},
+    "batch_jacobian": {"batch": 4_000, "features": 64, "hidden": 64, "outputs": 16},
+    "dp_sgd": {"batch": 8_000, "features": 512, "hidden": 64},
+    "gradient_through_map": {"batch": 64, "width": 32_768},
+    "matmul_chain": {"batch": 64, "side": 256},
+    "attention": {"batch": 256, "length": 64, "width": 64},
+    "branch": {"batch": 300, "width": 65_536},
+    "variable_shape": {"batch": 100, "width": 40_000},
+    "top_k": {"batch": 10_000, "width": 1_024},
+    "random": {"batch": 100, "draws": 40_000},
+    "counter": {"batch": 2_000, "width": 8_192},
+    "inner_while": {"batch": 100, "width": 40_000},
+    "pixel_loop": {"batch": 20, "height": 64, "width": 64},
+}
+QUICK = Rules(scout_rounds=3, replicas=2, more_replicas=1, most_replicas=2, least_rounds=6, most_rounds=10)
+
+_PRODUCTS = """
+import json, sys, time
+import tensorflow as tf
+best = {}
+for dtype in sys.argv[1].split(","):
+    for side in map(int, sys.argv[2].split(",")):
+        matrix = tf.ones((side, side), dtype)
+        for way in (tf.matmul, tf.function(tf.matmul, jit_compile=True)):
+            way(matrix, matrix)
+            least, end = float("inf"), time.perf_counter() + 0.25
+            while time.perf_counter() < end:
+                start = time.perf_counter()
+                way(matrix, matrix)
+                least = min(least, time.perf_counter() - start)
+            best[dtype] = max(best.get(dtype, [0, 0]), [2 * side**3 / least, side])
+print(json.dumps(best))
+"""
+
+
+def best_products() -> dict[str, tuple[float, int]]:
+    """FLOP/s of the best matrix product of each dtype, and its side."""
+    command = [sys.executable, "-c", _PRODUCTS, ",".join(DTYPES), ",".join(map(str, SIDES))]
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    found = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet).stdout
+    return {dtype: tuple(best) for dtype, best in json.loads(found.splitlines()[-1]).items()}
+
+
+def best_copy(working_set: int) -> float:
+    """Bytes read and written per second by NumPy's copy, on one core or on all of them, whichever is quicker."""
+    import numpy as np
+
+    cores = max(1, int(processor.granted(system.ROOT)))
+    source, target = np.ones(working_set // 8, np.float32), np.empty(working_set // 8, np.float32)
+    parts = [slice(len(source) * number // cores, len(source) * (number + 1) // cores) for number in range(cores)]
+
+    def copy(part: slice) -> None:
+        np.copyto(target[part], source[part])
+
+    with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+        ways: list[Callable[[], Any]] = [lambda: copy(slice(None)), lambda: list(pool.map(copy, parts))]
+        least_s = min(_least_s(way) for way in ways)
+    return 2 * source.nbytes / least_s
+
+
+def _least_s(call: Callable[[], Any], budget_s: float = 0.3) -> float:
+    call()
+    least_s, end = float("inf"), time.perf_counter() + budget_s
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        least_s = min(least_s, time.perf_counter() - start)
+    return least_s
+
+
+def probe(launcher: Any, work: Work) -> tuple[Rates, float]:
+    """What the probes of a run find, in a subject of their own as there, and the seconds that it took."""
+    begun = time.perf_counter()
+    (said,) = engine.talk(launcher, [Spec(role="probes", script=script.build_settings("CPU:0"), work=work)])
+    seconds = time.perf_counter() - begun
+    (rates,) = [message["rates"] for message in said.messages if message["event"] == "rates"]
+    return msgspec.convert(rates, Rates), seconds
+
+
+def probes() -> None:
+    rows, furthest, longest_s = [], 0.0, 0.0
+
+    def add(name: str, found: float, reference: float, unit: str, about: str = "") -> None:
+        nonlocal furthest
+        # Of products the best that was found counts, and it may be the probe's.
+        furthest = max(furthest, abs(found / reference - 1) if unit == "GB/s" else 1 - found / reference)
+        rows.append(
+            (name, f"{found / 1e9:.1f} {unit}", f"{reference / 1e9:.1f} {unit}{about}", f"{found / reference:.2f}")
+        )
+
+    with common.own_folders() as folder, engine.running_host(folder) as launcher:
+        for size in WORKING_SETS:
+            say(f"copies of {size // MIB} MiB")
+            work = Work(read_bytes=size // 2, written_bytes=size // 2, flops=1)
+            # In turn, so that both see the machine in the same state.
+            found, reference = 0.0, 0.0
+            for _ in range(3):
+                rates, seconds = probe(launcher, work)
+                found, reference = max(found, rates.copy_bytes_per_s), max(reference, best_copy(size))
+            longest_s = max(longest_s, seconds)
+            add(f"copy, {size // MIB} MiB", found, reference, "GB/s")
+        say("matrix products")
+        best = best_products()
+        for dtype in DTYPES:
+            work = Work(read_bytes=MIB, written_bytes=MIB, flops=1, dtype=dtype)
+            found = max(probe(launcher, work)[0].flops_per_s for _ in range(3))
+            add(f"matrix product, {dtype}", found, best[dtype][0], "GFLOP/s", f" at {best[dtype][1]}")
+        rates, seconds = probe(
+            launcher, Work(read_bytes=4_915_200, written_bytes=4_915_200, flops=1, functions={"sqrt": 1})
+        )
+    print(common.table(("probe", "found", "reference", "ratio"), rows))
+    print(f"\nan eager op {1e6 * rates.op_s:.1f} µs, a call of a tf.function {1e6 * rates.call_s:.0f} µs\n")
+    share = lambda value: f"{100 * value:.0f} %"  # noqa: E731
+    print(common.figures([
+        Figure("farthest probe from its reference", furthest, WITHIN, show=share),
+        Figure("probes of image_sqrt at its default size", seconds, show=common.whole_seconds),
+        Figure("probes at the largest working set", longest_s, show=common.whole_seconds),
+    ]))  # fmt: skip
+
+
+def runs(cases: Sequence[Case], strategies: Callable[[str], str], budget_s: float) -> Iterator[tuple[Case, Run]]:
+    with common.own_folders(), common.engine(Settings(rules=QUICK, process_peaks_s=0.0)) as runner:
+        for case in cases:
+            say(str(case))
+            yield case, common.compare(runner, case.request(strategies(case.workload), budget_s=budget_s))
+
+
+def timed(run: Run) -> list[Measurement]:
+    found = [item for item in run.measurements if item.outcome == "ok" and item.latency and not item.twin_of]
+    return sorted(found, key=lambda item: item.latency.median_s if item.latency else 0.0)
+
+
+def multiples(item: Measurement) -> str:
+    times = limit.multiple(item)
+    return f"{times:.2f} ×" if times is not None else limit.note(item)
+
+
+# TensorFlow's own pool in place of the C library's: what is freed stays in the process, pages and all.
+_POOL = 'import os\n\nos.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"\n'
+
+
+def with_pool(launcher: Any, items: Sequence[Measurement]) -> tuple[float, str]:
+    """Seconds of the quickest call of the quickest of these, with TensorFlow's pool, and which one it is."""
+    found = []
+    for item in items:
+        assert item.code is not None
+        spec = Spec(role="timing", script=_POOL + item.code.source, name=item.strategy, mode=item.mode)
+        (said,) = engine.talk(launcher, [spec])
+        found += [(message["seconds"], item.strategy) for message in said.messages if message["event"] == "settled"]
+    return min(found)
+
+
+def large(names: Sequence[str]) -> None:
+    """The strategies that a person who wants the last factor would take: rewrites and what is vectorised."""
+    bound: list[float] = []
+
+    def candidates(workload: str) -> str:
+        wanted = {"batched": "batched", "numpy": "numpy_batched"}
+        rewrites = [slug for name, slug in wanted.items() if name in workloads.get(workload).rewrites]
+        return ",".join([*rewrites, "vectorized_map.graph", "vectorized_map.xla"])
+
+    with common.own_folders() as folder, engine.running_host(folder) as launcher:
+        for case, run in runs([Case(name, LARGE[name]) for name in names], candidates, 2.0):
+            found = timed(run)
+            if run.limit is None or not found:
+                print(f"{case}: nothing was timed", flush=True)
+                continue
+            pooled_s, pooled = with_pool(launcher, found[:3])
+            if run.limit.term == "memory-bound":
+                bound.append(pooled_s / run.limit.seconds)
+            print(
+                f"{case}: {limit.describe(run.limit)}; {found[0].strategy} {multiples(found[0])}; "
+                f"with TensorFlow's pool {pooled} {pooled_s / run.limit.seconds:.2f} ×",
+                flush=True,
+            )
+    near, far = sum(value <= AIM for value in bound), sum(value > NEED for value in bound)
+    print(f"\nmemory-bound: {len(bound)}, with the pool within {AIM} ×: {near}, beyond {NEED} ×: {far}")
+
+
+def grid(names: Sequence[str]) -> None:
+    cases = [Case(name, size) for name in names for size in ({}, LARGE[name])]
+    faults = strategies = sentences = 0
+    for case, run in runs(cases, lambda name: "default", 5.0):
+        for item in timed(run):
+            strategies += 1
+            assert run.limit is not None and item.latency is not None
+            below = item.latency.median_s < (1 - limit.RESOLUTION) * run.limit.seconds
+            sentences += below
+            faults += below and (limit.multiple(item) is not None or not limit.note(item))
+            faults += not below and (limit.multiple(item) or 0.0) < 1
+            if below:
+                say(f"  {item.strategy}: {item.latency.median_s / run.limit.seconds:.2f}: {limit.note(item)}")
+        if run.limit is not None:
+            best = timed(run)[0]
+            print(f"{case}: {limit.describe(run.limit)}; {best.strategy} {multiples(best)}", flush=True)
+    print(
+        f"\n{strategies} strategies, {sentences} with a sentence; a figure below 1, or none and no sentence: {faults}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--large", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("--grid", nargs="*", metavar="WORKLOAD")
+    arguments = parser.parse_args()
+    common.start("How near to what the device can do")
+    if arguments.large is not None:
+        large(arguments.large or list(LARGE))
+    elif arguments.grid is not None:
+        grid(arguments.grid or list(LARGE))
+    else:
+        probes()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What a sweep takes: until its first line can be seen, and until its end; and how few cells a map needs.
+
+``python -m tests.benchmarks.sweeps``: nine points and six strategies at default sizes; about a minute.
+``python -m tests.benchmarks.sweeps --map``: the winners of `outer_product` over batch × side, filled adaptively and
+measured everywhere; about 10 minutes.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec import structs
+
+from measure import sweep_analysis, sweep_table
+from measure.comparison import Settings
+from measure.run import Point, Run
+from measure.runner import Runner, Snapshot
+from measure.sweep_request import SweepRequest, parse_sweep
+from tests.benchmarks import common
+from tests.benchmarks.common import Figure, say, whole_seconds
+
+# Seconds of timing for each cell of the full grid that the map has inferred.
+_CELL_BUDGET_S = 5.0
+SIX = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "vectorized_map.xla", "batched.eager", "batched.graph")
+
+
+def sweep(runner: Runner, request: SweepRequest, first_line: list[float] | None = None) -> Run:
+    """Run one sweep to its end. ``first_line`` gets the seconds until two points of one strategy had a latency."""
+    begun = time.perf_counter()
+    run_id = runner.submit_sweep(request)
+    message = ""
+    while True:
+        finished = runner.wait(run_id, 0.02)
+        snapshot = runner.snapshot(run_id)
+        assert snapshot is not None
+        if first_line is not None and not first_line and _has_line(snapshot):
+            first_line.append(time.perf_counter() - begun)
+        where = snapshot.message.partition(":")[0]
+        if where != message:
+            message = where
+            say(where)
+        if finished:
+            break
+    if snapshot.run.status not in ("complete", "budget") or snapshot.fault:
+        raise RuntimeError(f"the sweep was {snapshot.run.status}: {snapshot.run.stop_reason}")
+    return snapshot.run
+
+
+def _has_line(snapshot: Snapshot) -> bool:
+    timed = [item.strategy for point in snapshot.run.points for item in point.measurements if item.latency]
+    return len(timed) > len(set(timed))
+
+
+def lines(workload: str, text: str) -> None:
+    request = parse_sweep({"workload": workload, "strategies": list(SIX), "axes": [{"name": "batch", "range": text}]})
+    first_line: list[float] = []
+    with common.own_folders(), common.engine() as runner:
+        begun = time.perf_counter()
+        run = sweep(runner, request, first_line)
+        took_s = time.perf_counter() - begun
+    print(run.verdict)
+    print(f"{run.status}: {run.stop_reason}\n")
+    head = ("batch", *SIX)
+    print(common.table(head, [_row(point, head[1:]) for point in run.points]), "\n")
+    figures = [
+        Figure("until the first line (two points of a strategy)", first_line[0], 3.0, show=whole_seconds),
+        Figure(
+            f"{workload}, {len(request.points())} points × {len(SIX)} strategies", took_s, 60.0, 45.0, whole_seconds
+        ),
+    ]
+    print(common.figures(figures))
+
+
+def _row(point: Point, slugs: Sequence[str]) -> tuple[str, ...]:
+    by_slug = {item.strategy: item for item in point.measurements}
+    cells = []
+    for slug in slugs:
+        item = by_slug.get(slug)
+        cells.append(
+            f"{common.text.seconds(item.latency.median_s)} ×{len(item.replicas)}"
+            if item is not None and item.latency
+            else "–"
+            if item is None
+            else item.outcome
+        )
+    return (", ".join(f"{value:,}" for value in point.at.values()), *cells)
+
+
+def winners(cells: int, budget_s: float) -> None:
+    """A map as a sweep fills it, and, for the full grid, a comparison of each cell that the sweep has inferred."""
+    request = parse_sweep(
+        {
+            "workload": "outer_product",
+            "strategies": list(SIX),
+            "budget_s": budget_s,
+            "axes": [
+                {"name": "batch", "range": "1:300", "points": cells},
+                {"name": "side", "range": "2:16", "points": cells},
+            ],
+        }
+    )
+    with common.own_folders(), common.engine(Settings(process_peaks_s=0.0, probes=False)) as runner:
+        begun = time.perf_counter()
+        run = sweep(runner, request)
+        took_s = time.perf_counter() - begun
+        print(sweep_table.render(run), "\n", flush=True)
+        inferred = [point for point in run.points if not point.measurements and point.ranking]
+        full = {}
+        for point in inferred:
+            asked = replace(request.comparison(point.at), budget_s=_CELL_BUDGET_S)
+            full[tuple(point.at.values())] = body = common.compare(runner, asked)
+            say(f"{point.at}: {body.ranking[:1]}, inferred: {point.ranking[0]}")
+    points = [_as_measured(point, full.get(tuple(point.at.values()))) for point in run.points]
+    print("The full grid:\n")
+    print(sweep_table.render(sweep_analysis.analyse(structs.replace(run, points=points))), "\n")
+    others = 0
+    for point in inferred:
+        body, leaders = full[tuple(point.at.values())], point.ranking[0]
+        if not set(leaders) & set(body.ranking[0]):
+            others += 1
+            behind = _behind(body, leaders[0])
+            print(f"{point.at}: inferred {', '.join(leaders)}, measured {', '.join(body.ranking[0])}, {behind}")
+    used = sum(1 for point in run.points if point.measurements)
+    figures = [
+        Figure(f"comparisons used for {len(run.points)} cells", used, show="{:.0f}".format),
+        Figure("of the full grid's", used / len(run.points), 1 / 2, 1 / 3, show="{:.0%}".format),
+        Figure("inferred winners that neither win nor tie", others, 0, show="{:.0f}".format),
+        Figure("time of the adaptive map", took_s, show=whole_seconds),
+    ]
+    print(common.figures(figures))
+
+
+def _as_measured(point: Point, body: Run | None) -> Point:
+    return point if body is None else sweep_analysis.settled(point, body, status="complete", reason="")
+
+
+def _behind(run: Run, slug: str) -> str:
+    """By how much a strategy is slower than the leader."""
+    latency, best = run.measurement(slug).latency, run.measurement(run.ranking[0][0]).latency
+    return f"{latency.median_s / best.median_s:.2f} × as long" if latency and best else "not timed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--map", action="store_true", help="compare the adaptive map with the full grid")
+    parser.add_argument("--cells", type=int, default=8, help="values of each axis of the map (8)")
+    parser.add_argument("--workload", default="square")
+    parser.add_argument("--batch", default="1:10000", help="the range of the line sweep")
+    arguments = parser.parse_args()
+    common.start("What a sweep takes")
+    if arguments.map:
+        winners(arguments.cells, 3600.0)
+    else:
+        lines(arguments.workload, arguments.batch)
+
+
+if __name__ == "__main__":
+    main()

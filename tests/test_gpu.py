@@ -1,0 +1,294 @@
+"""On a GPU: what is asked of TensorFlow, with simulated devices, and a comparison with simulated subjects."""
+
+import itertools
+import queue
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from measure import memory
+from measure.comparison import Comparison, Settings
+from measure.processes import Event, HostState
+from measure.request import parse
+from measure.run import Correctness, Memory, Run
+from measure.subject import Spec
+from tests.engine import QUICK
+from tests.test_memory import in_process
+
+GIB = 2**30
+
+# --- one subject, where TensorFlow lists two GPUs ---------------------------------------------------------------------
+
+_SIMULATED = """
+    import pickle, sys
+    import tensorflow as tf
+    from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
+    from tensorflow.python.client import device_lib
+    from measure import correctness, probes, subject
+    from measure.run import Correctness, Memory
+    from measure.subject import Spec
+
+    asked, said = [], []
+
+    class Channel:
+        def send(self, message): said.append(message)
+        def receive(self): return None
+
+    def serve(**spec):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        subject.serve(Spec(**spec), Channel())
+        return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
+
+    gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
+    tf.config.list_physical_devices = lambda kind=None: gpus
+    tf.config.set_logical_device_configuration = lambda gpu, configurations: asked.append(
+        [gpu.name, [each.memory_limit for each in configurations]]
+    )
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+
+    def list_local_devices(config):
+        asked.append(["open", config.gpu_options.visible_device_list, config.gpu_options.allow_growth])
+        return [
+            DeviceAttributes(name="/device:CPU:0", device_type="CPU", memory_limit=268_435_456),
+            DeviceAttributes(name="/device:GPU:0", device_type="GPU", memory_limit=140_000_000_000),
+        ]
+
+    device_lib.list_local_devices = list_local_devices
+
+    def measured(method):
+        def measure(call, *, device, **more):
+            call()
+            asked.append([method, device])
+            return Memory(
+                peak_bytes=8, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method=method
+            )
+        return measure
+
+    memory.measure_events, memory.measure_allocator = measured("events"), measured("allocator")
+    correctness.check = lambda *arguments, **more: (Correctness(ok=True), None)
+    folder = tempfile.mkdtemp()
+    for name in ("reference", "expected"):
+        with open(f"{folder}/{name}.pickle", "wb") as file:
+            pickle.dump([], file)
+    script = "elems = 1\\ndef strategy(elems): return elems"
+    case = {"script": script, "name": "x", "case_dir": folder}
+    probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or probes.Rates(
+        copy_bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
+    )
+    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
+
+    space = XSpace()
+    plane = space.planes.add(name="/host:CPU")
+    names = {1: "mapbench call", 2: "MemoryAllocation", 3: "MemoryDeallocation"}
+    for key, name in names.items():
+        plane.event_metadata[key].name = name
+    stats = {1: "allocator_name", 2: "addr", 3: "requested_bytes", 4: "tf_op"}
+    for key, name in stats.items():
+        plane.stat_metadata[key].name = name
+    line = plane.lines.add(timestamp_ns=1)
+    line.events.add(metadata_id=1, offset_ps=0, duration_ps=1000)
+
+    def event(offset, kind, allocator, address, count, op=""):
+        found = line.events.add(metadata_id=kind, offset_ps=offset)
+        found.stats.add(metadata_id=1, str_value=allocator)
+        found.stats.add(metadata_id=2, uint64_value=address)
+        found.stats.add(metadata_id=3, int64_value=count)
+        if op:
+            found.stats.add(metadata_id=4, str_value=op)
+
+    event(10, 2, "GPU_0_bfc", 1, 100, "Conv2D")
+    event(20, 2, "gpu_host_bfc", 2, 7, "pinned")
+    event(30, 2, "cpu", 3, 5, "Shape")
+    event(40, 2, "GPU_1_bfc", 4, 1000, "elsewhere")
+    event(50, 2, "GPU_0_bfc", 5, 50, "Add")
+    event(60, 3, "GPU_0_bfc", 1, 100)
+    allocators = {}
+    for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
+        events, seen, start, end = memory._read_events(space.SerializeToString(), device)
+        live = memory.live_bytes(events)
+        allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
+    result = {
+        "room": serve(role="room", device="GPU:1"),
+        "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
+        "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
+        "probes": serve(role="probes", device="GPU:1", script="", work=probes.Work(
+            read_bytes=1, written_bytes=1, flops=1
+        )),
+        "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
+        "allocators": allocators,
+    }
+"""
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[str, Any]:
+    return in_process(_SIMULATED)
+
+
+def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
+    growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
+    assert growth == {"room": "true", "memory": "true", "counters": "true", "probes": "true", "cpu": None}
+
+
+def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
+    assert simulated["room"]["said"] == [{"event": "room", "bytes": 140_000_000_000}]
+    assert simulated["room"]["asked"] == [["open", "1", True]]
+
+
+def test_a_subject_sees_its_gpu_as_the_first_one(simulated: dict[str, Any]) -> None:
+    # The script hides the others, and TensorFlow numbers those that are left, its allocators too.
+    assert ["events", "GPU:0"] in simulated["memory"]["asked"]
+    assert ["allocator", "GPU:0"] in simulated["counters"]["asked"]
+    assert ["probe", "GPU:0"] in simulated["probes"]["asked"]
+    assert ["events", "CPU:0"] in simulated["cpu"]["asked"]
+
+
+def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: dict[str, Any]) -> None:
+    assert simulated["memory"]["asked"][0] == ["/physical_device:GPU:1", [512]]
+    assert not any(isinstance(each, list) and "physical" in each[0] for each in simulated["counters"]["asked"])
+
+
+def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
+    assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
+
+
+# --- the allocator's events -------------------------------------------------------------------------------------------
+
+
+def test_of_the_allocators_events_those_of_the_gpu_count_and_pinned_memory_does_not(simulated: dict[str, Any]) -> None:
+    assert simulated["allocators"] == {
+        "GPU:0": [150, ["Conv2D", "Add"], True],
+        "GPU:1": [1000, ["elsewhere"], True],
+        "GPU:2": [0, [], False],
+        "CPU:0": [5, ["Shape"], True],
+    }
+
+
+def test_growth_is_set_by_the_name_that_tensorflow_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
+    memory.prepare_gpu()
+    assert memory.os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+# --- a comparison -----------------------------------------------------------------------------------------------------
+
+
+class SimulatedGpu:
+    """A launcher whose subjects answer as those on a GPU with so much room would: each strategy needs ``peak_bytes``
+    there. It keeps what was asked for and how many timing subjects lived at once."""
+
+    start_method = "fork"
+
+    def __init__(self, room_bytes: int | None, peak_bytes: int) -> None:
+        self.specs: list[Spec] = []
+        self.most_alive = 0
+        self._answers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+            "room": lambda: [{"event": "room", "bytes": room_bytes}],
+            "reference": lambda: [{"event": "saved"}],
+            "memory": lambda: self._memory(peak_bytes),
+            "timing": lambda: [{"event": "ready", "runtime_s": 0.1}],
+            "process_peak": lambda: [{"event": "process_peak", "bytes": 1}],
+        }
+        self._numbers = itertools.count(1)
+        self._alive: dict[int, queue.Queue[Event]] = {}
+
+    def _memory(self, peak_bytes: int) -> list[dict[str, Any]]:
+        found = Memory(
+            peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
+        )
+        correct = msgspec.to_builtins(Correctness(ok=True))
+        return [
+            {"event": "checked", "correctness": correct, "sentence": None},
+            {"event": "memory", "memory": msgspec.to_builtins(found), "said": [], "retraces": 0},
+        ]
+
+    def state(self) -> HostState:
+        return HostState("ready", "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
+
+    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+        number = next(self._numbers)
+        self.specs.append(spec)
+        self._alive[number] = events
+        for answer in self._answers[spec.role]():
+            events.put(Event(number, "message", answer))
+        if spec.role != "timing":
+            self.kill(number)
+        self.most_alive = max(self.most_alive, len(self._alive))
+        return number
+
+    def send(self, subject: int, message: dict[str, Any]) -> None:
+        answers = {
+            "first_call": {"event": "first_call", "seconds": 0.01},
+            "settle": {"event": "settled", "seconds": 0.005, "calls": 3},
+            "sample": {"event": "sample", "seconds": 0.005},
+        }
+        if message["op"] == "stop":
+            self.kill(subject)
+        else:
+            self._alive[subject].put(Event(subject, "message", answers[message["op"]]))
+
+    def kill(self, subject: int) -> None:
+        if events := self._alive.pop(subject, None):
+            events.put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
+
+
+STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]
+
+
+def compare(launcher: SimulatedGpu, device: str = "GPU:1") -> Run:
+    asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
+    settings = Settings(rules=QUICK, probes=False)
+    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings).run()  # type: ignore[arg-type]
+
+
+def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
+    # 0.7 × 8 GiB hold two of 2 GiB with a context each; the machine's own memory is not what decides.
+    launcher = SimulatedGpu(8 * GIB, 2 * GIB)
+    run = compare(launcher)
+    assert launcher.most_alive == 2
+    assert all(item.latency is not None for item in run.measurements)
+    roomy = SimulatedGpu(100 * GIB, 2**20)
+    compare(roomy)
+    assert roomy.most_alive >= len(STRATEGIES)
+
+
+def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    compare(launcher)
+    assert launcher.specs[0].role == "room" and [spec.role for spec in launcher.specs].count("room") == 1
+    assert {spec.device for spec in launcher.specs if spec.role in ("room", "memory", "timing")} == {"GPU:1"}
+    on_cpu = SimulatedGpu(8 * GIB, 2**20)
+    compare(on_cpu, "CPU:0")
+    assert "room" not in {spec.role for spec in on_cpu.specs}
+
+
+def test_the_room_of_a_gpu_is_the_memory_limit_where_none_was_asked_for() -> None:
+    launcher = SimulatedGpu(4 * GIB, 2**20)
+    compare(launcher)
+    limits = {spec.memory_limit_mib for spec in launcher.specs if spec.role == "memory"}
+    assert limits == {int(0.7 * 4 * GIB) // 2**20}
+
+
+def test_the_process_peak_is_not_measured_on_a_gpu_and_that_is_said() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    run = compare(launcher)
+    assert "process_peak" not in {spec.role for spec in launcher.specs}
+    assert "not measured on a GPU" in next(each.message for each in run.warnings if each.code == "no_process_peak")
+    assert all(item.memory and item.memory.process_peak_bytes is None for item in run.measurements if not item.twin_of)
+
+
+def test_with_another_allocator_its_counters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    compare(launcher)
+    monkeypatch.setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async")
+    other = SimulatedGpu(8 * GIB, 2**20)
+    compare(other)
+    on_cpu = SimulatedGpu(None, 2**20)
+    compare(on_cpu, "CPU:0")
+    methods = [
+        {spec.memory_method for spec in each.specs if spec.role == "memory"} for each in (launcher, other, on_cpu)
+    ]
+    assert methods == [{"events"}, {"allocator"}, {"events"}]

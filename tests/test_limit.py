@@ -1,0 +1,248 @@
+"""The limit: roofs from made-up rates, multiples and the sentences in their place, and probes that run."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import workloads
+from measure import limit, verdict
+from measure.probes import Rates, Work
+from measure.run import Limit, Run
+from measure.said import is_well_formed
+from tests import synthetic
+from tests.engine import measure, running, running_host, small_request
+from views import latency_chart, rows, tables
+
+GIGA = 1e9
+RATES = Rates(
+    copy_bytes_per_s=10 * GIGA,
+    read_bytes_per_s=20 * GIGA,
+    write_bytes_per_s=5 * GIGA,
+    flops_per_s=100 * GIGA,
+    functions_per_s={"sin": 1 * GIGA, "exp": 2 * GIGA},
+    op_s=8e-6,
+    call_s=150e-6,
+)
+
+
+def of(read: int = 0, written: int = 0, flops: int = 0, **functions: int) -> Limit:
+    return limit.limit(Work(read_bytes=read, written_bytes=written, flops=flops, functions=functions), RATES)
+
+
+@pytest.mark.parametrize(
+    ("found", "seconds", "term"),
+    [
+        (of(read=50_000_000, written=50_000_000), 0.01, "memory-bound"),
+        # What is read beyond what is written is only read, and the other way round.
+        (of(read=90_000_000, written=10_000_000), 0.002 + 0.004, "memory-bound"),
+        (of(read=10_000_000, written=90_000_000), 0.002 + 0.016, "memory-bound"),
+        (of(flops=1_000_000_000), 0.01, "compute-bound"),
+        # One function after the other; arithmetic can go on beside them.
+        (of(flops=100_000_000, sin=1_000_000, exp=4_000_000), 0.003, "compute-bound"),
+        (of(read=400, written=400, flops=100), 8e-6, "dispatch-bound"),
+        (of(), 8e-6, "dispatch-bound"),
+    ],
+)
+def test_the_highest_roof_is_the_limit_and_is_named(found: Limit, seconds: float, term: str) -> None:
+    assert found.seconds == pytest.approx(seconds)
+    assert found.term == term
+
+
+def test_the_bandwidth_of_a_case_is_that_of_its_own_reads_and_writes() -> None:
+    found = of(read=90_000_000, written=10_000_000)
+    assert found.bandwidth_bytes_per_s * 0.006 == pytest.approx(100_000_000) == pytest.approx(found.bytes)
+    assert of().bandwidth_bytes_per_s == RATES.copy_bytes_per_s, "of nothing, a number all the same"
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (of(read=50_000_000, written=50_000_000), "10.0 ms, memory-bound: 95.4 MiB at 10 GB/s"),
+        (of(flops=1_000_000_000), "10.0 ms, compute-bound: 1 G FLOP at 100 GFLOP/s"),
+        (of(sin=3_000_000), "3.00 ms, compute-bound: 3 M sin at 1 G/s"),
+        (of(), "8.00 µs, dispatch-bound: one eager op"),
+    ],
+)
+def test_the_limit_is_told_in_a_line(found: Limit, sentence: str) -> None:
+    assert limit.describe(found) == sentence
+
+
+def test_what_a_case_asks_for_is_its_metadata_times_the_batch() -> None:
+    workload = workloads.get("attention")
+    size, dtype = {"batch": 10, "length": 4, "width": 8}, "float64"
+    cost = workload.call(workload.cost, size, dtype)
+    work = limit.work(workload, size, dtype, {}, cost)
+    sequence, variables = 4 * 8 * 8, 3 * 8 * 8 * 8
+    assert work.read_bytes == 10 * sequence + variables
+    assert work.written_bytes == 10 * sequence
+    assert work.flops == 10 * cost.flops
+    assert work.functions == {"exp": 10 * 4**2}
+    assert work.dtype == "float64"
+
+
+def test_every_function_of_every_workload_is_one_that_the_probes_know() -> None:
+    named = set()
+    for each in workloads.all():
+        for options in [{}, *({option.name: value} for option in each.options for value in option.values or ())]:
+            chosen = each.variant(options)
+            named |= set(chosen.call(chosen.cost, each.default_size(), each.dtypes[0], 0, options).functions)
+    assert named == {"sqrt", "sin", "cos", "exp", "tanh"}, "let the test of the probes below measure the new one"
+
+
+# --- multiples --------------------------------------------------------------------------------------------------------
+
+
+def judged(seconds: float, found: Limit | None = None, slug: str = "batched.xla") -> Any:
+    """The measurement of a strategy that takes ``seconds``, beside a limit of 10 ms."""
+    found = found or of(flops=1_000_000_000)
+    run = synthetic.run(unhappy=False)
+    mapper, _, mode = slug.partition(".")
+    item = replace(
+        run.measurements[0], strategy=slug, mapper=mapper, mode=mode, latency=synthetic.latency(seconds), why={}
+    )
+    return limit.judge(replace(run, limit=found, measurements=[item])).measurements[0]
+
+
+def test_a_multiple_is_latency_over_limit() -> None:
+    assert limit.multiple(judged(0.025)) == pytest.approx(2.5)
+    assert limit.note(judged(0.025)) == ""
+
+
+def test_what_the_probes_cannot_tell_from_the_limit_is_at_it() -> None:
+    assert limit.multiple(judged(0.0086)) == 1.0
+    assert limit.multiple(judged(0.0084)) is None
+
+
+@pytest.mark.parametrize(
+    ("slug", "found", "part"),
+    [
+        ("batched.xla", None, "batched comes to the same values with less arithmetic"),
+        ("map_fn.xla", None, "XLA has simplified it"),
+        ("map_fn.graph", None, "not all of its arithmetic is done"),
+        ("map_fn.graph", of(read=50_000_000, written=50_000_000), "moves its bytes faster than the probe could"),
+        ("map_fn.graph", replace(of(), seconds=0.01), "the machine was busier when it was probed"),
+        ("numpy.eager", replace(of(), seconds=0.01), "starts no op of TensorFlow's"),
+    ],
+)
+def test_below_the_limit_a_sentence_stands_in_place_of_a_figure(slug: str, found: Limit | None, part: str) -> None:
+    item = judged(0.001, found, slug)
+    assert limit.multiple(item) is None
+    assert limit.note(item).startswith("faster than the limit") and part in limit.note(item)
+
+
+def test_a_mapper_of_elsewhere_needs_no_entry_here() -> None:
+    run = synthetic.run(unhappy=False)
+    item = replace(run.measurements[0], mapper="somebodys_own", mode="eager", latency=synthetic.latency(1e-4))
+    found = limit.judge(replace(run, limit=of(flops=1_000_000_000), measurements=[item])).measurements[0]
+    assert "not all of its arithmetic is done" in limit.note(found)
+
+
+def test_judging_anew_leaves_nothing_of_before() -> None:
+    item = judged(0.001)
+    run = replace(synthetic.run(unhappy=False), limit=None, measurements=[item])
+    assert limit.judge(run).measurements[0].why == {}
+
+
+# --- where it is shown ------------------------------------------------------------------------------------------------
+
+
+def shown(seconds: float) -> tuple[Run, list[rows.Row]]:
+    """The run whose fastest strategy takes 1.42 ms, with a limit of so many seconds."""
+    run = synthetic.run(unhappy=False)
+    assert run.limit is not None
+    run = limit.judge(replace(run, limit=replace(run.limit, seconds=seconds, term="compute-bound")))
+    return run, rows.make(run)
+
+
+def test_the_verdict_the_figures_the_table_and_the_chart_show_the_multiple() -> None:
+    run, found = shown(0.00071)
+    leader = found[0]
+    assert leader.of_limit == pytest.approx(2.0, rel=0.05)
+    said = f"{leader.of_limit:.2f} × the limit"
+    assert f", {said}: " in verdict.verdict(run) and said in tables.figures(found, run, None)[0]["interval"]
+    assert tables.everything_frame(found, run)["× limit"].min() == pytest.approx(leader.of_limit)
+    frame = latency_chart.frame(found, 0.00071)
+    assert frame["multiple of the limit"][0] == f"{leader.of_limit:.2f} ×" and set(frame["limit"]) == {0.00071}
+
+
+def test_below_the_limit_no_figure_is_shown_anywhere() -> None:
+    run, found = shown(0.0022)
+    beaten = [row for row in found if row.median_s is not None and row.median_s < 0.0022 * 0.85]
+    assert beaten and all(row.of_limit is None and row.of_limit_note in row.notes for row in beaten)
+    assert "the limit" not in verdict.verdict(run)
+    assert tables.everything_frame(found, run)["× limit"].min() >= 1
+    assert latency_chart.frame(found, 0.0022)["multiple of the limit"][0] == beaten[0].of_limit_note
+
+
+# --- probes -----------------------------------------------------------------------------------------------------------
+
+_PROBE = """
+import json, sys, msgspec
+from measure import subject
+from measure.probes import Work
+from strategies import script
+
+class Channel:
+    def send(self, message): print(json.dumps(message))
+    def receive(self): return None
+
+for work in json.loads(sys.argv[1]):
+    spec = subject.Spec(role="probes", script=script.build_settings("CPU:0", 1), work=msgspec.convert(work, Work))
+    subject.serve(spec, Channel())
+    break
+import tensorflow as tf
+from measure import probes
+for work in json.loads(sys.argv[1])[1:]:
+    rates = probes.measure(msgspec.convert(work, Work), "CPU:0", lambda: None)
+    print(json.dumps({"event": "rates", "rates": msgspec.to_builtins(rates)}))
+print(json.dumps({"event": "threads", "threads": tf.config.threading.get_intra_op_parallelism_threads()}))
+"""
+
+
+@pytest.mark.slow
+def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
+    works = [
+        {"read_bytes": 4096, "written_bytes": 4096, "flops": 1, "functions": {}},
+        {"read_bytes": 0, "written_bytes": 0, "flops": 0, "dtype": "uint8", "functions": {"sqrt": 1}},
+        {"read_bytes": 9_000_000, "written_bytes": 10, "flops": 1, "functions": {"sin": 1, "cos": 1, "exp": 1}},
+        {"read_bytes": 10, "written_bytes": 9_000_000, "flops": 1, "dtype": "bfloat16", "functions": {"tanh": 1}},
+    ]
+    said = subprocess.run(
+        [sys.executable, "-c", _PROBE, json.dumps(works)],
+        cwd=Path(__file__).resolve().parent.parent, capture_output=True, text=True, timeout=300, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    messages = [json.loads(line) for line in said]
+    assert messages.pop()["threads"] == 1, "as many threads as the case has"
+    stage, *found = messages
+    assert stage == {"event": "stage", "stage": "probes"}
+    assert all(map(is_well_formed, found))
+    rates = [message["rates"] for message in found]
+    assert [set(each["functions_per_s"]) for each in rates] == [set(work["functions"]) for work in works]
+    assert [each["read_bytes_per_s"] is not None for each in rates] == [False, False, True, False]
+    assert [each["write_bytes_per_s"] is not None for each in rates] == [False, False, False, True]
+    for each in rates:
+        numbers = [each["copy_bytes_per_s"], each["flops_per_s"], *each["functions_per_s"].values()]
+        # No machine that runs this moves less than 100 MB/s, or does less than a million of anything in a second.
+        assert min(numbers[0] / 1e8, *(number / 1e6 for number in numbers)) > 1
+        assert 0 < each["op_s"] < each["call_s"], "a compiled function costs more to call than one op"
+
+
+@pytest.mark.slow
+def test_a_run_has_its_limit_and_a_probe_that_fails_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = small_request("batched.eager")
+    with running_host(tmp_path) as host, running(host, tmp_path, probes=True) as own:
+        run = measure(own, asked)
+        monkeypatch.setattr("strategies.script.build_settings", lambda device, threads: "1 / 0")
+        failed = measure(own, asked)
+    assert run.limit is not None
+    assert run.limit.bytes == 4 * (4 * 8 + 4) + 4 * (8 + 1) + 4 * 4 * (8 + 1), "inputs, variables, gradients"
+    assert all(limit.multiple(item) or limit.note(item) for item in run.measurements)
+    assert failed.limit is None and failed.status == "complete" and failed.ranking == [["batched.eager"]]
+    assert "division by zero" in next(warning.message for warning in failed.warnings if warning.code == "no_limit")

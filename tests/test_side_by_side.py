@@ -1,0 +1,115 @@
+"""Two strategies of a run side by side: the sentence, the table of ops, the texts, and the tab."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+from measure import runner, statistics, why
+from measure.run import Run
+from tests import synthetic
+from tests.engine import ROOT
+from tests.synthetic import HOSTILE
+from tests.test_why import EAGER, GRAPH, ID, Fake, calm, ran, words
+from views import diff, look, side_by_side
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic.run(ID)
+
+
+def sentence(run: Run, a: str, b: str) -> str:
+    return side_by_side.sentence(run, run.measurement(a), run.measurement(b))
+
+
+def test_the_ratio_has_the_interval_of_the_levels_whichever_is_chosen_first(run: Run):
+    levels = statistics.levels(run.measurements).by_slug
+    ratio = statistics.ratio(levels["map_fn.eager"], levels["map_fn.graph"], run.analysis.confidence)
+    value, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
+    said = sentence(run, "map_fn.eager", "map_fn.graph")
+    assert said.startswith(f"map_fn.graph is {value} {interval} as fast as map_fn.eager; ")
+    assert said == sentence(run, "map_fn.graph", "map_fn.eager")
+
+
+def test_a_tie_may_be_chance_and_memory_is_beside_the_ratio(run: Run):
+    assert "that may be chance; both need 4.69 MiB." in sentence(run, "batched.xla", "batched.graph")
+    said = sentence(run, "batched.xla", "map_fn.graph")
+    assert "chance" not in said and said.endswith("map_fn.graph needs 9.38 MiB of memory, batched.xla 4.69 MiB.")
+
+
+def test_what_has_no_latency_is_named(run: Run):
+    assert sentence(run, "batched.xla", "loop.xla") == "loop.xla has no latency."
+    assert sentence(run, "chunked.xla", "loop.xla") == "chunked.xla and loop.xla have no latency."
+
+
+def test_ops_stand_beside_each_other_and_the_longest_first(run: Run):
+    one, other = run.measurement("loop.eager"), run.measurement("map_fn.graph")
+    frame = side_by_side.op_table(one, replace(EAGER, kernels=ran(("gemm", 2, 1.0))), other, GRAPH)
+    assert frame["op or kernel"].tolist() == ["gemm", "Mul", "Add"]
+    assert frame["loop.eager: count"].tolist() == ["2", "200", "100"]
+    assert frame["map_fn.graph: count"].tolist()[1] == "1,005" and frame["map_fn.graph: time"].isna().tolist() == [
+        True, False, True,
+    ]  # fmt: skip
+
+
+def test_long_lines_wrap_within_their_half():
+    assert "pre-wrap" in diff.side_by_side("a", "b", "x", "y")
+
+
+# --- the tab ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Fake], AppTest]:
+    def open_page(fake: Fake) -> AppTest:
+        monkeypatch.setattr(runner, "shared", lambda: fake)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"], app.query_params["tab"] = ID, "Side by side"
+        return calm(app.run())
+
+    return open_page
+
+
+def choose(app: AppTest, a: str, b: str) -> AppTest:
+    calm(app.selectbox(key="side_a").set_value(a).run())
+    return calm(app.selectbox(key="side_b").set_value(b).run())
+
+
+def test_any_two_can_be_chosen_and_what_is_not_known_says_how_to_get_it(visit: Callable[[Fake], AppTest], run: Run):
+    app = choose(visit(Fake(run)), "map_fn.xla", "batched.xla")
+    said = words(app)
+    assert "batched.xla is" in said and "as fast as map_fn.xla" in said
+    assert "What runs in a call of map_fn.xla and batched.xla is not known. Open the tab «Why»" in said
+    assert "mb-diff" in said and "# map_fn.xla" in said
+    assert "map_fn.xla" not in app.selectbox(key="side_b").options
+
+
+def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[Fake], AppTest], run: Run):
+    items = [replace(item, why=why.written(GRAPH)) for item in run.measurements]
+    fake = Fake(replace(run, measurements=items))
+    fake.artifact = lambda run_id, slug, name: f"ENTRY of {slug} {HOSTILE}".encode()  # type: ignore[method-assign]
+    app = choose(visit(fake), "map_fn.xla", "batched.xla")
+    said = words(app)
+    assert "ENTRY of map_fn.xla" in said and "<img" not in said and "not known" not in said
+    assert any("op or kernel" in table.value.columns for table in app.dataframe)
+
+
+def test_without_a_second_program_of_xla_it_says_why_there_is_no_comparison(visit: Callable[[Fake], AppTest], run: Run):
+    app = choose(visit(Fake(run)), "map_fn.graph", "batched.xla")
+    assert "Only batched.xla is compiled by XLA, so there are no two programs to compare." in words(app)
+    assert "Optimised HLO" not in words(choose(app, "map_fn.graph", "batched.graph"))
+
+
+def test_texts_too_long_to_compare_are_not_compared(visit: Callable[[Fake], AppTest], run: Run):
+    item = run.measurement("batched.xla")
+    long = replace(item, code=replace(item.code, source="x = 1\n" * 2_000))
+    items: list[Any] = [long if each is item else each for each in run.measurements]
+    app = choose(visit(Fake(replace(run, measurements=items))), "batched.xla", "map_fn.xla")
+    assert "too many to be compared here" in words(app)
+
+
+def test_one_strategy_alone_has_no_other_side(visit: Callable[[Fake], AppTest]):
+    assert "has only one strategy" in words(visit(Fake(synthetic.run(ID, ("batched.xla",), unhappy=False))))

@@ -1,0 +1,250 @@
+"""What the charts of a sweep are made of, exactly, from made-up sweeps; and that each can be drawn by itself."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from msgspec.structs import replace
+
+import workloads
+from measure import sweep_forecast
+from measure.crossovers import sentence
+from measure.run import Axis, Crossover, Latency, Point, RequestRecord, Run
+from tests import synthetic
+from tests.synthetic import MIB
+from views import pictures, sweep_front, sweep_lines, sweep_map, sweep_result
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic.sweep()
+
+
+@pytest.fixture(scope="module")
+def winners() -> Run:
+    return synthetic.winners()
+
+
+def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    return frame[frame["kind"] == kind]
+
+
+def dial() -> Run:
+    """`outer_reduce` over `chunk`: from `map_fn`'s pace and memory to `vectorized_map`'s, which ran out of memory under
+    XLA."""
+    rng = np.random.default_rng(0)
+    base = synthetic.measurement("map_fn.graph", rng)
+
+    def item(mapper: str, seconds: float, mib: float, **options: int):
+        assert base.memory is not None
+        return replace(
+            base, strategy=f"{mapper}.graph", mapper=mapper, options=options, outcome="ok",
+            latency=Latency(median_s=seconds, low_s=0.95 * seconds, high_s=1.05 * seconds),
+            memory=replace(base.memory, peak_bytes=int(mib * MIB)),
+        )  # fmt: skip
+
+    points = []
+    for chunk in (1, 8, 64):
+        measurements = [item("chunked", 8e-3 / chunk + 1e-3, chunk, chunk=chunk)]
+        if chunk == 1:
+            measurements += [item("map_fn", 9e-3, 0.9), item("vectorized_map", 1.2e-3, 100)]
+            measurements.append(synthetic.failure("vectorized_map", "xla", "out_of_memory", "It asked for 1.00 GiB."))
+        points.append(Point(at={"chunk": chunk}, status="complete", measurements=measurements))
+    request = RequestRecord(
+        workload="outer_reduce", size=workloads.get("outer_reduce").default_size(), dtype="float32", device="CPU:0",
+        strategies=["chunked.graph", "map_fn.graph", "vectorized_map.graph", "vectorized_map.xla"], budget_s=60.0,
+    )  # fmt: skip
+    return Run(
+        id="1" * 24, kind="sweep", created="2025-01-15T09:30:00Z", status="complete", request=request, points=points,
+        axes=[Axis(kind="option", name="chunk", values=[1, 8, 64], scale="log")],
+    )  # fmt: skip
+
+
+class TestLines:
+    def test_every_measured_value_is_a_point_with_its_interval(self, run):
+        points = of(sweep_lines.frame(run, "latency"), "point")
+        loop = points[points["strategy"] == "● loop.eager"]
+        assert list(loop["x"]) == [1, 10, 100]
+        for value, row in zip((1, 10, 100), loop.itertuples(), strict=True):
+            [item] = [m for p in run.points if p.at["batch"] == value for m in p.measurements if m.mapper == "loop"]
+            assert (row.y, row.low, row.high) == (item.latency.median_s, item.latency.low_s, item.latency.high_s)
+
+    def test_a_failure_is_a_mark_where_it_occurred_at_the_height_that_the_line_had(self, run):
+        frame = sweep_lines.frame(run, "latency")
+        [failure] = of(frame, "failure").to_dict("records")
+        loop = of(frame, "point").query("strategy == '● loop.eager'")
+        assert (failure["strategy"], failure["x"], failure["from"]) == ("● loop.eager", 1000, 100)
+        assert failure["y"] == loop["y"].iloc[-1]
+        assert failure["outcome"].startswith("timed out: no answer within 10 s")
+        assert [words for _, words in sweep_lines.failure_lines(run)] == [f"batch 1,000: {failure['outcome']}"]
+
+    def test_a_point_that_was_left_out_is_a_mark_with_its_reason(self, run):
+        [left_out] = of(sweep_lines.frame(run, "latency"), "point without strategies").to_dict("records")
+        assert left_out["x"] == 10_000
+        assert left_out["outcome"].startswith("skipped: This cannot fit")
+
+    def test_a_crossing_is_on_the_line_with_its_interval(self, run):
+        crossings = of(sweep_lines.frame(run, "latency"), "crossing")
+        known = [each for each in run.crossovers if each.value is not None]
+        assert known
+        assert list(crossings["x"]) == [each.value for each in known]
+        assert (crossings["from"] <= crossings["x"]).all() and (crossings["x"] <= crossings["to"]).all()
+        first = crossings.iloc[0]
+        loop = of(sweep_lines.frame(run, "latency"), "point").query("strategy == '● loop.eager'")
+        assert loop["y"].min() < first["y"] < loop["y"].max()
+        assert of(sweep_lines.frame(run, "memory"), "crossing").empty
+
+    def test_each_line_has_its_name_once_at_its_end(self, run):
+        points = of(sweep_lines.frame(run, "latency"), "point")
+        named = points[points["beside"].notna()]
+        assert list(named["strategy"]) == list(points["strategy"].unique())
+        assert (named["x"] == points.groupby("strategy", sort=False)["x"].max().to_numpy()).all()
+
+    def test_memory_is_in_mib(self, run):
+        points = of(sweep_lines.frame(run, "memory"), "point")
+        item = run.points[0].measurements[0]
+        assert points.iloc[0]["y"] == item.memory.peak_bytes / MIB
+
+    def test_what_an_option_does_not_concern_is_a_level(self):
+        points = of(sweep_lines.frame(dial(), "latency"), "point")
+        level = points[points["strategy"] == "■ map_fn.graph"]
+        assert list(level["x"]) == [1, 64]
+        assert level["y"].nunique() == 1
+        assert list(points[points["strategy"] == "■ chunked.graph"]["x"]) == [1, 8, 64]
+
+    def test_nothing_yet_is_an_empty_frame_and_says_so(self, run):
+        empty = replace(run, points=[Point(at={"batch": 1}), Point(at={"batch": 10})], crossovers=[])
+        assert sweep_lines.frame(empty, "latency").empty
+        assert "nothing has been measured yet" in sweep_lines.takeaway(empty, "latency")
+
+    def test_the_takeaway_names_who_is_least_at_both_ends_and_the_crossings(self, run):
+        words = sweep_lines.takeaway(run, "latency")
+        assert "at 1 least with loop.eager" in words
+        assert "overtakes loop.eager at batch" in words
+
+
+class TestMap:
+    def test_a_tie_has_two_colours_and_both_letters(self, winners):
+        tied = [["batched.graph", "vectorized_map.graph"], ["loop.eager"]]
+        winners = replace(winners, points=[replace(winners.points[0], ranking=tied), *winners.points[1:]])
+        frame = sweep_map.frame(winners)
+        codes = sweep_map.letters(winners)
+        for row, point in zip(frame.itertuples(), winners.points, strict=True):
+            assert row.letters == "=".join(codes[slug] for slug in point.ranking[0])
+            assert bool(row.second) == (len(point.ranking[0]) > 1)
+        assert (frame["colour"][0], frame["second"][0]) == ("batched", "vectorized_map")
+
+    def test_what_is_inferred_is_paler_and_says_why(self, winners):
+        frame = sweep_map.frame(winners)
+        [pale] = frame[frame["alpha"] < 0.5].to_dict("records")
+        assert (pale["x"], pale["y"]) == (10, 16)
+        assert pale["state"].startswith("inferred: all around it")
+
+    def test_by_how_much_it_wins_has_its_interval(self, winners):
+        row = sweep_map.frame(winners).iloc[0]
+        assert row["fastest"] == "loop.eager"
+        assert row["by"].endswith("faster than vectorized_map.graph") or row["by"].endswith("than batched.graph")
+        assert "× [" in row["by"]
+
+    def test_cells_say_what_state_they_are_in(self, winners):
+        states = ("waiting", "running", "skipped", "budget")
+        points = [replace(point, status=state, ranking=[], measurements=[], reason="because")
+                  for point, state in zip(winners.points, states, strict=False)]  # fmt: skip
+        frame = sweep_map.frame(replace(winners, points=points))
+        assert list(frame["letters"]) == ["", "…", "✕", ""]
+        assert list(frame["state"]) == [
+            "waiting: because", "being measured: because", "skipped: because", "budget: because"
+        ]  # fmt: skip
+        assert not frame["colour"].any()
+        assert "nothing has been measured yet" in sweep_map.takeaway(replace(winners, points=points))
+
+    def test_a_click_selects_by_the_points_index(self, winners):
+        drawn = sweep_map.specification("batch", "height")
+        [param] = drawn["params"]
+        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, ["index"])
+        assert list(sweep_map.frame(winners)["index"]) == list(range(9))
+
+
+def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value():
+    run = dial()
+    case = sweep_result.point_run(run, replace(run.points[1], ranking=[["chunked.graph"]]))
+    assert (case.kind, case.points, case.request.strategies) == ("compare", [], ["chunked.graph?chunk=8"])
+    assert [item.strategy for item in case.measurements] == ["chunked.graph?chunk=8"]
+    assert case.ranking == [["chunked.graph?chunk=8"]]
+    assert case.id != sweep_result.point_run(run, run.points[2]).id
+
+
+class TestFront:
+    def test_where_an_option_is_swept_all_its_values_are_strategies_of_one_case(self):
+        measurements, dials = sweep_front.subject(dial())
+        assert {item.strategy for item in measurements if item.mapper == "chunked"} == {
+            "chunked.graph?chunk=1", "chunked.graph?chunk=8", "chunked.graph?chunk=64"
+        }  # fmt: skip
+        assert (dials[0].start, dials[0].end) == ("map_fn.graph", "vectorized_map.graph")
+
+    def test_the_dial_is_a_curve_from_map_fn_to_vectorized_map_with_the_chosen_chunk_on_it(self):
+        frame = sweep_front.frame(*sweep_front.subject(dial()), None)
+        curve = of(frame, "dial").sort_values("order")
+        assert list(curve["x"]) == pytest.approx([0.9, 1, 8, 64, 100])
+        assert list(curve["colour"].unique()) == ["chunked"]
+        [chosen] = of(frame, "chosen").to_dict("records")
+        assert chosen["x"] in {1, 8, 64}
+        assert "Mapbench would choose" in chosen["standing"]
+
+    def test_what_is_beaten_in_both_is_faded_and_what_ran_out_of_memory_is_on_the_rim(self):
+        frame = sweep_front.frame(*sweep_front.subject(dial()), None)
+        strategies = of(frame, "strategy").set_index("strategy")
+        # chunk=64 takes 1.125 ms and 64 MiB: vectorized_map is slower and larger.
+        assert strategies.loc["■ vectorized_map.graph", "alpha"] < strategies.loc["■ chunked.graph?chunk=64", "alpha"]
+        assert strategies.loc["■ vectorized_map.graph", "standing"] == "beaten in both"
+        [rim] = of(frame, "rim").to_dict("records")
+        assert rim["strategy"] == "◆ vectorized_map.xla"
+        assert rim["standing"] == "out of memory: It asked for 1.00 GiB."
+        run = dial()
+        item = synthetic.failure("loop", "eager", "not_run", "not run here: it would need about 1.00 TiB")
+        assert item.error is not None
+        without = replace(item, error=replace(item.error, type=sweep_forecast.DOES_NOT_FIT))
+        first = replace(run.points[0], measurements=[*run.points[0].measurements, without])
+        measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
+        assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])
+
+    def test_the_slider_names_the_fastest_that_fits(self):
+        measurements, dials = sweep_front.subject(dial())
+        assert sweep_front.sentence(measurements, 10 * MIB).startswith(
+            "With 10.0 MiB, chunked.graph?chunk=8 is fastest"
+        )
+        assert sweep_front.sentence(measurements, MIB // 2).startswith("Nothing fits into 512.0 KiB")
+        frame = sweep_front.frame(measurements, dials, 10 * MIB)
+        assert list(of(frame, "limit")["x"]) == [10]
+        strategies = of(frame, "strategy").set_index("strategy")
+        assert strategies.loc["■ chunked.graph?chunk=8", "standing"] == "the fastest that fits"
+        assert "takes more than there is" in strategies.loc["■ chunked.graph?chunk=64", "standing"]
+
+    def test_the_sliders_steps_are_logarithmic_and_reach_from_the_least_to_the_most(self):
+        steps = sweep_front.steps(sweep_front.subject(dial())[0])
+        assert steps[0] <= 0.9 * MIB and steps[-1] >= 100 * MIB
+        ratios = [after / before for before, after in pairwise(steps)]
+        assert ratios == pytest.approx([2**0.25] * len(ratios), rel=1e-3)
+
+    def test_of_sizes_the_largest_point_that_was_measured_is_shown(self, run):
+        measurements, dials = sweep_front.subject(run)
+        assert measurements == run.points[3].measurements
+        assert dials == []
+
+
+@pytest.mark.parametrize(("sweep", "names"), [
+    (synthetic.sweep, {"latency", "memory", "front"}), (synthetic.winners, {"map", "front"}), (dial, {"latency"}),
+])  # fmt: skip
+def test_every_chart_of_a_sweep_is_a_picture(sweep, names):
+    run = sweep()
+    assert names <= set(pictures.of(run))
+    for name in names:
+        svg = (pictures.convert(run, name, "svg") or b"").decode()
+        assert svg.startswith("<svg")
+        assert run.axes[0].name in svg
+
+
+def test_a_crossover_is_said_as_the_first_whole_size_at_which_it_is_faster():
+    crossed = Crossover(a="loop.eager", b="vectorized_map.graph", axis="batch", value=5.4, low=4.2, high=7.9)
+    assert sentence(crossed) == "vectorized_map.graph overtakes loop.eager at batch 6 [5, 8]"

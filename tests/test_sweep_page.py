@@ -1,0 +1,328 @@
+"""The Sweep page without a browser and without TensorFlow: ranges, refusals, forecasts, states of a sweep, links."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+from measure import environment, runner
+from measure.processes import HostState
+from measure.request import RequestError
+from measure.run import Run
+from measure.runner import Snapshot
+from measure.sweep_request import SweepRequest
+from tests import synthetic
+from views import sweep_front
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN_ID = "0123456789abcdef01234567"
+GIB = 2**30
+_versions = itertools.count(100)  # the page keeps what it computed for a version of a run
+
+
+class FakeRunner:
+    """The runner's side of the page, with nothing behind it."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[str, Snapshot] = {}
+        self.submitted: list[tuple[SweepRequest, str | None]] = []
+        self.cancelled: list[str] = []
+        self.refusal: str | None = None
+
+    def submit_sweep(self, request: SweepRequest, owner: str = "", continue_from: str | None = None) -> str:
+        if self.refusal:
+            raise RequestError(self.refusal)
+        self.submitted.append((request, continue_from))
+        run = replace(synthetic.sweep(RUN_ID), status="interrupted", points=[], crossovers=[], fits=[], verdict="")
+        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(_versions))
+        return RUN_ID
+
+    def snapshot(self, run_id: str) -> Snapshot | None:
+        return self.snapshots.get(run_id)
+
+    def cancel(self, run_id: str) -> None:
+        self.cancelled.append(run_id)
+
+    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
+        return True
+
+    def queue(self) -> tuple[str, ...]:
+        return ()
+
+    def host(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",))
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    fake = FakeRunner()
+    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(environment, "available_memory", lambda: 8 * GIB)
+    return fake
+
+
+@pytest.fixture
+def visit(fake: FakeRunner) -> Callable[..., AppTest]:
+    """``visit(sweep="batch", …)`` opens the Sweep page with these query parameters."""
+
+    def open_page(**params: str | list[str]) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page("views/sweep.py")
+        for name, value in params.items():
+            app.query_params[name] = value
+        return calm(app.run())
+
+    return open_page
+
+
+@pytest.fixture
+def show(fake: FakeRunner, visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """``show(run)`` opens the page with a run as it is, or while it is measured."""
+
+    def open_run(run: Run, state: str = "finished", **more: object) -> AppTest:
+        fake.snapshots[run.id] = Snapshot(run, state, version=next(_versions), **more)
+        return visit(run=run.id)
+
+    return open_run
+
+
+def calm(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception
+    assert not app.error, [error.value for error in app.error]
+    return app
+
+
+def words(app: AppTest) -> str:
+    """All text of the page, without the signs that escaping puts in."""
+    kinds = ("markdown", "caption", "html", "warning", "info")
+    found = [str(element.value) for kind in kinds for element in app.get(kind)]
+    return " ".join(found).replace("\\", "").replace("\u2060", "")
+
+
+def charts(app: AppTest) -> list[str]:
+    return [element.proto.alt for element in app.get("vega_lite_chart")]
+
+
+class TestChoosing:
+    def test_a_range_of_the_batch_is_swept_with_the_usual_four_and_the_forecast_is_shown(self, fake, visit):
+        app = visit(workload="square", to="100000")
+        assert "9 points, 4 strategies: needs about" in words(app)
+        app = calm(app.button(key="run").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued is None
+        assert [(axis.kind, axis.name, axis.scale) for axis in request.axes] == [("size", "batch", "log")]
+        assert (request.axes[0].values[0], request.axes[0].values[-1], len(request.axes[0].values)) == (1, 100_000, 9)
+        assert request.base.strategies == ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
+        assert request.base.budget_s == 60.0
+        assert app.query_params["run"] in (RUN_ID, [RUN_ID])
+        assert "waiting in the queue" in words(app)
+
+    @pytest.mark.parametrize(
+        ("params", "says"),
+        [
+            ({"from": "1000", "to": "10"}, "is reversed: write the smaller end first"),
+            ({"from": "", "to": ""}, "is empty"),
+            ({"from": "7", "to": "7"}, "is one point"),
+            ({"from": "1", "to": "100", "points": "5000"}, "5000 points is not valid"),
+            ({"from": "1", "to": "999999999999"}, "batch=999999999999 is not valid: a whole number from"),
+            ({"from": "one", "to": "10"}, "whole numbers are needed"),
+            ({"from": "0", "to": "10"}, "batch=0 has no place on a log scale"),
+        ],
+    )
+    def test_a_bad_range_is_said_once_beside_it_and_nothing_can_start(self, fake, visit, params, says):
+        app = visit()
+        for key, value in params.items():
+            if key == "points":
+                app.number_input(key=key).set_value(int(value))
+            else:
+                app.text_input(key=key).set_value(value)
+        app = calm(app.run())
+        [warning] = [each.value.replace("\\", "") for each in app.warning]
+        assert says in warning
+        assert app.button(key="run").disabled
+        assert "needs about" not in words(app)
+        assert not fake.submitted
+
+    def test_two_axes_are_a_map_and_the_swept_sizes_have_no_other_field(self, fake, visit):
+        app = visit(workload="outer_product")
+        assert "size_side" in {each.key for each in app.number_input}
+        app = calm(app.selectbox(key="sweep_2").set_value("side").run())
+        assert not {"size_side", "size_batch"} & {each.key for each in app.number_input}
+        app.text_input(key="to_2").set_value("8")
+        app.text_input(key="to").set_value("64")
+        app = calm(app.run())
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert [axis.name for axis in request.axes] == ["batch", "side"]
+        assert request.axes[1].values[-1] == 8
+
+    def test_an_option_of_a_strategy_can_be_swept(self, fake, visit):
+        app = visit(workload="outer_reduce", strategies=["chunked.graph", "map_fn.graph"], sweep="chunk")
+        assert app.selectbox(key="sweep_2").options == ["nothing"], "an option is swept alone"
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert [(axis.kind, axis.name) for axis in request.axes] == [("option", "chunk")]
+
+    def test_an_option_that_no_chosen_strategy_has_is_refused(self, fake, visit):
+        app = visit(workload="outer_reduce", strategies=["map_fn.graph"])
+        app = calm(app.selectbox(key="sweep").set_value("chunk").run())
+        assert "no chosen strategy has an option" in words(app).lower()
+        assert app.button(key="run").disabled
+
+    def test_points_that_cannot_fit_are_named_before_the_run_and_where_none_fits_there_is_none(
+        self, visit, monkeypatch
+    ):
+        app = visit(workload="outer_product", to="1000000")
+        assert "is left out: This cannot fit" in words(app)
+        assert not app.button(key="run").disabled
+        monkeypatch.setattr(environment, "available_memory", lambda: 1)
+        app = visit(workload="outer_product", to="1001")
+        assert "No point of this can fit." in words(app)
+        assert app.button(key="run").disabled
+
+    def test_another_workload_has_a_range_of_its_own(self, visit):
+        app = visit(workload="square", to="77")
+        app = calm(app.selectbox(key="workload").set_value("outer_product").run())
+        assert app.text_input(key="to").value == "1000"
+
+    def test_what_the_engine_refuses_is_said(self, fake, visit):
+        fake.refusal = "device GPU:7 is not here"
+        app = calm(visit().button(key="run").click().run())
+        assert "device GPU:7 is not here" in words(app)
+        assert "run" not in app.query_params
+
+
+class TestOneAxis:
+    def test_a_finished_sweep_has_its_lines_crossovers_fits_and_front(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        said = words(app)
+        assert run.verdict in said
+        assert "overtakes loop.eager at batch" in said
+        assert any(alt.startswith("Latency of 3 strategies over batch") for alt in charts(app))
+        assert any(alt.startswith("Peak memory of 3 strategies") for alt in charts(app))
+        assert any(alt.startswith("Latency against memory") for alt in charts(app))
+        [table] = [each.value for each in app.dataframe if "cost per element, b" in each.value.columns]
+        assert list(table["strategy"]) == ["■ vectorized_map.graph", "■ batched.graph", "● loop.eager"]
+        assert all("[" in cell for cell in table["cost per element, b"])
+        assert "Did not work" in said
+        assert "batch 1,000: timed out" in said
+
+    def test_the_memory_slider_names_the_fastest_that_fits(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        assert ", vectorized_map.graph is fastest" in words(app)
+        [least, *_] = sweep_front.steps(sweep_front.subject(run)[0])
+        app = calm(app.select_slider(key="memory_dial").set_value(least).run())
+        assert "Nothing fits into" in words(app)
+        # What a person has stays what they have, whichever point is looked at.
+        app = calm(app.selectbox(key="front_at").select_index(0).run())
+        assert app.select_slider(key="memory_dial").value == least
+
+    def test_no_crossing_is_said(self, show):
+        run = synthetic.sweep()
+        without = [replace(each, value=None, low=None, high=None, none="they tie throughout the range")
+                   for each in run.crossovers]  # fmt: skip
+        assert "no crossing in range, they tie throughout the range" in words(show(replace(run, crossovers=without)))
+
+    def test_a_point_is_shown_as_the_comparison_that_it_is(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        assert "Everything" not in words(app)
+        app = calm(app.selectbox(key="sweep_point").select_index(1).run())
+        assert run.points[1].verdict in words(app)
+        assert "Everything" in words(app)
+
+    def test_a_point_that_was_left_out_says_why(self, show):
+        app = show(synthetic.sweep())
+        app = calm(app.selectbox(key="sweep_point").select_index(4).run())
+        assert "Skipped: This cannot fit: it needs about 1.20 TiB." in words(app)
+
+    def test_where_all_points_were_left_out_that_is_said(self, show):
+        run = synthetic.sweep()
+        points = [
+            replace(point, status="skipped", reason="this cannot fit", measurements=[], ranking=[])
+            for point in run.points
+        ]
+        said = words(show(replace(run, points=points, crossovers=[], fits=[])))
+        assert "No point was measured. This cannot fit." in said
+        assert "leads throughout" not in said and "Where one overtakes another" not in said
+
+    def test_while_it_runs_lines_grow_and_it_can_be_cancelled(self, fake, show):
+        run = synthetic.sweep()
+        points = [
+            point if number < 2 else replace(point, status="waiting", measurements=[], ranking=[], reason="")
+            for number, point in enumerate(run.points)
+        ]
+        part = replace(run, points=points, crossovers=[], fits=[], verdict="", status="interrupted")
+        app = show(part, "running", elapsed_s=3.0, remaining_s=9.0, message="measuring batch 100")
+        assert "points: 2 complete, 3 waiting" in words(app)
+        assert any(alt.startswith("Latency of 3 strategies") for alt in charts(app))
+        assert "continue" not in {button.key for button in app.button}
+        calm(app.button(key="cancel").click().run())
+        assert fake.cancelled == [run.id]
+
+    @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
+    def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
+        run = synthetic.sweep("a" * 24)
+        points = [*run.points[:3], *(replace(p, status=status, measurements=[], ranking=[]) for p in run.points[3:])]
+        app = show(replace(run, status=status, points=points, stop_reason="that was it"))
+        assert "3 of 5 points are complete" in words(app)
+        calm(app.button(key="continue").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued == "a" * 24
+        assert list(request.axes) == run.axes
+
+    def test_a_complete_one_has_nothing_to_continue(self, show):
+        assert "continue" not in {button.key for button in show(synthetic.sweep()).button}
+
+
+class TestMap:
+    def test_the_map_says_who_wins_where(self, show):
+        run = synthetic.winners()
+        app = show(run)
+        assert any(alt.startswith("Map of winners over batch and height, 9 cells") for alt in charts(app))
+        assert "8 of 9 cells measured" in words(app)
+        assert "loop.eager" in words(app)
+
+    def test_a_cell_is_shown_as_the_comparison_that_it_is(self, show):
+        run = synthetic.winners()
+        app = calm(show(run).selectbox(key="sweep_point").select_index(0).run())
+        assert run.points[0].verdict in words(app)
+
+    def test_an_inferred_cell_says_so(self, show):
+        app = calm(show(synthetic.winners()).selectbox(key="sweep_point").select_index(4).run())
+        assert "Inferred: all around it" in words(app)
+
+
+class TestLinks:
+    def test_a_link_shows_the_sweep_with_its_makers_choices(self, show):
+        app = show(synthetic.sweep())
+        assert (app.text_input(key="from").value, app.text_input(key="to").value) == ("1", "10000")
+        assert app.number_input(key="points").value == 5
+        assert app.selectbox(key="workload").value == "image_sqrt"
+        assert {box.label for box in app.checkbox if box.value} == {
+            "loop.eager", "vectorized_map.graph", "batched.graph"
+        }  # fmt: skip
+
+    def test_the_compare_page_hands_a_sweep_over_and_the_sweep_page_a_comparison(self, fake):
+        fake.snapshots[RUN_ID] = Snapshot(synthetic.sweep(RUN_ID), "finished", version=next(_versions))
+        other = "b" * 24
+        fake.snapshots[other] = Snapshot(synthetic.run(other), "finished", version=next(_versions))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = RUN_ID
+        app = calm(app.run())
+        assert "sweep" in {box.key for box in app.selectbox}
+        assert app.query_params["run"] in (RUN_ID, [RUN_ID])
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page("views/sweep.py")
+        app.query_params["run"] = other
+        app = calm(app.run())
+        assert "sweep" not in {box.key for box in app.selectbox}
+        assert synthetic.run(other).verdict in words(app)
+
+    def test_an_unknown_run_is_one_sentence(self, visit):
+        assert f"Run {'c' * 24} is not known here" in words(visit(run="c" * 24))

@@ -1,0 +1,149 @@
+"""Two strategies of a run side by side: how much faster, with what memory, by which ops, in which code and program."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+
+from measure import statistics, why, why_hlo
+from measure.run import Measurement, Run
+from measure.why import Ran, Why
+from views import charts, curves, diff, look
+from views import why as why_view
+from views.memo import Memo, packed
+from views.rows import Row
+
+_memo = Memo()
+# Comparing two texts takes time that grows with the product of their lines.
+_MOST_LINES = 1_500
+_HOW = "Open the tab «Why» to ask for it."
+
+
+def draw(run: Run, version: int, rows: list[Row], prefix: str, *, source_of: Callable[[Run, str], str]) -> None:
+    """The tab «Side by side». ``source_of``: the script of a strategy."""
+    slugs = [row.slug for row in rows]
+    if len(slugs) < 2:
+        st.caption("The run has only one strategy." if slugs else "The run has no strategy.")
+        return
+    left, right = st.columns(2)
+    with left:
+        a = _pick("One", slugs, f"{prefix}side_a", slugs[0])
+    with right:
+        others = [slug for slug in slugs if slug != a]
+        b = _pick("Another", others, f"{prefix}side_b", others[0])
+    one, other = run.measurement(a), run.measurement(b)
+    st.markdown(look.plain(_memo.get((run.id, version, a, b), lambda: sentence(run, one, other))))
+    _memory(run, version, one, other, prefix)
+    _ops(one, other, prefix)
+    st.markdown("**Code**")
+    _texts(source_of(run, a), source_of(run, b), a, b)
+    _programs(run, one, other, prefix)
+
+
+def _pick(label: str, slugs: list[str], key: str, first: str) -> str:
+    if st.session_state.get(key) not in slugs:
+        st.session_state[key] = first
+    return st.selectbox(label, slugs, key=key)
+
+
+def sentence(run: Run, one: Measurement, other: Measurement) -> str:
+    """The ratio of two latencies with its interval, and that of their memory; plain text."""
+    levels = statistics.levels(run.measurements).by_slug
+    parts = []
+    if one.strategy in levels and other.strategy in levels:
+        slow, fast = sorted((one, other), key=lambda item: -levels[item.strategy].log_mean)
+        ratio = statistics.ratio(levels[slow.strategy], levels[fast.strategy], run.analysis.confidence)
+        value, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
+        words = f"{fast.strategy} is {value} {interval} as fast as {slow.strategy}"
+        parts.append(f"{words}: that may be chance" if ratio.low <= 1 else words)
+    else:
+        missing = [item.strategy for item in (one, other) if item.strategy not in levels]
+        parts.append(f"{' and '.join(missing)} {'have' if len(missing) > 1 else 'has'} no latency")
+    if one.memory is not None and other.memory is not None:
+        more, less = sorted((one, other), key=lambda item: -item.memory.peak_bytes if item.memory else 0)
+        high, low = (item.memory.peak_bytes if item.memory else 0 for item in (more, less))
+        parts.append(
+            f"both need {look.size(high)}"
+            if look.size(high) == look.size(low)
+            else f"{more.strategy} needs {look.size(high)} of memory, {less.strategy} {look.size(low)}"
+        )
+    return f"{'; '.join(parts)}."
+
+
+def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix: str) -> None:
+    st.markdown("**Memory over one call**")
+    chosen = [item for item in (one, other) if item.memory and item.memory.timeline and item.memory.timeline.t_s]
+    if not chosen:
+        st.caption("Neither has a timeline of its memory.")
+        return
+    st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
+    key = (run.id, version, "side", *(item.strategy for item in chosen))
+    frame = _memo.get(key, lambda: packed(charts.revised(curves.timeline_frame(chosen, share=True), *key)))
+    st.vega_lite_chart(
+        frame, curves.sized(curves.TIMELINE_SHARE, frame), key=f"{prefix}side_timeline",
+        alt=f"Memory held over one call of {' and '.join(item.strategy for item in chosen)}",
+    )  # fmt: skip
+    if len(chosen) == 1:
+        st.caption(f"Only {look.plain(chosen[0].strategy)} has a timeline.")
+
+
+def _ops(one: Measurement, other: Measurement, prefix: str) -> None:
+    st.markdown("**Ops and kernels** of one call")
+    found = [(item, known) for item in (one, other) if (known := why.known(item)) is not None]
+    if len(found) < 2:
+        missing = [item.strategy for item in (one, other) if why.known(item) is None]
+        st.caption(f"What runs in a call of {look.plain(' and '.join(missing))} is not known. {_HOW}")
+        return
+    frame = op_table(*found[0], *found[1])
+    if frame.empty:
+        st.caption("Neither runs an op of TensorFlow's.")
+        return
+    st.dataframe(
+        frame, hide_index=True, key=f"{prefix}side_ops", placeholder=look.MISSING,
+        alt=f"Ops of {one.strategy} beside those of {other.strategy}",
+    )  # fmt: skip
+
+
+def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -> pd.DataFrame:
+    """Ops and kernels of both, by name: how often and how long; those that take longest first."""
+    a, b = _ran(of_one), _ran(of_other)
+    longest = {name: max(ran[name].seconds for ran in (a, b) if name in ran) for name in {*a, *b}}
+    names = sorted(longest, key=lambda name: (-longest[name], name))
+    lines = []
+    for name in names:
+        line: dict[str, str | None] = {"op or kernel": name}
+        for item, ran in ((one, a), (other, b)):
+            line[f"{item.strategy}: count"] = f"{ran[name].count:,}" if name in ran else None
+            line[f"{item.strategy}: time"] = look.seconds(ran[name].seconds) if name in ran else None
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _ran(found: Why) -> dict[str, Ran]:
+    return {each.name: each for each in (*found.ops, *found.kernels)}
+
+
+def _texts(left: str, right: str, a: str, b: str) -> None:
+    if max(left.count("\n"), right.count("\n")) > _MOST_LINES:
+        st.caption(f"They have more than {_MOST_LINES:,} lines, too many to be compared here.")
+    elif left == right:
+        st.caption("They are the same.")
+    else:
+        st.html(diff.side_by_side(left, right, a, b))
+
+
+def _programs(run: Run, one: Measurement, other: Measurement, prefix: str) -> None:
+    """XLA's programs, where both are compiled whole."""
+    compiled = [item.strategy for item in (one, other) if item.mode == "xla"]
+    if not compiled:
+        return
+    st.markdown("**Optimised HLO**")
+    if len(compiled) == 1:
+        st.caption(f"Only {look.plain(compiled[0])} is compiled by XLA, so there are no two programs to compare.")
+        return
+    texts = [] if prefix else [why_view.text_of(run, item.strategy, why.HLO) for item in (one, other)]
+    if not all(texts) or not texts:
+        st.caption(f"XLA's programs are not known. {_HOW}")
+        return
+    st.caption("Without metadata; the tab «Why» has the whole texts.")
+    _texts(why_hlo.comparable(texts[0]), why_hlo.comparable(texts[1]), one.strategy, other.strategy)

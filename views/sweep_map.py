@@ -1,0 +1,163 @@
+"""The map of winners: a cell for each point of two axes, coloured by who is fastest there. Pure."""
+
+import functools
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from measure import statistics
+from measure.lines import lines, slug
+from measure.run import Point, Run
+from views import look
+from views.charts import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
+
+SELECTION = "cell"
+_CELL_HEIGHT = 46
+_AXIS_HEIGHT = 50  # it is part of a chart's height
+_MOST_LETTERS = 3
+# In a cell without a winner: it cannot fit, is being measured, or was not come to.
+_SIGNS = {"skipped": "✕", "running": "…", "complete": "✕"}
+_STATES = {"waiting": "waiting", "running": "being measured"}
+
+
+@functools.cache
+def specification(across: str, up: str) -> Spec:
+    x = alt.X(
+        "x:O", axis=alt.Axis(title=across, format=",", labelAngle=0, ticks=False, domain=False, labelOverlap=True)
+    )
+    y = alt.Y("y:O", sort="descending", axis=alt.Axis(title=up, format=",", ticks=False, domain=False))
+    tip = tooltip("at", "fastest", "by", "state")
+    cell = {"x": x, "y": y}
+    empty = (
+        unfilled().mark_rect(fillOpacity=0, stroke=INK, strokeOpacity=0.25, strokeWidth=1).encode(**cell, tooltip=tip)
+    )
+    won = unfilled().transform_filter("datum.colour !== ''")
+    fill = won.mark_rect().encode(**cell, color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None), tooltip=tip)
+    # A tie is two colours: the second one in the middle of the first one's cell.
+    second = (
+        unfilled()
+        .transform_filter("datum.second !== ''")
+        .mark_rect(width=alt.RelativeBandSize(band=0.5), height=alt.RelativeBandSize(band=0.5))
+        .encode(
+            **cell,
+            color=alt.Color("second:N", scale=COLOUR_SCALE, legend=None),
+            fillOpacity=alt.FillOpacity("alpha:Q", scale=None),
+            tooltip=tip,
+        )
+    )
+    chosen = alt.selection_point(name=SELECTION, fields=["index"], on="click", empty=False)
+    letters = (
+        unfilled()
+        .mark_text(fontSize=14, fontWeight="bold", color=INK)
+        .encode(**cell, text=alt.Text(field="letters"), tooltip=tip)
+        .add_params(chosen)
+    )
+    return spec(empty, fill, second, letters, padding=PADDING)
+
+
+def sized(drawn: Spec, run: Run) -> Spec:
+    return {**drawn, "height": _AXIS_HEIGHT + _CELL_HEIGHT * len({point.at[run.axes[1].name] for point in run.points})}
+
+
+def letters(run: Run) -> dict[str, str]:
+    """Line → the letter that stands for it in the cells, in the order in which the lines were asked for."""
+    leading = {name for point in run.points for name in leaders(point, run)}
+    asked = [line.slug for line in lines(run.points, run.axes)]
+    known = sorted(leading, key=lambda name: asked.index(name) if name in asked else len(asked))
+    return {name: chr(ord("A") + number % 26) * (1 + number // 26) for number, name in enumerate(known)}
+
+
+def leaders(point: Point, run: Run) -> list[str]:
+    """Those that are fastest, or tie for it."""
+    if not point.ranking:
+        return []
+    names = {item.strategy: slug(item, run.axes) for item in point.measurements}
+    return [names.get(each, each) for each in point.ranking[0]]
+
+
+def inferred(point: Point) -> bool:
+    """Whether its winner was not measured, but follows from its neighbours'."""
+    return point.status == "skipped" and bool(point.ranking)
+
+
+def frame(run: Run) -> pd.DataFrame:
+    across, up = run.axes[0].name, run.axes[1].name
+    codes = letters(run)
+    rows = []
+    for index, point in enumerate(run.points):
+        first = leaders(point, run)
+        codes_here = [codes[name] for name in first]
+        shown = "=".join(codes_here[:_MOST_LETTERS]) + ("…" if len(first) > _MOST_LETTERS else "")
+        rows.append(
+            {
+                "index": index,
+                "x": point.at[across],
+                "y": point.at[up],
+                "colour": _colour(first[0]) if first else "",
+                "second": _colour(first[1]) if len(first) > 1 else "",
+                "alpha": 0.14 if inferred(point) else 0.5,
+                "letters": shown or _SIGNS.get(point.status, ""),
+                "at": f"{across} {point.at[across]:,}, {up} {point.at[up]:,}",
+                "fastest": " and ".join(first) if first else look.MISSING,
+                "by": lead(point, run.analysis.confidence),
+                "state": state(point),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _colour(name: str) -> str:
+    return look.colour_name(name.partition(".")[0])
+
+
+def state(point: Point) -> str:
+    if inferred(point):
+        return point.reason or "not measured: its neighbours agree"
+    words = _STATES.get(point.status) or ("measured" if point.ranking else point.status.replace("_", " "))
+    return f"{words}: {point.reason}" if point.reason and not point.ranking else words
+
+
+def lead(point: Point, confidence: float) -> str:
+    """By how much the fastest leads the next group, with its interval."""
+    if len(point.ranking) < 2:
+        return look.MISSING
+    levels = statistics.levels(point.measurements).by_slug
+    first, next_ = point.ranking[0][0], point.ranking[1][0]
+    if first not in levels or next_ not in levels:
+        return look.MISSING
+    ratio = statistics.ratio(levels[next_], levels[first], confidence)
+    factor, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
+    return f"{factor} {interval} faster than {next_}"
+
+
+def legend_html(run: Run) -> str:
+    """Which letter is which strategy."""
+    return _flow(
+        f"<b>{letter}</b> {look.strategy_html(name, name.partition('.')[0], _mode(name))}"
+        for name, letter in letters(run).items()
+    )
+
+
+def _mode(name: str) -> str:
+    return name.partition("?")[0].partition(".")[2]
+
+
+def _flow(parts: Any) -> str:
+    spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{spans}</div>'
+
+
+def takeaway(run: Run) -> str:
+    """What the map says, for people who do not see it."""
+    won: dict[str, int] = {}
+    for point in run.points:
+        for name in leaders(point, run):
+            won[name] = won.get(name, 0) + 1
+    if not won:
+        return f"Map of winners over {run.axes[0].name} and {run.axes[1].name}: nothing has been measured yet."
+    counts = ", ".join(f"{name} in {count}" for name, count in sorted(won.items(), key=lambda each: -each[1]))
+    return (
+        f"Map of winners over {run.axes[0].name} and {run.axes[1].name}, {len(run.points)} cells: fastest, or tied, "
+        f"are {counts}."
+    )

@@ -1,0 +1,304 @@
+"""A sweep's result: lines with their crossovers, or the map of winners; scaling; latency against memory; each point."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import streamlit as st
+from msgspec.structs import replace
+
+from measure import pareto, sweep_analysis
+from measure.crossovers import sentence
+from measure.lines import lines
+from measure.run import Measurement, Point, Run
+from views import charts, guard, look, result, sweep_front, sweep_lines, sweep_map
+from views.link import option_key, size_key
+from views.memo import Memo, packed
+
+_memo = Memo()
+_ROW_HEIGHT = 30
+_COMPARE = "views/compare.py"
+_POINT = "sweep_point"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is drawn of one version of a sweep over one axis; computed once, however often a widget changes."""
+
+    latency: pa.Table
+    memory: pa.Table
+    latency_alt: str
+    memory_alt: str
+
+
+def draw(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
+    with guard.calm("the result"):
+        _standing(run, finished)
+        if len(run.axes) == 1:
+            _lines(run, version)
+            _crossovers(run, finished)
+            _failures(run)
+            _scaling(run)
+        else:
+            _map(run, version)
+    with guard.calm("latency against memory"):
+        _front(run, version)
+    with guard.calm("the point"):
+        _point(run, version, baseline, imported=imported)
+
+
+def point_run(run: Run, point: Point) -> Run:
+    """One point of a sweep as the comparison that it is."""
+    place = "-".join(f"{name}-{value}" for name, value in point.at.items())
+    case = sweep_analysis.comparison(run, point)
+    if sweep_front.by_option(run):
+        names = {item.strategy: sweep_front.own_slug(item) for item in point.measurements if item.twin_of is None}
+        case = sweep_analysis.renamed(case, names)
+        case = replace(case, request=replace(case.request, strategies=list(names.values())))
+    # What is computed of it is kept under its id.
+    return replace(case, id=f"{run.id}-{place}")
+
+
+def _standing(run: Run, finished: bool) -> None:
+    """How the sweep came out, in a sentence or two."""
+    if not finished:
+        return
+    if run.verdict:
+        st.html(
+            f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
+            f"{html.escape(run.verdict)}</h2>"
+        )
+    if run.status != "complete":
+        words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
+        done = sum(point.status == "complete" for point in run.points)
+        st.caption(
+            f":material/info: {words.get(run.status, run.status)}: {done} of {len(run.points)} points are complete. "
+            "What was measured is kept, and Continue measures the rest."
+        )
+    skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
+    if skipped and len(skipped) == len(run.points):
+        st.warning(look.plain(f"No point was measured. {look.sentence(skipped[0].reason)}"), icon=":material/block:")
+
+
+# --- one axis --------------------------------------------------------------------------------------------------------
+
+
+def _shown(run: Run, version: int) -> Shown:
+    return Shown(
+        latency=packed(charts.revised(sweep_lines.frame(run, "latency"), run.id, version)),
+        memory=packed(charts.revised(sweep_lines.frame(run, "memory"), run.id, version)),
+        latency_alt=sweep_lines.takeaway(run, "latency"),
+        memory_alt=sweep_lines.takeaway(run, "memory"),
+    )
+
+
+def _lines(run: Run, version: int) -> None:
+    shown = _memo.get((run.id, version, "lines"), lambda: _shown(run, version))
+    axis, found = run.axes[0], lines(run.points, run.axes)
+    st.html(look.legend_html([line.mapper for line in found], [line.mode for line in found], lines=True))
+    st.markdown(f"**Latency** of one call over {look.plain(axis.name)}")
+    if shown.latency.num_rows:
+        drawn = sweep_lines.specification("latency", axis)
+        st.vega_lite_chart(shown.latency, drawn, key="sweep_latency", alt=shown.latency_alt)
+        st.caption("Band: 95 % interval; ring: one overtakes another, with its interval; ✕: it did not work there.")
+    st.markdown(f"**Memory** of one call over {look.plain(axis.name)}")
+    if shown.memory.num_rows:
+        drawn = sweep_lines.specification("memory", axis)
+        st.vega_lite_chart(shown.memory, drawn, key="sweep_memory", alt=shown.memory_alt)
+
+
+def _crossovers(run: Run, finished: bool) -> None:
+    found = [each for each in run.crossovers if each.value is not None]
+    without = [each for each in run.crossovers if each.value is None]
+    if not found and not (finished and (without or sweep_analysis.measured(run))):
+        return
+    st.markdown("**Where one overtakes another**")
+    with st.container(key="crossovers", gap="small"):
+        if found:
+            st.markdown("\n".join(f"- {look.plain(sentence(each))}" for each in found))
+        elif not without:
+            st.caption("One strategy leads throughout the range: nothing is overtaken.")
+        if without:
+            pairs = f"{len(without)} pair{'s' * (len(without) > 1)} of leading strategies without a crossing in range"
+            with st.expander(pairs, type="compact", key="no_crossing", expanded=not found):
+                st.caption("\n".join(f"- {look.plain(sentence(each))}" for each in without))
+
+
+def _failures(run: Run) -> None:
+    found = sweep_lines.failure_lines(run)
+    if not found:
+        return
+    st.markdown(f"**Did not work** ({len(found)})")
+    with st.container(border=True, gap="small", key="failures"):
+        for line, words in found:
+            st.html(
+                f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
+                f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
+            )
+
+
+def _scaling(run: Run) -> None:
+    if not run.fits:
+        return
+    modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
+    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(run.axes[0].name)}")
+    st.dataframe(
+        [
+            {
+                "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
+                "fixed cost per call, a": _interval(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
+                "cost per element, b": _interval(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                "note": fit.note,
+            }
+            for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
+        ],
+        hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
+        alt="Fixed cost per call and cost per element of each strategy",
+    )  # fmt: skip
+
+
+def _interval(value_s: float, low_s: float, high_s: float) -> str:
+    if low_s <= 0:
+        return f"{look.seconds(value_s)} [under {look.seconds(high_s)}]"
+    return look.seconds_with_interval(value_s, low_s, high_s)
+
+
+# --- two axes --------------------------------------------------------------------------------------------------------
+
+
+def _map(run: Run, version: int) -> None:
+    frame = _memo.get((run.id, version, "map"), lambda: packed(charts.revised(sweep_map.frame(run), run.id, version)))
+    across, up = run.axes
+    st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}")
+    st.html(sweep_map.legend_html(run))
+    drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
+    event = st.vega_lite_chart(
+        frame, drawn, key="sweep_map", alt=sweep_map.takeaway(run), on_select="rerun",
+        selection_mode=sweep_map.SELECTION,
+    )  # fmt: skip
+    _take_selection(event)
+    measured = sum(bool(point.ranking) and not sweep_map.inferred(point) for point in run.points)
+    st.caption(
+        f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
+        "two colours: a tie. A click on a cell shows its comparison below."
+    )
+
+
+def _take_selection(event: Any) -> None:
+    """A click chooses the point, until another one is chosen by other means."""
+    picked = [each.get("index") for each in event.selection.get(sweep_map.SELECTION, [])]
+    if picked and picked[0] is not None and picked[0] != st.session_state.get("sweep_clicked"):
+        st.session_state["sweep_clicked"] = picked[0]
+        st.session_state[_POINT] = int(picked[0])
+
+
+# --- latency against memory ------------------------------------------------------------------------------------------
+
+
+def _front(run: Run, version: int) -> None:
+    if not sweep_front.offered(run):
+        return
+    with st.container(key="front", gap="small"):
+        st.markdown("**Latency against memory**")
+        st.fragment(_draw_front)(run, version)
+
+
+def _draw_front(run: Run, version: int) -> None:
+    # A fragment: the slider moves without the rest of the page.
+    index = None if sweep_front.by_option(run) else _choose_point(run)
+    measurements, dials = sweep_front.subject(run, index)
+    limit_bytes = _slider(run, measurements)
+    st.markdown(look.plain(sweep_front.sentence(measurements, limit_bytes)))
+    key = (run.id, version, index, limit_bytes)
+    frame = _memo.get(
+        (*key, "front"), lambda: packed(charts.revised(sweep_front.frame(measurements, dials, limit_bytes), *key))
+    )
+    st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=sweep_front.takeaway(measurements))
+    st.caption(_about_front(dials))
+
+
+def _choose_point(run: Run) -> int:
+    """The largest one, until another one is chosen."""
+    offered = sweep_front.offered(run)
+    if st.session_state.get("front_chosen") != run.id or st.session_state.get("front_at") not in offered:
+        st.session_state["front_at"] = max(offered, key=lambda index: tuple(run.points[index].at.values()))
+    return int(
+        st.selectbox(
+            "At", offered, key="front_at", on_change=_chosen, args=("front_chosen", run.id),
+            format_func=lambda index: sweep_lines.place(run.points[index]),
+        )
+    )  # fmt: skip
+
+
+def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
+    """The memory that there is: beyond all that is needed, until it is moved; then as near to that as is offered."""
+    offered = sweep_front.steps(measurements)
+    chosen = st.session_state.get("memory_dial") if st.session_state.get("dial_chosen") == run.id else None
+    st.session_state["memory_dial"] = min(max(chosen, offered[0]), offered[-1]) if chosen else offered[-1]
+    return int(
+        st.select_slider(
+            "I have", offered, key="memory_dial", format_func=look.size, on_change=_chosen, args=("dial_chosen", run.id)
+        )
+    )
+
+
+def _chosen(key: str, run_id: str) -> None:
+    st.session_state[key] = run_id
+
+
+def _about_front(dials: Sequence[pareto.Dial]) -> str:
+    said = "Thin line: nothing beats these in both; faded: beaten in both, or too large; ✕ at the edge: out of memory."
+    for dial in dials:
+        ends = " to ".join(filter(None, (dial.start, dial.end)))
+        joined = f", and joins {ends}" if ends else ""
+        said += (
+            f" The dial: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
+            f"{joined}; ring: nearest to chunk={dial.chosen:,}, which Mapbench would choose."
+        )
+    return look.plain(said)
+
+
+# --- one point -------------------------------------------------------------------------------------------------------
+
+
+def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
+    offered = [index for index, point in enumerate(run.points) if point.status != "waiting"]
+    if not offered:
+        return
+    if st.session_state.get(_POINT) not in offered:
+        st.session_state[_POINT] = None
+    index = st.selectbox(
+        "Show the comparison at", offered, index=None, key=_POINT, placeholder="choose a point",
+        format_func=lambda index: _named(run.points[index]),
+    )  # fmt: skip
+    if index is None:
+        return
+    point = run.points[index]
+    case = point_run(run, point)
+    with st.container(border=True, key="point", gap="small"):
+        st.page_link(
+            _COMPARE, label="Open these choices on the Compare page", icon=":material/compare_arrows:",
+            query_params=_address(case),
+        )  # fmt: skip
+        if not point.measurements:
+            st.caption(look.plain(look.sentence(f"{sweep_map.state(point)}")))
+            return
+        result.draw(
+            case, version, finished=point.status not in ("waiting", "running"), baseline=baseline, prefix="point_",
+            imported=imported,
+        )  # fmt: skip
+
+
+def _named(point: Point) -> str:
+    return f"{sweep_lines.place(point)} ({sweep_map.state(point)})"
+
+
+def _address(case: Run) -> dict[str, Any]:
+    """The query parameters with which the Compare page makes a case's choices."""
+    request = case.request
+    found: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
+    found |= {size_key(name): str(value) for name, value in request.size.items()}
+    found |= {option_key(name): str(value) for name, value in request.workload_options.items()}
+    return {**found, "strategies": list(request.strategies) or ["default"]}
