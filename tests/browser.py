@@ -187,12 +187,14 @@ class Watch:
         self.problems[:] = [problem for problem in self.problems if not re.search(pattern, problem)]
 
 
-# The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last.
+# The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last. After the script
+# has run, an element whose code is still being loaded stands there as a skeleton.
 _IDLE = """quietMs => {
   const app = document.querySelector('[data-testid=stApp]');
   const idle = app !== null
     && app.dataset.testScriptState === 'notRunning'
-    && app.dataset.testConnectionState === 'CONNECTED';
+    && app.dataset.testConnectionState === 'CONNECTED'
+    && app.querySelector('[data-testid=stSkeleton]') === null;
   const now = performance.now();
   if (!idle) { window.__idleSince = undefined; return false; }
   if (window.__idleSince === undefined) window.__idleSince = now;
@@ -201,7 +203,7 @@ _IDLE = """quietMs => {
 
 
 def wait_idle(page: Page, quiet_ms: int = 250, timeout_ms: int = TIMEOUT_MS) -> None:
-    """Waits until the page's script has run and nothing has started it again for ``quiet_ms``."""
+    """Waits until the page's script has run, all is drawn, and nothing has started it again for ``quiet_ms``."""
     page.evaluate("() => { window.__idleSince = undefined; }")
     try:
         page.wait_for_function(_IDLE, arg=quiet_ms, timeout=timeout_ms, polling=25)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from measure.store import Store
 from tests import synthetic
@@ -221,6 +221,19 @@ def test_of_the_strategies_in_a_link_the_valid_ones_stay(page: Page, app_server:
     expect(page.get_by_text("no mode 'turbo'")).to_be_visible()
     expect(page.locator(".st-key-cell_map_fn_graph input")).to_be_checked()
     assert re.findall("strategies=([^&]*)", page.url) == ["map_fn.graph"]
+
+
+def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, app_server: AppServer):
+    held: list[Route] = []
+    page.route("**/NumberInput*.js", lambda route: held.append(route))
+    page.goto(app_server.url)
+    expect(page.locator("[data-testid=stSkeleton]")).not_to_have_count(0)
+    with pytest.raises(AssertionError, match="was not idle"):
+        wait_idle(page, timeout_ms=1_000)
+    for route in held:
+        route.continue_()
+    wait_idle(page)
+    expect(page.locator("[data-testid=stNumberInput]")).not_to_have_count(0)
 
 
 def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app_server: AppServer):
