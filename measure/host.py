@@ -1,8 +1,11 @@
-"""The host: imports TensorFlow once, runs no op, and forks a fresh subject for each request (`python -m measure.host`).
+"""The host: imports TensorFlow once, runs no op, and forks a fresh subject for each request.
 
 A fork of a process that has imported TensorFlow but started none of its threads runs its first op 0.1 s later, where
 a fresh interpreter needs seconds. The host speaks `measure.protocol` on stdin and stdout; whatever else is printed in
 it goes to stderr, its log. It ends when stdin closes, and takes every subject with it.
+
+A subject leaves the host's loop before it does anything: TensorFlow records the Python stack with each eager op, and
+with the loop's frames below it a small op took 1.2 times as long as in a plain script.
 """
 
 import contextlib
@@ -30,6 +33,8 @@ _TAIL_BYTES = 8_192
 _LONGEST_OF_SUBJECT = 2**22
 # How long the host waits at its end for the processes that it has killed.
 _END_S = 1.0
+# The status of a subject that could not be made, or could not say how it ended (EX_SOFTWARE).
+_BROKEN = 70
 # Reads from a pipe of a subject that has ended; bounded, since a process that it left behind may go on writing.
 _MOST_DRAINS = 1_024
 
@@ -58,8 +63,9 @@ class Host:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
 
-    def run(self, parent: int) -> None:
-        """Serve until stdin closes or ``parent``, who started the host, has ended."""
+    def run(self, parent: int) -> tuple[Spec, Channel]:
+        """Serve until stdin closes or ``parent``, who started the host, has ended. Returns in subjects only, with what
+        each is to be."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: self.end())
         # Not SIGKILL from here on: only the host can reach processes that a strategy has left behind.
@@ -71,8 +77,8 @@ class Host:
         while True:
             for key, _ in self._selector.select():
                 # An earlier one of these may have ended the subject that this one belongs to.
-                if key in self._selector.get_map().values():
-                    key.data()
+                if key in self._selector.get_map().values() and (born := key.data()) is not None:
+                    return born
 
     def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(encode(message))
@@ -82,13 +88,15 @@ class Host:
         except OSError:  # nobody reads any more
             self.end()
 
-    def _on_stdin(self) -> None:
+    def _on_stdin(self) -> tuple[Spec, Channel] | None:
         data = os.read(self._stdin_fd, 2**16)
         if not data:
             self.end()
         for message in self._lines.feed(data):
             if message["op"] == "fork":
-                self._fork(message["id"], msgspec.convert(message["spec"], Spec))
+                spec = msgspec.convert(message["spec"], Spec)
+                if (channel := self._fork(message["id"])) is not None:
+                    return spec, channel
             elif message["id"] in self._children:
                 child = self._children[message["id"]]
                 if message["op"] == "kill":
@@ -97,6 +105,7 @@ class Host:
                     # A subject that has died or closed its end is reported by its exit.
                     with contextlib.suppress(OSError):
                         child.channel.sendall(encode(message["message"]))
+        return None
 
     def end(self) -> None:
         """End the host with all its descendants."""
@@ -111,7 +120,8 @@ class Host:
                     os.waitpid(pid, os.WNOHANG)
         os._exit(0)
 
-    def _fork(self, subject_id: int, spec: Spec) -> None:
+    def _fork(self, subject_id: int) -> Channel | None:
+        """Make a subject; its end of the channel in the subject, None in the host."""
         ours, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         parent = os.getpid()
@@ -130,12 +140,12 @@ class Host:
                 reason = f"the system refused another process ({error.strerror})"
                 self._send({"id": subject_id, "event": "message", "message": refused(reason)})
                 self._send({"id": subject_id, "event": "exit", "status": None, "signal": None, "tail": ""})
-                return
+                return None
         if pid == 0:
             try:
-                self._become_subject(parent, spec, theirs, output_write)
-            finally:
-                os._exit(70)
+                return _become_subject(parent, theirs, output_write)
+            except BaseException:
+                os._exit(_BROKEN)
         # Set from both sides, so that a kill that comes at once finds the group.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
@@ -146,25 +156,7 @@ class Host:
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._on_channel(child))
         self._selector.register(output_read, selectors.EVENT_READ, lambda: self._on_output(child))
         self._send({"id": subject_id, "event": "started", "pid": pid})
-
-    def _become_subject(self, parent: int, spec: Spec, channel: socket.socket, output_fd: int) -> None:
-        with contextlib.suppress(OSError):
-            os.setpgid(0, 0)
-        die_with_parent(parent)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        channel_fd = channel.detach()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(output_fd, 1)
-        os.dup2(output_fd, 2)
-        kept = os.dup2(channel_fd, 3) if channel_fd != 3 else 3
-        os.closerange(4, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65_536 else 65_536)
-        serve(spec, Channel(kept, kept))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
+        return None
 
     def _on_channel(self, child: _Child) -> None:
         try:
@@ -248,6 +240,24 @@ class Host:
         return {key.fileobj for key in self._selector.get_map().values()}
 
 
+def _become_subject(parent: int, channel: socket.socket, output_fd: int) -> Channel:
+    """Keep nothing of the host's but its modules, in the process that has just been forked."""
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    die_with_parent(parent)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    channel_fd = channel.detach()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(output_fd, 1)
+    os.dup2(output_fd, 2)
+    kept = os.dup2(channel_fd, 3) if channel_fd != 3 else 3
+    os.closerange(4, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65_536 else 65_536)
+    return Channel(kept, kept)
+
+
 def _readable(source: Any) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(source, selectors.EVENT_READ)
@@ -283,8 +293,13 @@ def main() -> None:
     # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
     gc.collect()
     gc.freeze()
-    Host(stdin_fd, stdout_fd).run(parent)
-
-
-if __name__ == "__main__":
-    main()
+    host = Host(stdin_fd, stdout_fd)
+    spec, channel = host.run(parent)
+    # In a subject. `host` stays: sockets that are freed would close the numbers of files opened since.
+    try:
+        serve(spec, channel)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    finally:
+        os._exit(_BROKEN)

@@ -17,9 +17,11 @@ class Rules:
     """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
-    # Seconds that a round over all subjects may take at the least, so that each can come back to its pace.
+    # Seconds that a round over all subjects may take at the least, so that each can come back to its pace: the longest
+    # where the lead is decided.
     scout_round_s: float = 0.15
-    round_s: float = 0.3
+    side_round_s: float = 0.3
+    round_s: float = 0.6
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
     doubted_within: float = 3.0
@@ -123,7 +125,9 @@ class Start:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample every living process in one more round."""
+    """Sample every living process in one more round, which may take ``round_s`` seconds."""
+
+    round_s: float
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,7 @@ class Race:
         if doubted:
             yield from self._start(doubted, self._rules.replicas_doubted)
             for _ in range(self._rules.rounds_doubted):
-                yield Sample()
+                yield Sample(self._rules.side_round_s)
             near = self._standing().near()
             contenders += [slug for slug in doubted if slug in near]
             yield Rest(tuple(slug for slug in doubted if slug not in near))
@@ -223,7 +227,7 @@ class Race:
         yield Rest(tuple(leaders))
         yield from self._start(slugs, self._rules.replicas_behind)
         for _ in range(self._rules.rounds_behind):
-            yield Sample()
+            yield Sample(self._rules.side_round_s)
 
     def _start(self, slugs: Sequence[str], target: int) -> Iterator[Action]:
         while missing := tuple(slug for slug in slugs if self._processes[slug] < target):
@@ -239,7 +243,7 @@ class Race:
             yield from self._start([*racing, twin], target)
             standing = self._standing()
             for rounds_done in range(1, rules.most_rounds + 1):
-                yield Sample()
+                yield Sample(rules.round_s)
                 if rounds_done >= rules.least_rounds and rounds_done % rules.rounds_between_looks == 0:
                     standing = self._standing()
                     for rule in stop_rules:

@@ -32,6 +32,7 @@ class Settled(_Event, tag="settled"):
 
 class Sample(_Event, tag="sample"):
     seconds: float
+    busy_cores: float
 
 
 class Checked(_Event, tag="checked"):

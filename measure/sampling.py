@@ -1,5 +1,6 @@
 """First calls and rounds: the timing subjects of a job, which live until their strategy's place is clear."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from measure.record import TWIN, Record
 from measure.request import Request
 from measure.run import Replica, Status
 from measure.subject import Spec
-from measure.timing import SAMPLE_S, calls_per_sample, warm_up_s
+from measure.timing import LEAST_WARM_S, SAMPLE_S, SEVERAL_THREADS, calls_per_sample, warm_up_s
 
 _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
@@ -65,6 +66,7 @@ class Sampling:
         self._end_s = time.monotonic() + request.budget_s
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
+        self._busy_cores: dict[str, float] = {}  # in the last sample of a strategy
         self._round = 0
         self._published_s = 0.0
 
@@ -93,8 +95,8 @@ class Sampling:
             match action:
                 case rounds.Start(started):
                     self._start(started)
-                case rounds.Sample():
-                    self._sample_rounds(dict.fromkeys(self._live, 1), self._rules.round_s)
+                case rounds.Sample(round_s):
+                    self._sample_rounds(dict.fromkeys(self._live, 1), round_s)
                 case rounds.Rest(resting):
                     self._retire([live for live in self._live.values() if live.slug in resting], "clear")
         return "complete", race.reason
@@ -184,18 +186,20 @@ class Sampling:
 
     def _sample_rounds(self, wanted: Mapping[int, int], round_s: float) -> None:
         """Sample each subject in so many rounds, in a fresh random order each round. What a round leaves of
-        ``round_s`` is spent on warming up: the fewer take turns, the longer."""
+        ``round_s`` is spent on warming up what runs in several threads: the fewer take turns, the longer."""
         for number in range(max(wanted.values(), default=0)):
             self._round += 1
             self._say(f"timing, round {self._round}")
-            taking_part = [subject for subject, count in wanted.items() if count > number]
+            taking_part = [subject for subject, count in wanted.items() if count > number and subject in self._live]
+            threaded = {subject for subject in taking_part if self._is_threaded(self._live[subject].slug)}
+            warm_s = warm_up_s(round_s, len(taking_part), len(threaded))
             for subject in rounds.shuffled(taking_part, self._record.run.analysis.seed, self._round):
                 live = self._live.get(subject)
-                if live is None:  # it has failed in an earlier round
+                if live is None:  # another process of its strategy has failed in this round
                     continue
                 if self._budget_left_s() <= 0 and self._has_samples(live.slug):
                     continue
-                self._dialogues.hold([self._sample(live, warm_up_s(round_s, len(taking_part)))])
+                self._dialogues.hold([self._sample(live, warm_s if subject in threaded else LEAST_WARM_S)])
             if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
                 self._publish()
 
@@ -217,10 +221,15 @@ class Sampling:
             self._record.end_replica(live.slug, live.replica, failure.outcome)
             self._fail(live.slug, "sampling", failure)
             return
+        self._busy_cores[live.slug] = message["busy_cores"]
         at_s = time.monotonic() - self._started_s
         # A clock of coarse resolution may not have moved; the analysis takes logarithms.
         sample_s = max(message["seconds"], _LEAST_SAMPLE_S)
         self._record.add_sample(live.slug, live.replica, self._round, at_s, sample_s)
+
+    def _is_threaded(self, slug: str) -> bool:
+        """Whether its calls are of several threads, as far as is known."""
+        return self._busy_cores.get(slug, math.inf) > SEVERAL_THREADS
 
     def _has_samples(self, slug: str) -> bool:
         return any(replica.samples_s for replica in self._record[slug].replicas)

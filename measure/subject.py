@@ -4,12 +4,13 @@ It gets a `Spec` and does the one thing that its role names. It runs the very sc
 is executed as a module, which leaves ``elems`` and ``strategy`` behind. What it has to say goes out as lines:
 
 ``{"event": "stage", "stage"}``, ``{"event": "ready", "runtime_s"}``, ``{"event": "first_call", "seconds"}``,
-``{"event": "settled", "seconds", "calls"}``, ``{"event": "sample", "seconds"}``, ``{"event": "checked", …}``,
+``{"event": "settled", "seconds", "calls"}``, ``{"event": "sample", "seconds", "busy_cores"}``,
+``{"event": "checked", …}``,
 ``{"event": "memory", …}``, ``{"event": "process_peak", "bytes"}``, ``{"event": "rates", …}``,
 ``{"event": "room", "bytes"}``, ``{"event": "why", "why"}``, ``{"event": "saved"}`` and
 ``{"event": "error", "stage", "outcome", "type", "message", "detail"}``.
 A timing subject is told what to do: ``{"op": "first_call"}``, ``{"op": "settle"}``,
-``{"op": "sample", "calls", "warm_s"}``, ``{"op": "stop"}``. In a fresh interpreter (``python -m measure.subject``) the
+``{"op": "sample", "calls", "warm_s"}``, ``{"op": "stop"}``. In a fresh interpreter the
 spec is the first line on stdin.
 """
 
@@ -223,7 +224,10 @@ def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
         elif command["op"] == "sample":
             if command["warm_s"]:
                 clock.warm(command["warm_s"])
-            sender.send("sample", seconds=clock.sample(command["calls"]))
+            calls, cpu_s = command["calls"], time.process_time()
+            seconds = clock.sample(calls)
+            cpu_s = time.process_time() - cpu_s
+            sender.send("sample", seconds=seconds, busy_cores=cpu_s / (calls * max(seconds, 1e-9)))
 
 
 def _probes(spec: Spec, sender: _Sender, channel: Channel) -> None:
@@ -419,7 +423,3 @@ def main() -> None:
         serve(msgspec.convert(spec, Spec), channel)
     sys.stdout.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

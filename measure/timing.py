@@ -9,11 +9,13 @@ from typing import Any
 # (tens of µs) stay under a percent or so; short enough that a round over twenty subjects takes a third of a second.
 SAMPLE_S = 0.008
 MOST_CALLS = 4_096
-# A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread were seen to
-# be steady after 5 ms; those of several threads took 1.8 times as long in the first 5 ms, 1.1 times in the next 5, and
-# came within 0.02 of their pace after 20 to 50 ms.
+# A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread are steady
+# after 5 ms. Those of several threads, which a kernel spreads over its processors only as they prove busy, took 1.8
+# times as long in the first 5 ms, 1.1 times in the next 5, and came to their pace within 20 to 60 ms.
 LEAST_WARM_S = 0.006
 MOST_WARM_S = 0.1
+# Calls that keep more processors busy than this, on average, are of several threads.
+SEVERAL_THREADS = 1.2
 # Calls until the pace is steady: at least this many, and until the last is within the tolerance of the one before,
 # but no longer than the time given.
 _STEADY_CALLS = 3
@@ -81,9 +83,11 @@ class Clock:
         return least, calls
 
 
-def warm_up_s(round_s: float, subjects: int) -> float:
-    """How long each of ``subjects`` may warm up before its sample, where a round over all takes about ``round_s``."""
-    return min(MOST_WARM_S, max(LEAST_WARM_S, round_s / max(1, subjects) - SAMPLE_S))
+def warm_up_s(round_s: float, subjects: int, threaded: int) -> float:
+    """How long each of the ``threaded`` among ``subjects``, whose calls are of several threads, may warm up before its
+    sample, where a round over all takes about ``round_s``. The others warm up for `LEAST_WARM_S`."""
+    left_s = round_s - subjects * SAMPLE_S - (subjects - threaded) * LEAST_WARM_S
+    return min(MOST_WARM_S, max(LEAST_WARM_S, left_s / max(1, threaded)))
 
 
 def calls_per_sample(call_s: float) -> int:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from measure.dialogue import Dialogues, HostLost, SubjectFailed, ended
-from measure.processes import Event, FreshLauncher, HostLauncher
+from measure.processes import Event, FreshLauncher, HostLauncher, Launcher
 from measure.protocol import Lines, ProtocolError, encode
 from measure.subject import Spec, shorten
 from tests.engine import (
@@ -40,6 +40,18 @@ elems = tf.ones([4, 4])
 def strategy(elems):
     {body}
     return elems + 1.0
+"""
+
+
+# The strategy, and below it: a sample, its call, the role, the subject, `main`, the command.
+MOST_FRAMES = 7
+TELL_FRAMES = """
+import sys
+frame, names = sys._getframe(), []
+while frame:
+    names.append(frame.f_code.co_name)
+    frame = frame.f_back
+raise RuntimeError(" ".join(names))
 """
 
 
@@ -167,8 +179,8 @@ def test_a_process_that_dies_while_nobody_waits_for_it_is_reported_when_somebody
     dialogues = Dialogues(launcher)
     first, second = dialogues.start(Spec(role="timing")), dialogues.start(Spec(role="timing"))
     launcher.events.put(Event(second, "exit", {"status": None, "signal": 9, "tail": ""}))
-    launcher.events.put(Event(first, "message", {"event": "sample", "seconds": 1.0}))
-    assert _hold_one(dialogues, first, "sample") == [{"event": "sample", "seconds": 1.0}]
+    launcher.events.put(Event(first, "message", {"event": "sample", "seconds": 1.0, "busy_cores": 1.0}))
+    assert _hold_one(dialogues, first, "sample") == [{"event": "sample", "seconds": 1.0, "busy_cores": 1.0}]
     (failure,) = _hold_one(dialogues, second, "sample")
     assert (failure.outcome, failure.error.type) == ("failed", "SIGKILL")
 
@@ -243,6 +255,27 @@ def test_a_subject_says_what_it_does_and_ends_when_it_is_told_to(host: HostLaunc
     (one,) = talk(host, [timing("plain")])
     assert one.said == ["stage", "ready", "first_call", "settled", "sample"]
     assert one.exit is not None and (one.exit["kind"], one.exit["status"], one.exit["signal"]) == ("exit", 0, None)
+
+
+def test_a_sample_tells_how_many_processors_its_calls_keep_busy(host: HostLauncher):
+    waits, works = talk(
+        host,
+        [timing("waits", "import time\ntime.sleep(0.05)"), timing("works", "for _ in range(1_000_000):\n    pass")],
+    )
+    waiting, working = waits.messages[-1]["busy_cores"], works.messages[-1]["busy_cores"]
+    assert 0 <= waiting < 0.2 < working
+
+
+def assert_little_lies_below_a_call(launcher: Launcher) -> None:
+    """TensorFlow records the Python stack with each eager op: the deeper it is, the slower small ops are."""
+    (one,) = talk(launcher, [timing("tells its frames", TELL_FRAMES)])
+    assert one.messages[-1]["event"] == "error"
+    names = one.messages[-1]["message"].split()
+    assert names[0] == "strategy" and names[-1] == "<module>" and len(names) <= MOST_FRAMES, names
+
+
+def test_nothing_of_the_host_lies_below_a_call(host: HostLauncher):
+    assert_little_lies_below_a_call(host)
 
 
 def test_the_host_itself_has_run_no_op_and_started_no_device(host: HostLauncher):
@@ -406,7 +439,7 @@ def test_nothing_is_left_when_the_server_is_killed_while_strategies_hang(tmp_pat
 def _host_of(server: subprocess.Popen[bytes]) -> int | None:
     for pid in descendants(server.pid):
         try:
-            if "measure.host" in psutil.Process(pid).cmdline():
+            if "measure.host" in " ".join(psutil.Process(pid).cmdline()):
                 return pid
         except psutil.Error:
             continue
@@ -460,6 +493,10 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert exits.exit is not None and exits.exit["status"] == 4 and exits.exit["tail"].endswith("the last words")
     assert garbage.messages[-1]["type"] == "ProtocolError" and garbage.exit is not None
     assert garbage.exit["signal"] == signal.SIGKILL
+
+
+def test_little_lies_below_a_call_in_a_fresh_interpreter(fresh: FreshLauncher):
+    assert_little_lies_below_a_call(fresh)
 
 
 def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(fresh: FreshLauncher, tmp_path: Path):

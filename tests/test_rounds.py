@@ -150,9 +150,20 @@ def test_a_sample_lasts_long_enough_for_the_clock_and_no_longer_than_needed(call
 
 
 def test_the_fewer_take_turns_the_longer_each_warms_up() -> None:
-    assert warm_up_s(0.3, 10) == pytest.approx(0.03 - SAMPLE_S)
-    assert warm_up_s(0.3, 20) < warm_up_s(0.3, 10) < warm_up_s(0.6, 10)
-    assert warm_up_s(0.3, 1_000) == LEAST_WARM_S and warm_up_s(0.3, 1) == MOST_WARM_S
+    assert warm_up_s(0.3, 10, 10) == pytest.approx(0.03 - SAMPLE_S)
+    assert warm_up_s(0.3, 20, 20) < warm_up_s(0.3, 10, 10) < warm_up_s(0.6, 10, 10)
+    assert warm_up_s(0.3, 1_000, 1_000) == LEAST_WARM_S and warm_up_s(0.3, 1, 1) == MOST_WARM_S
+
+
+@given(st.integers(1, 40), st.integers(0, 40))
+def test_a_round_lasts_as_long_as_it_may_and_what_runs_in_several_threads_gets_the_warm_up(
+    single: int, threaded: int
+) -> None:
+    warm_s, subjects = warm_up_s(0.6, single + threaded, threaded), single + threaded
+    lasts_s = subjects * SAMPLE_S + single * LEAST_WARM_S + threaded * warm_s
+    assert LEAST_WARM_S <= warm_s <= MOST_WARM_S
+    assert lasts_s <= 0.6 + 1e-9 or warm_s == LEAST_WARM_S or threaded == 0
+    assert warm_s >= warm_up_s(0.6, subjects + 1, threaded)
 
 
 def test_warming_up_goes_on_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

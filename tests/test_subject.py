@@ -98,8 +98,8 @@ def test_no_folder_of_a_person_is_in_an_error(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("message", "well_formed"),
     [
-        ({"event": "sample", "seconds": 0.1}, True),
-        ({"event": "sample", "seconds": "soon"}, False),
+        ({"event": "sample", "seconds": 0.1, "busy_cores": 1.0}, True),
+        ({"event": "sample", "seconds": "soon", "busy_cores": 1.0}, False),
         ({"event": "memory"}, False),
         ({"event": "unknown"}, False),
         ({}, False),

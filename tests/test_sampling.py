@@ -1,0 +1,113 @@
+"""Sampling with made-up subjects: who warms up for how long, in which rounds, and who is asked at all."""
+
+import itertools
+import queue
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from measure.dialogue import Dialogues
+from measure.processes import Event
+from measure.record import Record
+from measure.request import parse
+from measure.rounds import Rules
+from measure.sampling import Sampling
+from measure.subject import Spec
+from measure.timing import LEAST_WARM_S, SAMPLE_S, SEVERAL_THREADS
+from tests import synthetic
+
+SLUGS = ("loop.eager", "batched.graph", "batched.xla")
+THREADED = ("batched.graph", "batched.xla")
+RULES = Rules(scout_rounds=4, scout_round_s=0.15)
+
+
+class Subjects:
+    """Answers at once; calls of `THREADED` keep more than one processor busy. ``failing``: (slug, which sample of it)
+    that ends in an error. ``warm_s``: slug → how long it was told to warm up, one entry a sample."""
+
+    def __init__(self, failing: tuple[str, int] | None = None) -> None:
+        self.warm_s: dict[str, list[float]] = {}
+        self._failing = failing
+        self._numbers = itertools.count(1)
+        self._alive: dict[int, tuple[str, queue.Queue[Event]]] = {}
+
+    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+        number = next(self._numbers)
+        self._alive[number] = spec.name, events
+        events.put(Event(number, "message", {"event": "ready", "runtime_s": 0.1}))
+        return number
+
+    def send(self, subject: int, message: dict[str, Any]) -> None:
+        slug, events = self._alive[subject]
+        if message["op"] == "stop":
+            self.kill(subject)
+            return
+        busy_cores = SEVERAL_THREADS + (0.3 if slug in THREADED else -0.1)
+        answer: dict[str, Any] = {
+            "first_call": {"event": "first_call", "seconds": 0.01},
+            "settle": {"event": "settled", "seconds": 0.001, "calls": 3},
+            "sample": {"event": "sample", "seconds": 0.001, "busy_cores": busy_cores},
+        }[message["op"]]
+        if message["op"] == "sample":
+            told = self.warm_s.setdefault(slug, [])
+            told.append(message["warm_s"])
+            if self._failing == (slug, len(told)):
+                error = {"stage": "sampling", "outcome": "failed", "type": "ValueError", "message": "", "detail": ""}
+                answer = {"event": "error", **error}
+        events.put(Event(subject, "message", answer))
+
+    def kill(self, subject: int) -> None:
+        if known := self._alive.pop(subject, None):
+            known[1].put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
+
+
+class Scouting(Sampling):
+    """The first part alone."""
+
+    def scout(self) -> Record:
+        assert self._scout(SLUGS)
+        return self._record
+
+
+def scout(subjects: Subjects) -> Record:
+    record = Record(replace(synthetic.run(unhappy=False), measurements=[]), dict.fromkeys(SLUGS, ""))
+    return Scouting(
+        parse({"workload": "square", "strategies": list(SLUGS)}),
+        RULES,
+        record,
+        Dialogues(subjects),  # type: ignore[arg-type]
+        lambda *_, **__: None,
+        spec=lambda slug: Spec(role="timing", name=slug),
+        timeout_s=lambda slug: 10.0,
+        live_bytes=lambda slug: 1,
+        room_bytes=lambda: 100,
+        started_s=0.0,
+        sample_timeout_floor_s=10.0,
+    ).scout()
+
+
+def test_what_a_round_leaves_goes_to_those_whose_calls_are_of_several_threads() -> None:
+    subjects = Subjects()
+    scout(subjects)
+    assert {slug: len(told) for slug, told in subjects.warm_s.items()} == dict.fromkeys(SLUGS, RULES.scout_rounds)
+    known = {slug: set(told[1:]) for slug, told in subjects.warm_s.items()}
+    assert known["loop.eager"] == {LEAST_WARM_S}
+    (warm_s,) = known["batched.graph"]
+    assert known["batched.xla"] == {warm_s}
+    assert 2 * warm_s + LEAST_WARM_S + 3 * SAMPLE_S == pytest.approx(RULES.scout_round_s)
+
+
+def test_a_strategy_of_which_nothing_is_known_yet_warms_up_as_if_it_ran_in_several_threads() -> None:
+    subjects = Subjects()
+    scout(subjects)
+    assert all(told[0] > 2 * LEAST_WARM_S for told in subjects.warm_s.values())
+
+
+def test_of_a_strategy_that_fails_in_a_round_nothing_more_is_asked() -> None:
+    subjects = Subjects(failing=("batched.xla", 2))
+    record = scout(subjects)
+    assert len(subjects.warm_s["batched.xla"]) == 2 and record["batched.xla"].outcome == "failed"
+    assert [len(record[slug].replicas[0].samples_s) for slug in SLUGS] == [4, 4, 1]
+    # The others share what the round leaves from then on.
+    assert subjects.warm_s["batched.graph"][2] > 1.5 * subjects.warm_s["batched.graph"][1]
