@@ -18,10 +18,11 @@ class Rules:
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
     # Seconds that a round over all subjects may take at the least, so that each can come back to its pace: the longest
-    # where the lead is decided.
+    # where the lead is decided, and longer where there are few strategies to share the time.
     scout_round_s: float = 0.15
     side_round_s: float = 0.3
     round_s: float = 0.6
+    shared_round_s: float = 2.0
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
     doubted_within: float = 3.0
@@ -44,6 +45,10 @@ class Rules:
         looks = range(self.least_rounds, self.most_rounds + 1)
         if self.more_replicas < 1 or not any(number % self.rounds_between_looks == 0 for number in looks):
             raise ValueError(f"{self} never ends: it needs more_replicas, and a look within its rounds")
+
+    def among(self, strategies: int) -> "Rules":
+        """The plan for so many strategies: the rounds of few may take longer."""
+        return replace(self, round_s=max(self.round_s, self.shared_round_s / max(1, strategies)))
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""

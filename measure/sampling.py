@@ -88,7 +88,9 @@ class Sampling:
         if not ranked:
             return "complete", "no strategy was left to be ranked"
         self._retire([live for live in self._live.values() if live.slug not in ranked], "unranked")
-        race = rounds.Race(self._rules, self._record.standing, self._record.enter_twin, self._affordable)
+        race = rounds.Race(
+            self._rules.among(len(slugs)), self._record.standing, self._record.enter_twin, self._affordable
+        )
         for action in race.actions():
             if self._budget_left_s() <= 0:
                 return ("complete", race.reason) if race.reason else ("budget", _BUDGET)

@@ -11,9 +11,9 @@ SAMPLE_S = 0.008
 MOST_CALLS = 4_096
 # A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread are steady
 # after 5 ms. Those of several threads, which a kernel spreads over its processors only as they prove busy, took 1.8
-# times as long in the first 5 ms, 1.1 times in the next 5, and came to their pace within 20 to 60 ms.
+# times as long in the first 5 ms, 1.1 times in the next 5, and came to their pace within 20 ms or not before 100 ms.
 LEAST_WARM_S = 0.006
-MOST_WARM_S = 0.1
+MOST_WARM_S = 0.15
 # Calls that keep more processors busy than this, on average, are of several threads.
 SEVERAL_THREADS = 1.2
 # Calls until the pace is steady: at least this many, and until the last is within the tolerance of the one before,

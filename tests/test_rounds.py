@@ -155,6 +155,13 @@ def test_the_fewer_take_turns_the_longer_each_warms_up() -> None:
     assert warm_up_s(0.3, 1_000, 1_000) == LEAST_WARM_S and warm_up_s(0.3, 1, 1) == MOST_WARM_S
 
 
+def test_rounds_of_few_strategies_may_take_longer() -> None:
+    rules = rounds.Rules()
+    lengths_s = [rules.among(strategies).round_s for strategies in (1, 2, 3, 12)]
+    assert lengths_s == sorted(lengths_s, reverse=True) and lengths_s[0] > 3 * rules.round_s
+    assert lengths_s[-1] == rules.round_s
+
+
 @given(st.integers(1, 40), st.integers(0, 40))
 def test_a_round_lasts_as_long_as_it_may_and_what_runs_in_several_threads_gets_the_warm_up(
     single: int, threaded: int
