@@ -33,7 +33,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from measure import correctness, memory, probes
+from measure import correctness, gpu, memory, probes
 from measure.lifeline import die_with_parent
 from measure.privacy import without_folders
 from measure.protocol import Channel
@@ -244,25 +244,28 @@ def _room(spec: Spec, sender: _Sender, channel: Channel) -> None:
 def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
     """Lists devices in a process of its own: asking initialises drivers, after which a fork would not be safe."""
     import tensorflow as tf
+    from tensorflow.python.util import _pywrap_util_port
 
-    names, details = [], []
+    names, gpus = [], []
     for device in tf.config.list_physical_devices():
         kind, index = device.name.rsplit(":", 2)[-2:]
         if kind in ("CPU", "GPU"):
             names.append(f"{kind}:{index}")
         if kind == "GPU":
             found = tf.config.experimental.get_device_details(device)
-            details.append({"name": found.get("device_name"), "compute_capability": found.get("compute_capability")})
+            capability = ".".join(map(str, found.get("compute_capability") or ()))
+            name, memory_bytes = found.get("device_name"), gpu.memory_bytes(int(index))
+            gpus.append({"name": name, "compute_capability": capability, "memory_bytes": memory_bytes})
     build = tf.sysconfig.get_build_info()
     sender.send(
         "devices",
         names=names,
-        gpus=[
-            {**detail, "compute_capability": ".".join(map(str, detail["compute_capability"] or ()))}
-            for detail in details
-        ],
+        gpus=gpus,
+        gpu_driver=gpu.driver() if gpus else None,
         cuda=build.get("cuda_version"),
         cudnn=build.get("cudnn_version"),
+        # Whether it is on depends on the build, the processor and a variable.
+        onednn=bool(_pywrap_util_port.IsMklEnabled()),
     )
 
 
