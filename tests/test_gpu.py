@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from measure import memory
+from measure import memory, probes
 from measure.comparison import Comparison, Settings
 from measure.processes import Event, HostState
 from measure.request import parse
@@ -171,6 +171,108 @@ def test_growth_is_set_by_the_name_that_tensorflow_asks_for(monkeypatch: pytest.
     monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
     memory.prepare_gpu()
     assert memory.os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+# --- probes -----------------------------------------------------------------------------------------------------------
+
+
+class Gpu:
+    """A GPU with a clock of its own: launching takes the host ``launch_s``; each kernel then takes ``fixed_s`` beside
+    its bytes, one after another; a wait takes ``wait_s`` from the end of the last. Up to ``cache_bytes`` are fast."""
+
+    launch_s, fixed_s, wait_s = 8e-6, 2.5e-6, 20e-6
+    cache_bytes, in_cache, in_memory = 40e6, 6e12, 4e12
+
+    def __init__(self) -> None:
+        self.now_s = self._busy_until_s = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def pass_over(self, count: int) -> None:
+        self.now_s += self.launch_s
+        bandwidth = self.in_cache if count <= self.cache_bytes else self.in_memory
+        self._busy_until_s = max(self._busy_until_s, self.now_s) + self.fixed_s + count / bandwidth
+
+    def wait(self) -> None:
+        self.now_s = max(self.now_s, self._busy_until_s) + self.wait_s
+
+
+@pytest.mark.parametrize(
+    ("moved", "bandwidth"),
+    [
+        (250_000_000, Gpu.in_memory),
+        (100_000_000, Gpu.in_memory),
+        (2**13, Gpu.in_memory),  # what takes no longer than a launch: as larger ones
+        (4_000_000, Gpu.in_memory),
+    ],
+)
+def test_bandwidth_of_a_gpu_is_that_of_its_memory_and_not_of_launches(
+    monkeypatch: pytest.MonkeyPatch, moved: int, bandwidth: float
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(probes, "time", device)
+    clock = probes._Clock(device.wait, probes._SAMPLE_OF_GPU_S)
+
+    def pass_s(count: int) -> float:
+        return clock.least_s([lambda: device.pass_over(count)], 0.03)
+
+    assert pass_s(moved) > 1.04 * moved / bandwidth, "it takes longer than its bytes do"
+    assert probes.beyond_launches(pass_s, moved) == pytest.approx(bandwidth, rel=0.03)
+
+
+def test_a_working_set_that_stays_in_a_cache_has_its_bandwidth() -> None:
+    large = 2**28
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, 2.5e-6 + count / (6e12 if count <= large else 1e12))
+
+    assert probes.beyond_launches(pass_s, large) == pytest.approx(6e12, rel=1e-6)
+    # Half of it fits and the whole does not: no faster than what was seen of the whole.
+    assert probes.beyond_launches(pass_s, 2 * large) == pytest.approx(1e12, rel=0.01)
+
+
+@pytest.mark.parametrize(("noise", "pass_without_launch_s"), [(0.75, 20.625e-6 - 8e-6), (1.4, 38.5e-6)])
+def test_noise_cannot_take_a_rate_beyond_what_was_seen(noise: float, pass_without_launch_s: float) -> None:
+    """The difference of two times has more noise than either: no more than a launch can be in one of them."""
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, (2.5e-6 + count / 4e12) * (noise if count == 10**8 else 1.0))
+
+    assert probes.beyond_launches(pass_s, 10**8) == pytest.approx(10**8 / pass_without_launch_s)
+
+
+def test_where_launches_are_all_that_is_seen_they_are_not_taken_off() -> None:
+    assert probes.beyond_launches(lambda count: 8e-6, 2**20) == 2**30 / 8e-6
+
+
+_PROBED = """
+    import tensorflow as tf
+    from measure import probes
+
+    asked, waited, places = [], [], []
+    device = tf.device
+    tf.device = lambda name: asked.append(name) or device("CPU:0")
+    probes._SIDES, probes._NUMBERS_OF_GPU = (64,), 2**10
+    probes.ThreadPoolExecutor = None  # of the machine's own memory nothing is probed
+    found = {}
+    for name, (read, written) in {"both": (2**20, 2**20), "reads": (2**20, 4), "writes": (4, 2**20)}.items():
+        work = probes.Work(read_bytes=read, written_bytes=written, flops=10, functions={"sin": 5}, dtype="float64")
+        found[name] = probes.measure(work, "GPU:0", lambda: waited.append(1))
+    result = {"found": found, "asked": asked, "waited": len(waited)}
+"""
+
+
+def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
+    result = in_process(_PROBED)
+    assert set(result["asked"]) == {"GPU:0"} and result["waited"] > 100
+    both, reads, writes = (result["found"][name] for name in ("both", "reads", "writes"))
+    assert both["read_bytes_per_s"] is None and both["write_bytes_per_s"] is None
+    assert reads["read_bytes_per_s"] > 1e6 and reads["write_bytes_per_s"] is None
+    assert writes["write_bytes_per_s"] > 1e6 and writes["read_bytes_per_s"] is None
+    for rates in (both, reads, writes):
+        assert rates["copy_bytes_per_s"] > 1e6 and rates["flops_per_s"] > 1e6 and rates["functions_per_s"]["sin"] > 1e3
+        assert 0 < rates["op_s"] < 1 and 0 < rates["call_s"] < 1
 
 
 # --- a comparison -----------------------------------------------------------------------------------------------------
