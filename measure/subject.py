@@ -35,7 +35,6 @@ import numpy as np
 
 from measure import correctness, gpu, memory, probes
 from measure.lifeline import die_with_parent
-from measure.privacy import without_folders
 from measure.protocol import Channel
 from measure.run import Struct
 from measure.timing import Clock
@@ -360,11 +359,13 @@ _NOISE = re.compile(
 
 def describe(error: BaseException) -> dict[str, str]:
     """Outcome, type, the line that a person can act on, and the full text of an error."""
-    detail = without_folders("".join(traceback.format_exception(error)).strip())
+    detail = "".join(traceback.format_exception(error)).strip()
     if len(detail) > _MOST_DETAIL:
-        detail = detail[: _MOST_DETAIL // 2] + "\n[…]\n" + detail[-_MOST_DETAIL // 2 :]
+        # Cut at the end of a line, where there is one: the rest of a path could not be told from other words.
+        first, last = detail[: _MOST_DETAIL // 2], detail[-_MOST_DETAIL // 2 :]
+        detail = "\n".join((first, "[…]", last.partition("\n")[2] or last))
     name = type(error).__name__
-    text = without_folders(str(getattr(error, "message", None) or error))
+    text = str(getattr(error, "message", None) or error)
     if isinstance(error, SystemExit):
         text = f"the strategy asked Python to exit with status {text or 0}"
     out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text

@@ -275,6 +275,76 @@ def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
         assert 0 < rates["op_s"] < 1 and 0 < rates["call_s"] < 1
 
 
+# --- the reasons ------------------------------------------------------------------------------------------------------
+
+_EXPLAINED = """
+    import tensorflow as tf
+    from measure import subject, trace, why_subject
+    from measure.subject import Spec
+
+    asked, said = [], []
+
+    class Channel:
+        def send(self, message): said.append(message)
+        def receive(self): return None
+
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+    start = tf.profiler.experimental.start
+    def starting(folder, options):
+        asked.append(["profile", options.device_tracer_level])
+        start(folder, options)
+    tf.profiler.experimental.start = starting
+    space_of = why_subject._space
+
+    def with_kernels(folder):
+        # As CUPTI adds them: each stream is a line of the GPU's plane, on the clock of the host.
+        space = space_of(folder)
+        calls = [
+            (line.timestamp_ns, event.offset_ps)
+            for plane in space.planes
+            for line in plane.lines
+            for event in line.events
+            if plane.event_metadata[event.metadata_id].name == trace.CALL
+        ]
+        plane = space.planes.add(name="/device:GPU:0")
+        for key, name in {1: "gemm", 2: "MemcpyH2D"}.items():
+            plane.event_metadata[key].name = name
+        for timestamp_ns, offset_ps in calls:
+            line = plane.lines.add(name="Stream #13(Compute)", timestamp_ns=timestamp_ns)
+            for place, key in enumerate((1, 2, 1)):
+                line.events.add(metadata_id=key, offset_ps=offset_ps + 10 * place, duration_ps=7)
+        return space
+
+    why_subject._space = with_kernels
+    script = "import tensorflow as tf\\nelems = tf.ones([8])\\n@tf.function\\ndef strategy(elems): return elems + 1.0"
+    result = {}
+    for device in ("GPU:1", "CPU:0"):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        spec = Spec(
+            role="why", script=script, name="x", mode="graph", device=device, artifacts=tempfile.mkdtemp()
+        )
+        subject.serve(spec, Channel())
+        result[device] = {
+            "profiles": [each for each in asked if each != "sync"], "waited": asked.count("sync"),
+            "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH"), "said": said[-1],
+        }
+"""
+
+
+def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> None:
+    result = in_process(_EXPLAINED)
+    gpu, cpu = result["GPU:1"], result["CPU:0"]
+    # The profiler asks the device for its kernels, and each call is waited for, so that they are within it.
+    assert gpu["profiles"] == [["profile", 1]] and gpu["waited"] >= 3 and gpu["growth"] == "true"
+    assert cpu["profiles"] == [["profile", 0]] and cpu["waited"] == 0 and cpu["growth"] is None
+    assert gpu["said"]["event"] == "why", gpu["said"]
+    found = gpu["said"]["why"]
+    assert found["kernel_count"] == 2 and [each["name"] for each in found["kernels"]] == ["gemm"]
+    assert found["in_kernels_s"] == pytest.approx(14e-12)
+    assert [each["name"] for each in found["ops"]] == ["AddV2"], "ops are those of the host"
+
+
 # --- a comparison -----------------------------------------------------------------------------------------------------
 
 
