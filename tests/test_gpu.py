@@ -26,7 +26,7 @@ _SIMULATED = """
     import tensorflow as tf
     from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
     from tensorflow.python.client import device_lib
-    from measure import correctness, probes, subject
+    from measure import allocations, correctness, probes, subject
     from measure.run import Correctness, Memory
     from measure.subject import Spec
 
@@ -107,8 +107,8 @@ _SIMULATED = """
     event(60, 3, "GPU_0_bfc", 1, 100)
     allocators = {}
     for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
-        events, seen, start, end = memory._read_events(space.SerializeToString(), device)
-        live = memory.live_bytes(events)
+        events, seen, start, end = allocations.read(space.SerializeToString(), device)
+        live = allocations.live_bytes(events)
         allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
     result = {
         "room": serve(role="room", device="GPU:1"),
