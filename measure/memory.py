@@ -98,7 +98,7 @@ def _glibc() -> ctypes.CDLL | None:
     return libc if hasattr(libc, "gnu_get_libc_version") else None
 
 
-# --- measurements of one steady call: the caller has made the calls before it -----------------------------------------
+# --- measurements of one steady call, which waits for its device: the caller has made the calls before it ------------
 
 
 def measure_events(
@@ -133,7 +133,6 @@ def measure_events(
                 tracemalloc.start()
             with tf.profiler.experimental.Trace(allocations.CALL):
                 outputs = call()
-                _synchronise()
             numpy_bytes = tracemalloc.get_traced_memory()[1] if with_numpy else 0
         finally:
             if with_numpy:
@@ -180,11 +179,9 @@ def measure_allocator(
     import tensorflow as tf
 
     gc.collect()
-    _synchronise()
     tf.config.experimental.reset_memory_stats(device)
     before = tf.config.experimental.get_memory_info(device)["current"]
     outputs = call()
-    _synchronise()
     peak_bytes = max(0, tf.config.experimental.get_memory_info(device)["peak"] - before)
     output_bytes = bytes_of(outputs)
     return Memory(
@@ -294,11 +291,3 @@ def _leaves(nest: Any) -> Iterable[Any]:
     elif not isinstance(nest, tuple | list):
         return [nest]
     return [leaf for part in nest for leaf in _leaves(part)]
-
-
-def _synchronise() -> None:
-    """Waits for all devices: on a GPU a call returns before its work is done."""
-    import tensorflow as tf
-
-    if tf.config.list_physical_devices("GPU"):
-        tf.test.experimental.sync_devices()

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from measure import memory, probes
+from measure import memory, probes, timing
 from measure.comparison import Comparison, Settings
 from measure.processes import Event, HostState
 from measure.request import parse
@@ -34,13 +34,19 @@ _SIMULATED = """
 
     class Channel:
         def send(self, message): said.append(message)
-        def receive(self): return None
+        def receive(self): return commands.pop(0) if commands else None
+
+    commands = []
 
     def serve(**spec):
         os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
         asked.clear(), said.clear()
         subject.serve(Spec(**spec), Channel())
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
+
+    def timed(device):
+        commands[:] = [{"op": "first_call"}, {"op": "sample", "calls": 2, "warm_s": 0}]
+        return serve(role="timing", device=device, **case)
 
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
     tf.config.list_physical_devices = lambda kind=None: gpus
@@ -117,6 +123,8 @@ _SIMULATED = """
         "probes": serve(role="probes", device="GPU:1", script="", work=probes.Work(
             read_bytes=1, written_bytes=1, flops=1
         )),
+        "timing": timed("GPU:1"),
+        "timing_cpu": timed("CPU:0"),
         "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
         "allocators": allocators,
     }
@@ -130,7 +138,8 @@ def simulated() -> dict[str, Any]:
 
 def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
     growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
-    assert growth == {"room": "true", "memory": "true", "counters": "true", "probes": "true", "cpu": None}
+    on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
+    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu"))
 
 
 def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
@@ -153,6 +162,10 @@ def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: 
 
 def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
     assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
+    # Before and after the first call, and the sample.
+    assert simulated["timing"]["asked"] == ["sync"] * 4 and simulated["timing_cpu"]["asked"] == []
+    said = [message["event"] for message in simulated["timing"]["said"]]
+    assert said == ["stage", "ready", "first_call", "sample"]
 
 
 # --- the allocator's events -------------------------------------------------------------------------------------------
@@ -196,6 +209,17 @@ class Gpu:
 
     def wait(self) -> None:
         self.now_s = max(self.now_s, self._busy_until_s) + self.wait_s
+
+
+def test_a_sample_on_a_gpu_begins_when_earlier_work_is_done_and_ends_with_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(timing, "time", device)
+    clock = timing.Clock(lambda elems: device.pass_over(elems), 100_000_000, device.wait)
+    device.pass_over(4_000_000_000)  # a millisecond
+    kernel_s = device.fixed_s + 25e-6
+    assert clock.sample(10) == pytest.approx((device.launch_s + 10 * kernel_s + device.wait_s) / 10)
 
 
 @pytest.mark.parametrize(

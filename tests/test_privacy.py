@@ -9,14 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from measure import subject
-from measure.comparison import Settings
+from measure.comparison import Comparison, Settings
 from measure.dialogue import Dialogue, Dialogues, SubjectFailed
+from measure.place import StoreError
 from measure.privacy import without_folders
-from measure.processes import Event
+from measure.processes import Event, HostState
 from measure.request import parse
-from measure.run import encode
+from measure.run import Run, encode
+from measure.store import Store
 from measure.subject import Spec
-from tests.engine import running_host
+from tests.engine import DEADLINE_S, running, running_host, small_request
 from tests.grid import Unmeasured
 from tests.test_workloads import CUBE
 
@@ -142,6 +144,44 @@ def test_a_long_error_is_cut_where_a_line_ends() -> None:
     _, _, last = detail.partition("\n[…]\n")
     assert all(line.startswith(SECRET) for line in last.splitlines())
     assert "alice" not in without_folders(detail)
+
+
+# --- what is said of Mapbench's own errors ---------------------------------------------------------------------------
+
+
+class Ready(Says):
+    """A launcher that is ready, and starts nothing."""
+
+    def state(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",))
+
+    def wait_ready(self, timeout_s: float, cancelled: Any) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+class Unwritable(Store):
+    def save(self, run: Run, **more: Any) -> None:
+        raise StoreError(f"unable to open '{SECRET}/runs.db'")
+
+
+def test_errors_of_mapbench_itself_come_in_without_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Comparison) -> None:
+        raise raised()
+
+    monkeypatch.setattr(Comparison, "run", run)
+    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "lock"))
+    with running(Ready(), tmp_path, Unwritable(tmp_path)) as own:  # type: ignore[arg-type]
+        run_id = own.submit(small_request("batched.eager"))
+        assert own.wait(run_id, DEADLINE_S)
+        snapshot = own.snapshot(run_id)
+    assert snapshot is not None and snapshot.fault
+    assert snapshot.run.stop_reason.endswith("No such file or directory: 'data.csv'")
+    (warning,) = snapshot.run.warnings
+    assert "unable to open 'runs.db'" in warning.message
+    assert "alice" not in encode(replace(snapshot.run, measurements=[])).decode()
 
 
 # --- a file of one's own ---------------------------------------------------------------------------------------------
