@@ -3,12 +3,13 @@
 import itertools
 import queue
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from measure import memory, probes, timing
+from measure import environment, memory, probes, timing
 from measure.comparison import Comparison, Settings
 from measure.processes import Event, HostState
 from measure.request import parse
@@ -116,7 +117,12 @@ _SIMULATED = """
         events, seen, start, end = allocations.read(space.SerializeToString(), device)
         live = allocations.live_bytes(events)
         allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
+    details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
+    tf.config.experimental.get_device_details = lambda device: details
+    subject.gpu.memory_bytes = lambda index: (index + 1) * 2**30
+    subject.gpu.driver = lambda: "550.54.15"
     result = {
+        "devices": serve(role="devices"),
         "room": serve(role="room", device="GPU:1"),
         "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
         "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
@@ -139,7 +145,16 @@ def simulated() -> dict[str, Any]:
 def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
     growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
     on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
-    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu"))
+    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu", "devices"))
+
+
+def test_what_a_run_says_of_gpus_is_what_a_process_has_found(simulated: dict[str, Any], tmp_path: Path) -> None:
+    (found,) = simulated["devices"]["said"]
+    assert found["names"] == ["GPU:0", "GPU:1"] and found["onednn"] in (True, False)
+    facts = environment.collect(start_method="fork", tensorflow=found, root=tmp_path)
+    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"] * 2
+    assert facts["gpu_memory_bytes"] == [2**30, 2**31] and facts["gpu_driver"] == "550.54.15"
+    assert facts["onednn"] is found["onednn"]
 
 
 def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
