@@ -461,6 +461,10 @@ def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
     run = compare(launcher)
     assert launcher.most_alive == 2
     assert all(item.latency is not None for item in run.measurements)
+    # Of 1 GiB each there would be room for four, were it not for the context of each.
+    smaller = SimulatedGpu(8 * GIB, GIB)
+    compare(smaller)
+    assert smaller.most_alive == 3
     roomy = SimulatedGpu(100 * GIB, 2**20)
     compare(roomy)
     assert roomy.most_alive >= len(STRATEGIES)
