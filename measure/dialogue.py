@@ -10,10 +10,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from measure.privacy import without_folders
+from measure.privacy import cleaned
 from measure.processes import Event, Launcher
 from measure.run import Error, OutcomeName
 from measure.said import is_well_formed
@@ -148,7 +148,8 @@ class Dialogues:
             raise Cancelled
         if event.kind == "lost":
             raise HostLost
-        return event
+        # The one door through which what a process said comes into a run: no folder of a person's does.
+        return replace(event, fields=cleaned(event.fields))
 
     def end(self) -> None:
         """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself."""
@@ -187,7 +188,7 @@ _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocat
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
     """What the end of a process that should have gone on means for its strategy."""
-    tail = without_folders(fields.get("tail") or "")
+    tail = fields.get("tail") or ""
     if not fields.get("signal"):
         message = f"the process ended by itself with exit status {fields.get('status')} before it was done"
         return SubjectFailed("failed", Error(type="Exit", message=message, detail=tail))

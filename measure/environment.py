@@ -18,33 +18,13 @@ from typing import Any
 
 import psutil
 
-from measure import control_groups, load, processor, system, text
+from measure import control_groups, flags, load, processor, system, text
 from measure.control_groups import available_memory
 from measure.run import Analysis
 
-__all__ = ["FACTS", "VERSION", "available_memory", "collect", "describe", "machine", "without_paths"]
+__all__ = ["FACTS", "VERSION", "available_memory", "collect", "describe", "machine"]
 
 VERSION = "1.0"
-
-# Variables that change what TensorFlow, XLA, oneDNN, OpenMP, CUDA, NumPy or the C library do.
-_FLAGS = (
-    *("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES"),
-    *("GLIBC_TUNABLES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_BLOCKTIME", "MKL_NUM_THREADS", "OMP_NUM_THREADS"),
-    *("OMP_PROC_BIND", "OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "DNNL_DEFAULT_FPMATH_MODE", "DNNL_MAX_CPU_ISA"),
-    *("ONEDNN_DEFAULT_FPMATH_MODE", "ONEDNN_MAX_CPU_ISA", "NPY_DISABLE_CPU_FEATURES", "NVIDIA_TF32_OVERRIDE"),
-    *("TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_AUTOTUNE"),
-    *("TF_DETERMINISTIC_OPS", "TF_ENABLE_ONEDNN_OPTS", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR"),
-    *("TF_GPU_THREAD_COUNT", "TF_GPU_THREAD_MODE", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"),
-    *("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS", "XLA_FLAGS"),
-    *("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_"),
-    *("CUDA_MODULE_LOADING", "DNNL_VERBOSE", "OMP_THREAD_LIMIT", "ONEDNN_VERBOSE", "TF_FORCE_UNIFIED_MEMORY"),
-)
-# Flags of XLA's whose value is a name of a file or a folder, with or without a slash in it.
-_NAMES_A_PATH = re.compile(r"(?:dir|directory|path|file|filename|prefix|autotuner|_to|_from)$")
-# What is a path whatever it is set for: it has a slash, or starts at a home, or ends like a file.
-_IS_PATH = re.compile(r"""[/\\]|^["']?~|\.[A-Za-z]\w*["']?$""")
-# A flag with its value, whose quotes may hold blanks and commas, or what stands between two of them.
-_WORD = re.compile(r"""(\s+|,(?=--))|((?:"[^"]*"?|'[^']*'?|(?!,--)[^\s"'])+)""")
 
 
 @dataclass(frozen=True)
@@ -82,8 +62,9 @@ def collect(
     """All facts by key, ready for JSON.
 
     ``start_method``: "fork" or "fresh", how subjects start. ``tensorflow``: what a process that has TensorFlow
-    reported: ``gpus`` (dicts with ``name`` and ``compute_capability``), ``cuda``, ``cudnn``. ``threads``: TensorFlow's
-    thread count as configured, None where TensorFlow chooses. ``load_window_s``: for how long to watch what others do.
+    reported: ``gpus`` (dicts with ``name``, ``compute_capability`` and ``memory_bytes``), ``gpu_driver``, ``cuda``,
+    ``cudnn``, ``onednn``. ``threads``: TensorFlow's thread count as configured, None where TensorFlow chooses.
+    ``load_window_s``: for how long to watch what others do.
     """
     source = Source(
         root=Path(root),
@@ -103,7 +84,7 @@ def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
         value = environment.get(fact.key)
         try:
             rows.append((fact.label, fact.unknown if value is None else fact.show(value)))
-        except (TypeError, ValueError, AttributeError):  # a run made elsewhere may hold anything
+        except (TypeError, ValueError, AttributeError, KeyError):  # a run made elsewhere may hold anything
             rows.append((fact.label, str(value)))
     return rows
 
@@ -148,30 +129,6 @@ def _os_release(source: Source) -> str:
     if sys.platform == "darwin":
         return platform.mac_ver()[0]
     return platform.version() if sys.platform == "win32" else platform.release()
-
-
-def _flags(source: Source) -> dict[str, str]:
-    return {name: without_paths(source.variables[name]) for name in _FLAGS if name in source.variables}
-
-
-def without_paths(value: str) -> str:
-    """The value of a variable without what tells of a person or a machine: paths and identifiers of GPUs."""
-    kept = []
-    in_path = False  # whether what follows without dashes is a path, or the rest of one that has blanks
-    for between, word in _WORD.findall(value):
-        if between:
-            kept.append(between)
-            continue
-        if not word.lstrip("\"'").startswith("-"):
-            in_path = in_path or bool(_IS_PATH.search(word))
-            kept.append("<path>" if in_path else word)
-            continue
-        name, sign, setting = word.partition("=")
-        names_path = bool(_NAMES_A_PATH.search(name))
-        is_path = bool(setting) and (names_path or bool(_IS_PATH.search(setting)))
-        in_path = is_path or (names_path and not sign)
-        kept.append(("<path>" if _IS_PATH.search(name) else name) + sign + ("<path>" if is_path else setting))
-    return re.sub(r"(GPU|MIG)-[0-9A-Za-z-]+", r"\1-<id>", "".join(kept))
 
 
 def _allocator(source: Source) -> str | None:
@@ -229,8 +186,18 @@ def _gpus(source: Source) -> list[str] | None:
     return rows
 
 
+def _gpu_memory(source: Source) -> list[int | None] | None:
+    """Bytes of each GPU's memory, in the order of ``gpus``."""
+    gpus = source.tensorflow.get("gpus")
+    return [gpu.get("memory_bytes") for gpu in gpus] if gpus else None
+
+
 def _gpu_driver(source: Source) -> str | None:
-    found = re.search(r"\b(\d{3,}\.[\d.]+)\b", system.text(source.root / "proc/driver/nvidia/version"))
+    try:
+        said = system.text(source.root / "proc/driver/nvidia/version")
+    except OSError:  # under Windows' Linux there is no such file
+        return source.tensorflow.get("gpu_driver")
+    found = re.search(r"\b(\d{3,}\.[\d.]+)\b", said)
     return found.group(1) if found else None
 
 
@@ -250,8 +217,16 @@ def _cores(value: float) -> str:
     return f"{value:.3g} {'core' if value == 1 else 'cores'}"
 
 
-def _shown_flags(flags: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in flags.items()) or "none set"
+def _sizes(values: list[int | None]) -> str:
+    return ", ".join("not known" if value is None else text.size(value) for value in values)
+
+
+def _shown_flags(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in found.items()) or "none set"
+
+
+def _threads_used(across_ops: bool) -> Callable[[Source], int]:
+    return lambda source: processor.tensorflow_threads(source.threads, source.variables, across_ops=across_ops)
 
 
 FACTS: tuple[Fact, ...] = (
@@ -281,12 +256,16 @@ FACTS: tuple[Fact, ...] = (
     Fact("swap_used_bytes", "Swap in use", _swap_used, text.size),
     Fact("huge_pages", "Large pages unasked", _huge_pages),
     Fact("gpus", "GPUs", _gpus, _listed),
+    Fact("gpu_memory_bytes", "Memory of each GPU", _gpu_memory, _sizes, unknown="none"),
     Fact("gpu_driver", "GPU driver", _gpu_driver, unknown="none"),
     Fact("cuda", "CUDA", _for_gpus("cuda"), unknown="not used"),
     Fact("cudnn", "cuDNN", _for_gpus("cudnn"), unknown="not used"),
     Fact("threads_intra", "Threads within an op", lambda source: source.threads, unknown="TensorFlow's choice"),
     Fact("threads_inter", "Threads across ops", lambda source: source.threads, unknown="TensorFlow's choice"),
-    Fact("flags", "Flags", _flags, _shown_flags),
+    Fact("threads_intra_used", "Threads within an op, in effect", _threads_used(False)),
+    Fact("threads_inter_used", "Threads across ops, in effect", _threads_used(True)),
+    Fact("onednn", "oneDNN", lambda source: source.tensorflow.get("onednn"), {True: "on", False: "off"}.__getitem__),
+    Fact("flags", "Flags", lambda source: flags.read(source.variables), _shown_flags),
     Fact("allocator", "Allocator of the C library", _allocator),
     Fact(
         "start_method",

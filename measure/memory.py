@@ -8,26 +8,19 @@ resident memory of the process; one process does one of the two.
 import ctypes
 import gc
 import os
-import re
 import sys
 import tempfile
 import tracemalloc
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from measure import allocations
 from measure.run import AtPeak, Memory, Timeline
 
-TIMELINE_POINTS = 500
-OPS_AT_PEAK = 20
-OTHER_OPS = "other ops"
 NUMPY = "NumPy and Python"
-UNNAMED_OP = "not named by TensorFlow"
 
 _PS_PER_S = 1e12
-_PS_PER_NS = 1000
 
 # mallopt's parameters, from glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -37,141 +30,7 @@ _M_ARENA_MAX = -8
 # trimmed; mapping those too would add up to a page to each (4 KiB buffers would read 1.5 times their size).
 _MMAP_THRESHOLD_BYTES = 64 * 1024
 
-_CALL = "mapbench call"
 _CANARY_BYTES = 12_347
-
-
-@dataclass(frozen=True)
-class AllocationEvent:
-    """A buffer was allocated (``freed`` False) or freed. ``bytes`` and ``op`` of a free are not looked at."""
-
-    time_ps: int
-    address: int
-    freed: bool
-    bytes: int = 0
-    op: str = ""
-
-
-@dataclass(frozen=True)
-class LiveMemory:
-    """Live bytes over time: ``live_bytes[i]`` from ``times_ps[i]`` on; ``holders`` are the buffers live at the peak."""
-
-    peak_bytes: int
-    peak_time_ps: int
-    times_ps: tuple[int, ...]
-    live_bytes: tuple[int, ...]
-    holders: tuple[AllocationEvent, ...]
-    survivors: frozenset[int]  # addresses never freed
-
-
-def live_bytes(events: Iterable[AllocationEvent]) -> LiveMemory:
-    """What was alive when, from events in any order; linear in their number once sorted.
-
-    Where the peak is reached more than once, the first time counts. Frees of addresses that were not allocated here are
-    ignored. An address that is allocated again without a free seen replaces what was there. At one and the same time
-    frees come before allocations, other than those of buffers that were only allocated at that time.
-    """
-    live: dict[int, AllocationEvent] = {}
-    times, sums = [], []
-    total = peak = peak_time = 0
-    at_peak = -1
-    ordered = _in_order(events)
-    for place, event in enumerate(ordered):
-        before = live.pop(event.address, None)
-        if before is not None:
-            total -= before.bytes
-        elif event.freed:
-            continue
-        if not event.freed:
-            live[event.address] = event
-            total += event.bytes
-        times.append(event.time_ps)
-        sums.append(total)
-        if total > peak:
-            peak, peak_time, at_peak = total, event.time_ps, place
-
-    holders: dict[int, AllocationEvent] = {}
-    for event in ordered[: at_peak + 1]:
-        holders.pop(event.address, None)
-        if not event.freed:
-            holders[event.address] = event
-    return LiveMemory(peak, peak_time, tuple(times), tuple(sums), tuple(holders.values()), frozenset(live))
-
-
-def _in_order(events: Iterable[AllocationEvent]) -> list[AllocationEvent]:
-    """Events by time; at one time frees of what is alive, then allocations, then the other frees."""
-    by_time = sorted(events, key=lambda event: event.time_ps)
-    ordered: list[AllocationEvent] = []
-    alive: set[int] = set()
-    start = 0
-    while start < len(by_time):
-        end = start + 1
-        while end < len(by_time) and by_time[end].time_ps == by_time[start].time_ps:
-            end += 1
-        late = []
-        for event in by_time[start:end]:
-            if event.freed and event.address in alive:
-                alive.remove(event.address)
-                ordered.append(event)
-            elif event.freed:
-                late.append(event)
-        for event in by_time[start:end]:
-            if not event.freed:
-                alive.add(event.address)
-                ordered.append(event)
-        for event in late:
-            alive.discard(event.address)
-            ordered.append(event)
-        start = end
-    return ordered
-
-
-def downsample(times: Sequence[int], values: Sequence[int], most: int = TIMELINE_POINTS) -> list[int]:
-    """Indices of at most ``most`` points (4 at least): first, last, and the least and greatest of every stretch."""
-    count = len(times)
-    if count <= most:
-        return list(range(count))
-    stretches = (most - 2) // 2
-    kept = {0, count - 1}
-    for stretch in range(stretches):
-        indices = range(count * stretch // stretches, count * (stretch + 1) // stretches)
-        kept.add(min(indices, key=values.__getitem__))
-        kept.add(max(indices, key=values.__getitem__))
-    return sorted(kept)
-
-
-def readable_op(name: str) -> str:
-    """An op's name without the functions that it was inlined from and without the number of its kind.
-
-    ``map/while/body/_1/map/while/mul_7`` is one of the ops ``map/while/mul``.
-    """
-    name = re.sub(r"^.*/_\d+/", "", name)
-    return re.sub(r"_\d+$", "", name)
-
-
-def ops_at_peak(live: LiveMemory, most: int = OPS_AT_PEAK) -> list[AtPeak]:
-    """Bytes held at the peak per op, most first; beyond ``most`` rows the rest are one row.
-
-    The sum of the rows is the peak. Under XLA the events name only the compiled function: its buffers are told apart by
-    whether they were given back before the end.
-    """
-    sums: dict[str, int] = {}
-    names: dict[str, set[str]] = {}
-    for event in live.holders:
-        if function := re.fullmatch(r"__inference_(.+)_\d+|(cluster_\d+.*)", event.op):
-            cluster = function.group(1) or function.group(2)
-            kind = "output" if event.address in live.survivors else "temporary"
-            op = f"XLA {kind} buffer (cluster {cluster})"
-        else:
-            op = readable_op(event.op) or UNNAMED_OP
-        sums[op] = sums.get(op, 0) + event.bytes
-        names.setdefault(op, set()).add(event.op)
-    rows = sorted(sums.items(), key=lambda row: (-row[1], row[0]))
-    labelled = [AtPeak(op=f"{op} ({len(names[op])} ops)" if len(names[op]) > 1 else op, bytes=n) for op, n in rows]
-    if len(labelled) > most:
-        rest = sum(row.bytes for row in labelled[most - 1 :])
-        labelled = [*labelled[: most - 1], AtPeak(op=OTHER_OPS, bytes=rest)]
-    return labelled
 
 
 # --- settings, before the first op ------------------------------------------------------------------------------------
@@ -239,7 +98,7 @@ def _glibc() -> ctypes.CDLL | None:
     return libc if hasattr(libc, "gnu_get_libc_version") else None
 
 
-# --- measurements of one steady call: the caller has made the calls before it -----------------------------------------
+# --- measurements of one steady call, which waits for its device: the caller has made the calls before it ------------
 
 
 def measure_events(
@@ -272,9 +131,8 @@ def measure_events(
                 canary = tf.fill([_CANARY_BYTES], tf.constant(1, tf.uint8))
             if with_numpy:
                 tracemalloc.start()
-            with tf.profiler.experimental.Trace(_CALL):
+            with tf.profiler.experimental.Trace(allocations.CALL):
                 outputs = call()
-                _synchronise()
             numpy_bytes = tracemalloc.get_traced_memory()[1] if with_numpy else 0
         finally:
             if with_numpy:
@@ -283,18 +141,18 @@ def measure_events(
         files = sorted(Path(folder).rglob("*.xplane.pb"))
         if not files:
             raise RuntimeError("the profiler wrote no file of events")
-        events, seen, start_ps, end_ps = _read_events(files[0].read_bytes(), device)
+        events, seen, start_ps, end_ps = allocations.read(files[0].read_bytes(), device)
     del canary
     if not seen:
         raise RuntimeError(f"the allocator of {device} reports no events: prepare_events must come before the first op")
 
-    live = live_bytes(events)
+    live = allocations.live_bytes(events)
     times_ps = (start_ps, *live.times_ps, max(end_ps, live.times_ps[-1] if live.times_ps else end_ps))
     values = (0, *live.live_bytes, live.live_bytes[-1] if live.live_bytes else 0)
-    kept = downsample(times_ps, values)
+    kept = allocations.downsample(times_ps, values)
     output_bytes = bytes_of(outputs)
     peak_bytes = live.peak_bytes + numpy_bytes
-    at_peak = ops_at_peak(live)
+    at_peak = allocations.ops_at_peak(live)
     if with_numpy:
         at_peak = sorted([*at_peak, AtPeak(op=NUMPY, bytes=numpy_bytes)], key=lambda row: -row.bytes)
     return Memory(
@@ -321,11 +179,9 @@ def measure_allocator(
     import tensorflow as tf
 
     gc.collect()
-    _synchronise()
     tf.config.experimental.reset_memory_stats(device)
     before = tf.config.experimental.get_memory_info(device)["current"]
     outputs = call()
-    _synchronise()
     peak_bytes = max(0, tf.config.experimental.get_memory_info(device)["peak"] - before)
     output_bytes = bytes_of(outputs)
     return Memory(
@@ -435,93 +291,3 @@ def _leaves(nest: Any) -> Iterable[Any]:
     elif not isinstance(nest, tuple | list):
         return [nest]
     return [leaf for part in nest for leaf in _leaves(part)]
-
-
-def _synchronise() -> None:
-    """Waits for all devices: on a GPU a call returns before its work is done."""
-    import tensorflow as tf
-
-    if tf.config.list_physical_devices("GPU"):
-        tf.test.experimental.sync_devices()
-
-
-def _read_events(data: bytes, device: str) -> tuple[list[AllocationEvent], bool, int, int]:
-    """Of a serialised XSpace: the device's events from the start of the call on, whether its allocator reports at all,
-    and the picoseconds at which the call began and ended."""
-    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
-
-    space = XSpace()
-    space.ParseFromString(data)
-    kind, _, index = device.rpartition(":")
-    is_gpu = kind.upper().endswith("GPU")
-    events: list[AllocationEvent] = []
-    seen = False
-    start_ps = end_ps = 0
-    for plane in space.planes:
-        event_names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
-        stat_names = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
-        for line in plane.lines:
-            line_ps = line.timestamp_ns * _PS_PER_NS
-            enclosing: _Enclosing | None = None
-            for event in line.events:
-                name = event_names[event.metadata_id]
-                if name == _CALL:
-                    start_ps = line_ps + event.offset_ps
-                    end_ps = start_ps + event.duration_ps
-                if name not in ("MemoryAllocation", "MemoryDeallocation"):
-                    continue
-                stats = {stat_names[stat.metadata_id]: stat for stat in event.stats}
-                allocator = _text(stats["allocator_name"], stat_names) if "allocator_name" in stats else ""
-                if not _belongs(allocator, is_gpu, index):
-                    continue
-                seen = True
-                freed = name == "MemoryDeallocation"
-                op = "" if freed or "tf_op" not in stats else _text(stats["tf_op"], stat_names)
-                if not freed and not op:
-                    enclosing = enclosing or _Enclosing(line, event_names)
-                    op = enclosing.op_at(event.offset_ps)
-                events.append(
-                    AllocationEvent(
-                        time_ps=line_ps + event.offset_ps,
-                        address=_number(stats["addr"]),
-                        freed=freed,
-                        bytes=_number(stats["requested_bytes"]),
-                        op=op,
-                    )
-                )
-    return [event for event in events if event.time_ps >= start_ps], seen, start_ps, end_ps
-
-
-def _belongs(allocator: str, is_gpu: bool, index: str) -> bool:
-    """Whether an allocator manages the device's memory: ``GPU_0_bfc`` is GPU 0's, ``gpu_host_bfc`` pins the host's."""
-    if is_gpu:
-        return allocator.startswith(f"GPU_{index}_")
-    return not allocator.lower().startswith("gpu_")
-
-
-def _number(stat: Any) -> int:
-    return int(getattr(stat, stat.WhichOneof("value")))
-
-
-def _text(stat: Any, names: dict[int, str]) -> str:
-    """A text that is written in place, or as the key of a name that many events share."""
-    return names[stat.ref_value] if stat.WhichOneof("value") == "ref_value" else stat.str_value
-
-
-class _Enclosing:
-    """Which op ran on a thread at a time, for the allocations that do not say: ops are traced as ``name:Type``."""
-
-    def __init__(self, line: Any, names: dict[int, str]) -> None:
-        spans = []
-        for event in line.events:
-            name, _, kind = names[event.metadata_id].rpartition(":")
-            if name and not name.endswith(":") and re.fullmatch(r"[A-Z]\w*", kind) and " " not in name:
-                spans.append((event.offset_ps, event.offset_ps + event.duration_ps, name))
-        self._spans = sorted(spans)
-        self._starts = [start for start, _, _ in self._spans]
-
-    def op_at(self, offset_ps: int) -> str:
-        place = bisect_right(self._starts, offset_ps) - 1
-        if place >= 0 and offset_ps <= self._spans[place][1]:
-            return self._spans[place][2]
-        return ""

@@ -3,12 +3,18 @@
 They run in a process of their own, on the device and with the threads of the case. A probe is to bound what a strategy
 can reach, so each takes the best of a few ways to do the same, and of several samples of each. Nothing here needs
 TensorFlow before `measure` is called.
+
+On a GPU an op that takes less than its launch shows the pace of launches. What is probed for bandwidth is therefore how
+much longer twice the bytes take, of ops that run eagerly, back to back. Several in one graph would cost less each, but
+could not be kept apart: grappler removes ``-(-x)``, folds what has constant factors and computes equal nodes once; XLA
+fuses a chain over elements into one kernel that reads and writes memory once, whatever its length.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +25,16 @@ from measure.run import Struct
 # Larger working sets are as slow as this one: it is beyond the caches.
 MOST_BYTES = 2**28
 _LEAST_BYTES = 2**13
-# Samples are as long as calls in a row need for the clock, and on a GPU for the wait at the end, not to count.
-_SAMPLE_S = 0.3e-3
+# The caches of a GPU are larger, and its memory may move this much in the time of a few launches.
+_MOST_BYTES_OF_GPU = 2**30
+# Samples are as long as calls in a row need for the clock not to count, and on a GPU for the wait at the end, which
+# takes some 20 µs.
+_SAMPLE_S, _SAMPLE_OF_GPU_S = 0.3e-3, 3e-3
 _LEAST_SAMPLES = 3
+_LEAST_S = 1e-9
+# Ops in a row that take this many times as long as those on next to nothing are not waited for by the GPU: the next one
+# is launched while it works.
+_BEYOND_LAUNCHES = 1.5
 # Of samples, for each way. What uses several threads needs some 20 ms until they have spread over the processors.
 _BANDWIDTH_S, _DISPATCH_S, _ARITHMETIC_S, _FUNCTION_S = 0.03, 0.005, 0.045, 0.005
 # Sides of matrices, up to where one product would take longer than this.
@@ -65,21 +78,49 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
 
     dtype = work.dtype if tf.as_dtype(work.dtype).is_floating else "float32"
     on_cpu = device.startswith("CPU")
+    clock = _Clock(synchronise, _SAMPLE_S if on_cpu else _SAMPLE_OF_GPU_S)
     with tf.device(device):
-        op_s, call_s = _dispatch(synchronise)
-        copy, read, write = _bandwidth(work, on_cpu, synchronise)
+        op_s, call_s = _dispatch(clock)
+        copy, read, write = (_bandwidth if on_cpu else _bandwidth_of_gpu)(work, clock)
         return Rates(
             copy_bytes_per_s=copy,
             read_bytes_per_s=read,
             write_bytes_per_s=write,
-            flops_per_s=_arithmetic(dtype, synchronise),
-            functions_per_s={name: _function(name, dtype, on_cpu, synchronise) for name in work.functions},
+            flops_per_s=_arithmetic(dtype, clock),
+            functions_per_s={name: _function(name, dtype, on_cpu, clock) for name in work.functions},
             op_s=op_s,
             call_s=call_s,
         )
 
 
-def _dispatch(synchronise: Callable[[], None]) -> tuple[float, float]:
+@dataclass(frozen=True)
+class _Clock:
+    """Times calls in a row, at least ``sample_s`` of them in each sample; ``synchronise`` waits for their end."""
+
+    synchronise: Callable[[], None]
+    sample_s: float
+
+    def least_s(self, ways: Iterable[Callable[[], Any]], budget_s: float) -> float:
+        """Seconds per call of the quickest of these, each sampled for ``budget_s``."""
+        least_s = math.inf
+        for call in ways:
+            call()  # what the first call alone has to do
+            self.synchronise()
+            calls = 1
+            end, samples = time.perf_counter() + budget_s, 0
+            while samples < _LEAST_SAMPLES or time.perf_counter() < end:
+                start = time.perf_counter()
+                for _ in range(calls):
+                    call()
+                self.synchronise()
+                sample_s = time.perf_counter() - start
+                least_s = min(least_s, sample_s / calls)
+                calls = max(calls, min(1_000, int(self.sample_s / max(sample_s / calls, _LEAST_S))))
+                samples += 1
+        return least_s
+
+
+def _dispatch(clock: _Clock) -> tuple[float, float]:
     import tensorflow as tf
 
     number = tf.constant(1.0)
@@ -88,11 +129,11 @@ def _dispatch(synchronise: Callable[[], None]) -> tuple[float, float]:
     def call(number: Any) -> Any:
         return tf.negative(number)
 
-    op_s = _least_s([lambda: tf.negative(number)], synchronise, _DISPATCH_S)
-    return op_s, _least_s([lambda: call(number)], synchronise, _DISPATCH_S)
+    op_s = clock.least_s([lambda: tf.negative(number)], _DISPATCH_S)
+    return op_s, clock.least_s([lambda: call(number)], _DISPATCH_S)
 
 
-def _bandwidth(work: Work, on_cpu: bool, synchronise: Callable[[], None]) -> tuple[float, float | None, float | None]:
+def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
     """Bytes per second of copying, and of reading or writing alone where the case does more of one of them."""
     import tensorflow as tf
 
@@ -105,11 +146,9 @@ def _bandwidth(work: Work, on_cpu: bool, synchronise: Callable[[], None]) -> tup
 
         def rate(count: int, by_tensorflow: Callable[[], Any], by_numpy: Callable[[slice], Any]) -> float:
             """Bytes per second of what goes over ``count`` numbers: in NumPy on one thread, and on all of them."""
-            ways = [by_tensorflow]
-            if on_cpu:
-                parts = [slice(count * each // threads, count * (each + 1) // threads) for each in range(threads)]
-                ways += [lambda: by_numpy(slice(count)), lambda: list(pool.map(by_numpy, parts))]
-            return count * array.itemsize / _least_s(ways, synchronise, _BANDWIDTH_S)
+            parts = [slice(count * each // threads, count * (each + 1) // threads) for each in range(threads)]
+            ways = [by_tensorflow, lambda: by_numpy(slice(count)), lambda: list(pool.map(by_numpy, parts))]
+            return count * array.itemsize / clock.least_s(ways, _BANDWIDTH_S)
 
         tensor = tf.constant(source)
         copy = 2 * rate(half, lambda: tf.negative(tensor), lambda part: np.copyto(target[part], source[part]))
@@ -123,7 +162,58 @@ def _bandwidth(work: Work, on_cpu: bool, synchronise: Callable[[], None]) -> tup
     return copy, read, write
 
 
-def _arithmetic(dtype: str, synchronise: Callable[[], None]) -> float:
+def _bandwidth_of_gpu(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
+    """The same on a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
+    import tensorflow as tf
+
+    moved = min(MOST_BYTES, max(_LEAST_BYTES, work.read_bytes + work.written_bytes))
+
+    def rate(prepare: Callable[[int], Callable[[], Any]]) -> float:
+        """Bytes per second of what ``prepare`` makes for a number of bytes."""
+
+        def pass_s(count: int) -> float:
+            return clock.least_s([prepare(max(1, count // 4))], _BANDWIDTH_S)
+
+        return beyond_launches(pass_s, moved)
+
+    def copying(numbers: int) -> Callable[[], Any]:
+        source = tf.fill([max(1, numbers // 2)], 1.0)  # made on the GPU, where it stays
+        return lambda: tf.negative(source)
+
+    def reading(numbers: int) -> Callable[[], Any]:
+        source = tf.fill([numbers], 1.0)
+        return lambda: tf.reduce_sum(source, 0)
+
+    def writing(numbers: int) -> Callable[[], Any]:
+        shape, one = tf.constant([numbers]), tf.constant(1.0)
+        return lambda: tf.fill(shape, one)
+
+    copy = rate(copying)
+    read = rate(reading) if work.read_bytes > work.written_bytes else None
+    write = rate(writing) if work.written_bytes > work.read_bytes else None
+    return copy, read, write
+
+
+def beyond_launches(pass_s: Callable[[int], float], moved: int) -> float:
+    """Bytes per second of a pass over ``moved`` bytes, without what a pass over next to nothing takes too.
+
+    ``pass_s``: seconds of a pass over so many bytes, one of several in a row: a launch, or where that is longer, some
+    fixed time with what the bytes take. Of two that are longer than a launch, the difference is that of the bytes
+    alone. Where half of ``moved`` takes no longer than its launch, its own rate cannot be seen, nor does it matter, for
+    dispatch bounds such a case: then it is that of the next larger working set that shows one.
+    """
+    launch_s = pass_s(_LEAST_BYTES)
+    half_s = pass_s(moved // 2)
+    while half_s < _BEYOND_LAUNCHES * launch_s and 2 * moved <= _MOST_BYTES_OF_GPU:
+        half_s, moved = pass_s(moved), 2 * moved
+    whole_s = pass_s(moved)
+    if half_s < _BEYOND_LAUNCHES * launch_s:  # at least so fast, and more cannot be seen
+        return moved / whole_s
+    # What is fixed in a pass is between nothing and a launch, whatever the noise of two samples says.
+    return moved / min(whole_s, max(2 * (whole_s - half_s), whole_s - launch_s))
+
+
+def _arithmetic(dtype: str, clock: _Clock) -> float:
     """Multiplications and additions per second of the best matrix product."""
     import tensorflow as tf
 
@@ -133,11 +223,11 @@ def _arithmetic(dtype: str, synchronise: Callable[[], None]) -> float:
         if best and flops / best > _LONGEST_PRODUCT_S:
             break
         matrix = tf.ones((side, side), dtype)
-        best = max(best, flops / _least_s([lambda: tf.matmul(matrix, matrix)], synchronise, _ARITHMETIC_S))  # noqa: B023
+        best = max(best, flops / clock.least_s([lambda: tf.matmul(matrix, matrix)], _ARITHMETIC_S))  # noqa: B023
     return best
 
 
-def _function(name: str, dtype: str, on_cpu: bool, synchronise: Callable[[], None]) -> float:
+def _function(name: str, dtype: str, on_cpu: bool, clock: _Clock) -> float:
     """Results per second of one of ``tf.math``'s functions."""
     import tensorflow as tf
 
@@ -151,7 +241,7 @@ def _function(name: str, dtype: str, on_cpu: bool, synchronise: Callable[[], Non
             return numbers
 
         numbers = tf.fill([_NUMBERS_OF_GPU], tf.cast(0.7, dtype))
-        return _CHAIN * _NUMBERS_OF_GPU / _least_s([lambda: chain(numbers)], synchronise, _FUNCTION_S)
+        return _CHAIN * _NUMBERS_OF_GPU / clock.least_s([lambda: chain(numbers)], _FUNCTION_S)
     best = 0.0
     for count in _NUMBERS:
         tensor = tf.cast(tf.constant(np.linspace(0.1, 1.4, count, dtype=np.float32)), dtype)
@@ -161,25 +251,5 @@ def _function(name: str, dtype: str, on_cpu: bool, synchronise: Callable[[], Non
             array = tensor.numpy()
             result = np.empty_like(array)
             ways.append(lambda: ufunc(array, out=result))  # noqa: B023
-        best = max(best, count / _least_s(ways, synchronise, _FUNCTION_S))
+        best = max(best, count / clock.least_s(ways, _FUNCTION_S))
     return best
-
-
-def _least_s(ways: Iterable[Callable[[], Any]], synchronise: Callable[[], None], budget_s: float) -> float:
-    """Seconds per call of the quickest of these, each sampled for ``budget_s``."""
-    least_s = math.inf
-    for call in ways:
-        call()  # what the first call alone has to do
-        synchronise()
-        calls = 1
-        end, samples = time.perf_counter() + budget_s, 0
-        while samples < _LEAST_SAMPLES or time.perf_counter() < end:
-            start = time.perf_counter()
-            for _ in range(calls):
-                call()
-            synchronise()
-            sample_s = time.perf_counter() - start
-            least_s = min(least_s, sample_s / calls)
-            calls = max(calls, min(1_000, int(_SAMPLE_S / max(sample_s / calls, 1e-9))))
-            samples += 1
-    return least_s

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from measure import control_groups, system
@@ -78,3 +79,18 @@ def virtualised(root: Path) -> str | None:
 def granted(root: Path) -> float:
     """Cores that this process may use: its affinity, or less where a control group limits processor time."""
     return round(min(affinity(), control_groups.cores(root) or math.inf), 2)
+
+
+def tensorflow_threads(configured: int | None, variables: Mapping[str, str], *, across_ops: bool) -> int:
+    """The size of TensorFlow's pool of threads within an op, or ``across_ops``: as configured, or else by its variable,
+    or else as many as there are processors in the process's affinity, whatever a control group grants of their time.
+
+    Source: ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc and
+    ``NumInterOpThreadsFromSessionOptions`` in process_util.cc.
+    """
+    name = "TF_NUM_INTEROP_THREADS" if across_ops else "TF_NUM_INTRAOP_THREADS"
+    try:
+        asked = int(variables.get(name, ""))
+    except ValueError:
+        asked = 0
+    return configured or (asked if asked > 0 else affinity())

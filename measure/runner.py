@@ -25,6 +25,7 @@ from measure import advice, continuing, environment, fit, place, sweep_analysis,
 from measure.clock import utc_now
 from measure.comparison import Comparison, Settings, clear_leftovers
 from measure.place import StoreError
+from measure.privacy import without_folders
 from measure.processes import HostState, Launcher, launcher
 from measure.record import View
 from measure.request import Request, RequestError
@@ -380,7 +381,7 @@ class Runner:
             job.saved = True
         except StoreError as error:
             job.saved = False
-            warning = advice.not_saved(str(error))
+            warning = advice.not_saved(without_folders(str(error)))
             job.measuring.warn(warning)
             with self._lock:
                 run = job.view.run
@@ -417,7 +418,7 @@ class Runner:
             except Exception as error:  # a fault of ours must not end the only thread that measures
                 logging.getLogger("mapbench").exception("the run %s failed", run_id)
                 job.fault = True
-                reason = f"a fault in Mapbench ended the run: {type(error).__name__}: {error}"
+                reason = without_folders(f"a fault in Mapbench ended the run: {type(error).__name__}: {error}")
                 run = replace(job.view.run, status="interrupted", finished=utc_now(), stop_reason=reason)
                 if run.kind == "sweep":
                     # The analysis may be what is at fault.

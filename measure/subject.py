@@ -34,9 +34,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from measure import correctness, memory, probes
+from measure import correctness, gpu, memory, probes
 from measure.lifeline import die_with_parent
-from measure.privacy import without_folders
 from measure.protocol import Channel
 from measure.run import Struct
 from measure.timing import Clock
@@ -248,25 +247,28 @@ def _room(spec: Spec, sender: _Sender, channel: Channel) -> None:
 def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
     """Lists devices in a process of its own: asking initialises drivers, after which a fork would not be safe."""
     import tensorflow as tf
+    from tensorflow.python.util import _pywrap_util_port
 
-    names, details = [], []
+    names, gpus = [], []
     for device in tf.config.list_physical_devices():
         kind, index = device.name.rsplit(":", 2)[-2:]
         if kind in ("CPU", "GPU"):
             names.append(f"{kind}:{index}")
         if kind == "GPU":
             found = tf.config.experimental.get_device_details(device)
-            details.append({"name": found.get("device_name"), "compute_capability": found.get("compute_capability")})
+            capability = ".".join(map(str, found.get("compute_capability") or ()))
+            name, memory_bytes = found.get("device_name"), gpu.memory_bytes(int(index))
+            gpus.append({"name": name, "compute_capability": capability, "memory_bytes": memory_bytes})
     build = tf.sysconfig.get_build_info()
     sender.send(
         "devices",
         names=names,
-        gpus=[
-            {**detail, "compute_capability": ".".join(map(str, detail["compute_capability"] or ()))}
-            for detail in details
-        ],
+        gpus=gpus,
+        gpu_driver=gpu.driver() if gpus else None,
         cuda=build.get("cuda_version"),
         cudnn=build.get("cudnn_version"),
+        # Whether it is on depends on the build, the processor and a variable.
+        onednn=bool(_pywrap_util_port.IsMklEnabled()),
     )
 
 
@@ -361,11 +363,13 @@ _NOISE = re.compile(
 
 def describe(error: BaseException) -> dict[str, str]:
     """Outcome, type, the line that a person can act on, and the full text of an error."""
-    detail = without_folders("".join(traceback.format_exception(error)).strip())
+    detail = "".join(traceback.format_exception(error)).strip()
     if len(detail) > _MOST_DETAIL:
-        detail = detail[: _MOST_DETAIL // 2] + "\n[…]\n" + detail[-_MOST_DETAIL // 2 :]
+        # Cut at the end of a line, where there is one: the rest of a path could not be told from other words.
+        first, last = detail[: _MOST_DETAIL // 2], detail[-_MOST_DETAIL // 2 :]
+        detail = "\n".join((first, "[…]", last.partition("\n")[2] or last))
     name = type(error).__name__
-    text = without_folders(str(getattr(error, "message", None) or error))
+    text = str(getattr(error, "message", None) or error)
     if isinstance(error, SystemExit):
         text = f"the strategy asked Python to exit with status {text or 0}"
     out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text

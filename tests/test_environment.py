@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from measure import load, processor
-from measure.environment import available_memory, collect, describe, without_paths
+from measure import gpu, load, processor
+from measure.environment import available_memory, collect, describe
+from measure.flags import without_paths
 
 MIB = 2**20
 
@@ -21,7 +22,8 @@ KEYS = [
     *("cores_machine", "cores_granted", "cpu_governor", "virtualised"),
     *("memory_total_bytes", "memory_available_bytes", "memory_limit_bytes", "swap_total_bytes", "swap_used_bytes"),
     "huge_pages",
-    *("gpus", "gpu_driver", "cuda", "cudnn", "threads_intra", "threads_inter", "flags", "allocator"),
+    *("gpus", "gpu_memory_bytes", "gpu_driver", "cuda", "cudnn", "threads_intra", "threads_inter"),
+    *("threads_intra_used", "threads_inter_used", "onednn", "flags", "allocator"),
     *("start_method", "load_of_others_cores", "load_average_1min"),
 ]
 
@@ -113,12 +115,111 @@ def test_facts_are_read_from_the_system(machine):
 
 
 def test_gpus_are_those_that_tensorflow_reports(machine):
-    reported = {"gpus": [{"name": "NVIDIA H200", "compute_capability": "9.0"}], "cuda": "12.5", "cudnn": "9"}
+    gpu = {"name": "NVIDIA H200", "compute_capability": "9.0", "memory_bytes": 140 * 2**30}
+    reported = {"gpus": [gpu, {"name": "Other"}], "gpu_driver": "1.2.3", "cuda": "12.5", "cudnn": "9", "onednn": True}
     facts = collect(start_method="fork", root=machine, tensorflow=reported)
-    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"]
+    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0", "Other"]
+    assert facts["gpu_memory_bytes"] == [140 * 2**30, None]
+    assert dict(describe(facts))["Memory of each GPU"] == "140.0 GiB, not known"
+    assert facts["gpu_driver"] == "550.54.15", "what the kernel says"
+    (machine / "proc/driver/nvidia/version").unlink()
+    assert collect(start_method="fork", root=machine, tensorflow=reported)["gpu_driver"] == "1.2.3"
+    assert facts["onednn"] is True and dict(describe(facts))["oneDNN"] == "on"
     assert (facts["cuda"], facts["cudnn"]) == ("12.5", "9")
     without = collect(start_method="fork", root=machine, tensorflow={**reported, "gpus": []})
     assert (without["gpus"], without["cuda"], without["cudnn"]) == ([], None, None)
+
+
+class Driver:
+    """A library of the driver, whose functions are called as through ctypes: one GPU of 140 GiB."""
+
+    def __init__(self, refuses: str = "") -> None:
+        self._refuses = refuses
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            if name == self._refuses:
+                return 100
+            if name == "cuDeviceGet":
+                if arguments[1] != 0:
+                    return 101
+                arguments[0]._obj.value = 7
+            elif name == "cuDeviceTotalMem_v2":
+                assert arguments[1].value == 7
+                arguments[0]._obj.value = 140 * 2**30
+            elif name == "nvmlSystemGetDriverVersion":
+                arguments[0].value = b"550.54.15"
+            return 0
+
+        return call
+
+
+def test_the_memory_of_a_gpu_and_its_driver_are_what_the_driver_says(monkeypatch):
+    monkeypatch.setattr(gpu, "_library", lambda names: Driver())
+    assert (gpu.memory_bytes(0), gpu.memory_bytes(1), gpu.driver()) == (140 * 2**30, None, "550.54.15")
+    for refuses in ("cuInit", "cuDeviceTotalMem_v2"):
+        monkeypatch.setattr(gpu, "_library", lambda names, refuses=refuses: Driver(refuses))
+        assert gpu.memory_bytes(0) is None
+    for refuses in ("nvmlInit_v2", "nvmlSystemGetDriverVersion"):
+        monkeypatch.setattr(gpu, "_library", lambda names, refuses=refuses: Driver(refuses))
+        assert gpu.driver() is None
+    monkeypatch.undo()
+    assert gpu._library(("libdoes_not_exist.so.1",)) is None
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("configured", "variables", "within", "across"),
+    [
+        (None, {}, 6, 6),
+        (3, {"TF_NUM_INTRAOP_THREADS": "5"}, 3, 3),
+        (None, {"TF_NUM_INTRAOP_THREADS": "5", "TF_NUM_INTEROP_THREADS": "2"}, 5, 2),
+        (None, {"TF_NUM_INTRAOP_THREADS": "0", "TF_NUM_INTEROP_THREADS": "many"}, 6, 6),
+    ],
+)
+def test_threads_in_effect_are_told_where_tensorflow_chooses(monkeypatch, configured, variables, within, across):
+    monkeypatch.setattr(processor, "affinity", lambda: 6)
+    facts = collect(start_method="fork", threads=configured, variables=variables)
+    assert (facts["threads_intra"], facts["threads_inter"]) == (configured, configured)
+    assert (facts["threads_intra_used"], facts["threads_inter_used"]) == (within, across)
+
+
+_THREADS = """
+import os, sys
+from collections import Counter
+from pathlib import Path
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import tensorflow as tf
+from measure import processor
+
+def count():
+    return Counter(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+
+before = count()
+tf.constant(1.0) + 1
+new = count() - before
+across = new.pop("tf_Compute", 0)
+# The name of those within ops is too long for the system, so that they keep the one of the process.
+within = new.pop(Path("/proc/self/comm").read_text().strip(), 0)
+print(within, across, *(processor.tensorflow_threads(None, os.environ, across_ops=each) for each in (False, True)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads by the files of Linux")
+@pytest.mark.parametrize(
+    ("variables", "threads"),
+    [({}, (1, 1)), ({"TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "5"}, (3, 5))],
+)
+def test_tensorflow_starts_as_many_threads_as_are_told(variables, threads):
+    own = {name: value for name, value in os.environ.items() if not name.startswith("TF_NUM_")}
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1", **variables}
+    root = Path(__file__).parent.parent
+    run = subprocess.run([sys.executable, "-c", _THREADS], cwd=root, env=own, capture_output=True, text=True)
+    assert tuple(map(int, run.stdout.split())) == threads * 2, run.stderr[-2_000:]
 
 
 # --- control groups ---------------------------------------------------------------------------------------------------

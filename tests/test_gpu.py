@@ -3,12 +3,13 @@
 import itertools
 import queue
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from measure import memory
+from measure import environment, memory, probes, timing
 from measure.comparison import Comparison, Settings
 from measure.processes import Event, HostState
 from measure.request import parse
@@ -26,7 +27,7 @@ _SIMULATED = """
     import tensorflow as tf
     from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
     from tensorflow.python.client import device_lib
-    from measure import correctness, probes, subject
+    from measure import allocations, correctness, probes, subject
     from measure.run import Correctness, Memory
     from measure.subject import Spec
 
@@ -34,13 +35,19 @@ _SIMULATED = """
 
     class Channel:
         def send(self, message): said.append(message)
-        def receive(self): return None
+        def receive(self): return commands.pop(0) if commands else None
+
+    commands = []
 
     def serve(**spec):
         os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
         asked.clear(), said.clear()
         subject.serve(Spec(**spec), Channel())
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
+
+    def timed(device):
+        commands[:] = [{"op": "first_call"}, {"op": "sample", "calls": 2, "warm_s": 0}]
+        return serve(role="timing", device=device, **case)
 
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
     tf.config.list_physical_devices = lambda kind=None: gpus
@@ -107,16 +114,23 @@ _SIMULATED = """
     event(60, 3, "GPU_0_bfc", 1, 100)
     allocators = {}
     for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
-        events, seen, start, end = memory._read_events(space.SerializeToString(), device)
-        live = memory.live_bytes(events)
+        events, seen, start, end = allocations.read(space.SerializeToString(), device)
+        live = allocations.live_bytes(events)
         allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
+    details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
+    tf.config.experimental.get_device_details = lambda device: details
+    subject.gpu.memory_bytes = lambda index: (index + 1) * 2**30
+    subject.gpu.driver = lambda: "550.54.15"
     result = {
+        "devices": serve(role="devices"),
         "room": serve(role="room", device="GPU:1"),
         "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
         "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
         "probes": serve(role="probes", device="GPU:1", script="", work=probes.Work(
             read_bytes=1, written_bytes=1, flops=1
         )),
+        "timing": timed("GPU:1"),
+        "timing_cpu": timed("CPU:0"),
         "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
         "allocators": allocators,
     }
@@ -130,7 +144,17 @@ def simulated() -> dict[str, Any]:
 
 def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
     growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
-    assert growth == {"room": "true", "memory": "true", "counters": "true", "probes": "true", "cpu": None}
+    on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
+    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu", "devices"))
+
+
+def test_what_a_run_says_of_gpus_is_what_a_process_has_found(simulated: dict[str, Any], tmp_path: Path) -> None:
+    (found,) = simulated["devices"]["said"]
+    assert found["names"] == ["GPU:0", "GPU:1"] and found["onednn"] in (True, False)
+    facts = environment.collect(start_method="fork", tensorflow=found, root=tmp_path)
+    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"] * 2
+    assert facts["gpu_memory_bytes"] == [2**30, 2**31] and facts["gpu_driver"] == "550.54.15"
+    assert facts["onednn"] is found["onednn"]
 
 
 def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
@@ -153,6 +177,10 @@ def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: 
 
 def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
     assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
+    # Before and after the first call, and the sample.
+    assert simulated["timing"]["asked"] == ["sync"] * 4 and simulated["timing_cpu"]["asked"] == []
+    said = [message["event"] for message in simulated["timing"]["said"]]
+    assert said == ["stage", "ready", "first_call", "sample"]
 
 
 # --- the allocator's events -------------------------------------------------------------------------------------------
@@ -171,6 +199,189 @@ def test_growth_is_set_by_the_name_that_tensorflow_asks_for(monkeypatch: pytest.
     monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
     memory.prepare_gpu()
     assert memory.os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+# --- probes -----------------------------------------------------------------------------------------------------------
+
+
+class Gpu:
+    """A GPU with a clock of its own: launching takes the host ``launch_s``; each kernel then takes ``fixed_s`` beside
+    its bytes, one after another; a wait takes ``wait_s`` from the end of the last. Up to ``cache_bytes`` are fast."""
+
+    launch_s, fixed_s, wait_s = 8e-6, 2.5e-6, 20e-6
+    cache_bytes, in_cache, in_memory = 40e6, 6e12, 4e12
+
+    def __init__(self) -> None:
+        self.now_s = self._busy_until_s = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def pass_over(self, count: int) -> None:
+        self.now_s += self.launch_s
+        bandwidth = self.in_cache if count <= self.cache_bytes else self.in_memory
+        self._busy_until_s = max(self._busy_until_s, self.now_s) + self.fixed_s + count / bandwidth
+
+    def wait(self) -> None:
+        self.now_s = max(self.now_s, self._busy_until_s) + self.wait_s
+
+
+def test_a_sample_on_a_gpu_begins_when_earlier_work_is_done_and_ends_with_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(timing, "time", device)
+    clock = timing.Clock(lambda elems: device.pass_over(elems), 100_000_000, device.wait)
+    device.pass_over(4_000_000_000)  # a millisecond
+    kernel_s = device.fixed_s + 25e-6
+    assert clock.sample(10) == pytest.approx((device.launch_s + 10 * kernel_s + device.wait_s) / 10)
+
+
+@pytest.mark.parametrize(
+    ("moved", "bandwidth"),
+    [
+        (250_000_000, Gpu.in_memory),
+        (100_000_000, Gpu.in_memory),
+        (2**13, Gpu.in_memory),  # what takes no longer than a launch: as larger ones
+        (4_000_000, Gpu.in_memory),
+    ],
+)
+def test_bandwidth_of_a_gpu_is_that_of_its_memory_and_not_of_launches(
+    monkeypatch: pytest.MonkeyPatch, moved: int, bandwidth: float
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(probes, "time", device)
+    clock = probes._Clock(device.wait, probes._SAMPLE_OF_GPU_S)
+
+    def pass_s(count: int) -> float:
+        return clock.least_s([lambda: device.pass_over(count)], 0.03)
+
+    assert pass_s(moved) > 1.04 * moved / bandwidth, "it takes longer than its bytes do"
+    assert probes.beyond_launches(pass_s, moved) == pytest.approx(bandwidth, rel=0.03)
+
+
+def test_a_working_set_that_stays_in_a_cache_has_its_bandwidth() -> None:
+    large = 2**28
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, 2.5e-6 + count / (6e12 if count <= large else 1e12))
+
+    assert probes.beyond_launches(pass_s, large) == pytest.approx(6e12, rel=1e-6)
+    # Half of it fits and the whole does not: no faster than what was seen of the whole.
+    assert probes.beyond_launches(pass_s, 2 * large) == pytest.approx(1e12, rel=0.01)
+
+
+@pytest.mark.parametrize(("noise", "pass_without_launch_s"), [(0.75, 20.625e-6 - 8e-6), (1.4, 38.5e-6)])
+def test_noise_cannot_take_a_rate_beyond_what_was_seen(noise: float, pass_without_launch_s: float) -> None:
+    """The difference of two times has more noise than either: no more than a launch can be in one of them."""
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, (2.5e-6 + count / 4e12) * (noise if count == 10**8 else 1.0))
+
+    assert probes.beyond_launches(pass_s, 10**8) == pytest.approx(10**8 / pass_without_launch_s)
+
+
+def test_where_launches_are_all_that_is_seen_they_are_not_taken_off() -> None:
+    assert probes.beyond_launches(lambda count: 8e-6, 2**20) == 2**30 / 8e-6
+
+
+_PROBED = """
+    import tensorflow as tf
+    from measure import probes
+
+    asked, waited, places = [], [], []
+    device = tf.device
+    tf.device = lambda name: asked.append(name) or device("CPU:0")
+    probes._SIDES, probes._NUMBERS_OF_GPU = (64,), 2**10
+    probes.ThreadPoolExecutor = None  # of the machine's own memory nothing is probed
+    found = {}
+    for name, (read, written) in {"both": (2**20, 2**20), "reads": (2**20, 4), "writes": (4, 2**20)}.items():
+        work = probes.Work(read_bytes=read, written_bytes=written, flops=10, functions={"sin": 5}, dtype="float64")
+        found[name] = probes.measure(work, "GPU:0", lambda: waited.append(1))
+    result = {"found": found, "asked": asked, "waited": len(waited)}
+"""
+
+
+def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
+    result = in_process(_PROBED)
+    assert set(result["asked"]) == {"GPU:0"} and result["waited"] > 100
+    both, reads, writes = (result["found"][name] for name in ("both", "reads", "writes"))
+    assert both["read_bytes_per_s"] is None and both["write_bytes_per_s"] is None
+    assert reads["read_bytes_per_s"] > 1e6 and reads["write_bytes_per_s"] is None
+    assert writes["write_bytes_per_s"] > 1e6 and writes["read_bytes_per_s"] is None
+    for rates in (both, reads, writes):
+        assert rates["copy_bytes_per_s"] > 1e6 and rates["flops_per_s"] > 1e6 and rates["functions_per_s"]["sin"] > 1e3
+        assert 0 < rates["op_s"] < 1 and 0 < rates["call_s"] < 1
+
+
+# --- the reasons ------------------------------------------------------------------------------------------------------
+
+_EXPLAINED = """
+    import tensorflow as tf
+    from measure import subject, trace, why_subject
+    from measure.subject import Spec
+
+    asked, said = [], []
+
+    class Channel:
+        def send(self, message): said.append(message)
+        def receive(self): return None
+
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+    start = tf.profiler.experimental.start
+    def starting(folder, options):
+        asked.append(["profile", options.device_tracer_level])
+        start(folder, options)
+    tf.profiler.experimental.start = starting
+    space_of = why_subject._space
+
+    def with_kernels(folder):
+        # As CUPTI adds them: each stream is a line of the GPU's plane, on the clock of the host.
+        space = space_of(folder)
+        calls = [
+            (line.timestamp_ns, event.offset_ps)
+            for plane in space.planes
+            for line in plane.lines
+            for event in line.events
+            if plane.event_metadata[event.metadata_id].name == trace.CALL
+        ]
+        plane = space.planes.add(name="/device:GPU:0")
+        for key, name in {1: "gemm", 2: "MemcpyH2D"}.items():
+            plane.event_metadata[key].name = name
+        for timestamp_ns, offset_ps in calls:
+            line = plane.lines.add(name="Stream #13(Compute)", timestamp_ns=timestamp_ns)
+            for place, key in enumerate((1, 2, 1)):
+                line.events.add(metadata_id=key, offset_ps=offset_ps + 10 * place, duration_ps=7)
+        return space
+
+    why_subject._space = with_kernels
+    script = "import tensorflow as tf\\nelems = tf.ones([8])\\n@tf.function\\ndef strategy(elems): return elems + 1.0"
+    result = {}
+    for device in ("GPU:1", "CPU:0"):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        spec = Spec(
+            role="why", script=script, name="x", mode="graph", device=device, artifacts=tempfile.mkdtemp()
+        )
+        subject.serve(spec, Channel())
+        result[device] = {
+            "profiles": [each for each in asked if each != "sync"], "waited": asked.count("sync"),
+            "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH"), "said": said[-1],
+        }
+"""
+
+
+def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> None:
+    result = in_process(_EXPLAINED)
+    gpu, cpu = result["GPU:1"], result["CPU:0"]
+    # The profiler asks the device for its kernels, and each call is waited for, so that they are within it.
+    assert gpu["profiles"] == [["profile", 1]] and gpu["waited"] >= 3 and gpu["growth"] == "true"
+    assert cpu["profiles"] == [["profile", 0]] and cpu["waited"] == 0 and cpu["growth"] is None
+    assert gpu["said"]["event"] == "why", gpu["said"]
+    found = gpu["said"]["why"]
+    assert found["kernel_count"] == 2 and [each["name"] for each in found["kernels"]] == ["gemm"]
+    assert found["in_kernels_s"] == pytest.approx(14e-12)
+    assert [each["name"] for each in found["ops"]] == ["AddV2"], "ops are those of the host"
 
 
 # --- a comparison -----------------------------------------------------------------------------------------------------
@@ -250,6 +461,10 @@ def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
     run = compare(launcher)
     assert launcher.most_alive == 2
     assert all(item.latency is not None for item in run.measurements)
+    # Of 1 GiB each there would be room for four, were it not for the context of each.
+    smaller = SimulatedGpu(8 * GIB, GIB)
+    compare(smaller)
+    assert smaller.most_alive == 3
     roomy = SimulatedGpu(100 * GIB, 2**20)
     compare(roomy)
     assert roomy.most_alive >= len(STRATEGIES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measure import dialogue, subject
+from measure import subject
 from measure.said import is_well_formed
 
 _LOAD = """
@@ -73,26 +73,6 @@ def test_running_out_of_memory_is_told_from_other_errors() -> None:
     assert subject.describe(MemoryError("no"))["outcome"] == "out_of_memory"
     assert subject.describe(ValueError("RESOURCE_EXHAUSTED: Out of memory"))["outcome"] == "out_of_memory"
     assert subject.describe(ValueError("wrong"))["outcome"] == "failed"
-
-
-def test_no_folder_of_a_person_is_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/alice")
-    traceback = (
-        'File "/home/alice/venv/lib/python3.11/site-packages/numpy/core.py", line 1\n'
-        f'File "{subject.__file__}", line 2\nFile "/srv/alice/mine.py", line 3\nFile "<map_fn.graph>", line 4\n'
-        "cannot open /home/alice, file:///home/alice/x, -I/home/alice/x, /home/alice2"
-    )
-    named = (
-        'File "site-packages/numpy/core.py", line 1\nFile "measure/subject.py", line 2\nFile "mine.py", line 3\n'
-        'File "<map_fn.graph>", line 4\ncannot open ~, file://~/x, -I~/x, /home/alice2'
-    )
-    found = subject.describe(ValueError(traceback))
-    assert found["detail"] == f"ValueError: {named}"
-    assert subject.describe(OSError("no file /home/alice/x"))["message"] == "no file ~/x"
-    ended = dialogue.ended({"signal": 6, "tail": traceback}).error
-    assert ended.detail == named and "cannot open ~, " in ended.message
-    monkeypatch.setenv("HOME", "/")
-    assert "/srv/x" in subject.describe(ValueError("/srv/x"))["detail"], "a home that is no folder of somebody's"
 
 
 @pytest.mark.parametrize(
