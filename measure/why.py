@@ -74,9 +74,10 @@ class Why(_Part, frozen=True, kw_only=True):
     XLA's or a GPU's kernels. ``python_s``: time that the calling thread spent outside of TensorFlow's runtime.
     ``op_threads``: threads of the host on which ops or kernels began; ``threads``: those that were busy in calls that
     nobody watched; ``cores``: their processor time over wall-clock time. ``loops``: while loops that XLA left;
-    ``other_instructions``: those outside of fusions. ``note``: why there are no figures. ``runtime_start_s``: what
-    TensorFlow spent once in the first timed process; ``times_limit``: the latency over the limit's, and ``limit_note``
-    why it has no such multiple. A comparison knows these three without explaining anything.
+    ``compiled_in``: inputs whose values are part of XLA's program, which serves no others; ``other_instructions``:
+    those outside of fusions. ``note``: why there are no figures. ``runtime_start_s``: what TensorFlow spent once in the
+    first timed process; ``times_limit``: the latency over the limit's, and ``limit_note`` why it has no such multiple.
+    A comparison knows these three without explaining anything.
     """
 
     call_s: _Seconds = 0.0
@@ -98,6 +99,7 @@ class Why(_Part, frozen=True, kw_only=True):
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
     fallbacks: Annotated[list[_Name], Meta(max_length=_MOST_ROWS)] = []
     loops: _Count | None = None
+    compiled_in: _Count = 0
     fusion_count: _Count = 0
     fused_ops: _Count = 0
     fusions: Annotated[list[Fusion], Meta(max_length=_MOST_ROWS)] = []
@@ -247,7 +249,7 @@ def mechanism(item: Measurement, why: Why, batch: int) -> str:
         return f"spends all of its time in Python and NumPy{slices}: no op of TensorFlow's runs"
     if why.fallbacks:
         ops = ", ".join(f"`{op}`" for op in why.fallbacks)
-        then = _traces(why) if why.traces_per_call else _runs(why)
+        then = _traces(why) if why.traces_per_call else _runs(why) if why.loops is None else _compiled(why)
         return f"falls back to a while loop for {ops}, which `tf.vectorized_map` cannot vectorise, and {then}"
     if why.traces_per_call:
         return _traces(why)
@@ -316,8 +318,6 @@ def _in_a_graph(item: Measurement, why: Why, batch: int) -> str:
 
 def _runs(why: Why, verb: str = "runs ") -> str:
     """So many ops, how much of the time they take, and where the rest goes."""
-    if why.loops is not None:
-        return f"{verb}{_program(why)}"
     inside_s = _work_s(why)
     if not why.op_count or inside_s >= _MOST * _whole_s(why):
         share = f"{_share(inside_s, why)} of its time"
@@ -338,7 +338,15 @@ def _compiled(why: Why) -> str:
     else:
         takes = "it takes" if why.kernel_count == 1 else "they take"
         cost = f"{takes} {_share(why.in_kernels_s, why)} of its time{_on_threads(why)}" if why.kernel_count else ""
-    return ": ".join(filter(None, (f"runs {_program(why)}{loop}", cost)))
+    return ": ".join(filter(None, (f"runs {_program(why)}{loop}{_compiled_in(why)}", cost)))
+
+
+def _compiled_in(why: Why) -> str:
+    """What makes a program look quicker than it would be with values that come and go."""
+    if not why.compiled_in:
+        return ""
+    inputs = "an input" if why.compiled_in == 1 else f"{why.compiled_in} inputs"
+    return f", with the values of {inputs} compiled in, so that the program serves no others"
 
 
 def _program(why: Why) -> str:

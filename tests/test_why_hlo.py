@@ -49,7 +49,7 @@ def test_a_program_is_its_fusions_what_is_outside_of_them_and_its_loops():
     assert found.fusions == (
         why_hlo.Fusion("add_fusion", ("multiply", "add")), why_hlo.Fusion("fill", ("broadcast",)),
     )  # fmt: skip
-    assert found.others == ("sort", "custom-call") and found.loops == 1
+    assert found.others == ("sort", "custom-call") and found.loops == 1 and found.inputs == 1
     assert why_hlo.parse("") == why_hlo.Program((), (), 0) == why_hlo.parse(HOSTILE)
 
 
