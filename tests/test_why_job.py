@@ -55,6 +55,7 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner
     assert {row.name for row in eager.ops} >= {"StridedSlice", "Pack"} and eager.graph is None
     assert eager.op_count > 1_000 and 0 < eager.in_ops_s < eager.profiled_s and eager.python_s > 0
     assert xla.kernel_count >= 1 and xla.fusion_count >= 1 and xla.loops == 0 and not xla.op_count
+    assert not xla.compiled_in, "variables are inputs of a program too"
     assert own.store.artifacts(run.id, "loop.eager") == [why.TRACE]
     assert own.store.artifacts(run.id, "batched.xla") == [why.GRAPH, why.HLO, why.TRACE]
     assert "fusion" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
@@ -69,6 +70,17 @@ def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     run = own.snapshot(run_id).run
     assert run.status == "complete" and run.verdict and why.known(run.measurement("batched.graph")).op_count
     assert why.TRACE in own.store.artifacts(run_id, "batched.graph")
+
+
+def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runner):
+    # What goes where, once both branches are computed, depends on the values; XLA needs such indices as constants.
+    asked = {"workload": "branch", "size": {"batch": 5, "width": 4}}
+    run = measure(own, small_request("vectorized_map.xla", "batched.xla", **asked))
+    own.wait(own.explain(run.id), DEADLINE_S)
+    run = own.snapshot(run.id).run
+    compiled_in = {item.strategy: why.known(item).compiled_in for item in run.measurements if not item.twin_of}
+    assert compiled_in == {"vectorized_map.xla": 1, "batched.xla": 0}
+    assert "the program serves no others" in why.sentences(run)["vectorized_map.xla"]
 
 
 def test_what_cannot_be_explained_here_is_said(own: runner.Runner, measured: Run):

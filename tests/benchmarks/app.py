@@ -103,7 +103,7 @@ def probes(pairs: int, workload: str = "image_sqrt") -> list[Figure]:
         figures += [
             Figure(f"{workload}: request to {what}, with probes", with_them, show=whole_seconds),
             Figure(f"{workload}: request to {what}, without", without, show=whole_seconds),
-            Figure(f"{workload}: ratio of these", with_them / without, show=_ratio),
+            Figure(f"{workload}: to {what}, with over without", with_them / without, 1 + PROBES_ADD, show=_ratio),
         ]
     return [
         *figures,

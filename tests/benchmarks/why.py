@@ -44,10 +44,11 @@ CASES = (
 
 # What the independent traces are named by.
 HANDED, EXECUTED, ENTRY = "ops that Python hands over", "ops executed", "instructions of ENTRY"
-# Nodes that compute nothing: which of them an executor meets, or a trace has, depends on how a loop is lowered.
+# Nodes that compute nothing: which of them an executor meets depends on how a loop is lowered, and the profiler leaves
+# out those whose kernels say themselves that they are not expensive (``OpKernel::IsExpensive``).
 _PLUMBING = frozenset((
     *("NoOp", "Const", "EagerConst", "Arg", "Retval", "Identity", "Placeholder", "While", "StatelessWhile"),
-    *("Enter", "Exit", "Merge", "Switch", "LoopCond", "NextIteration"),
+    *("Reshape", "EnsureShape", "Enter", "Exit", "Merge", "Switch", "LoopCond", "NextIteration"),
 ))  # fmt: skip
 
 # Run in a fresh interpreter with the strategy's script on stdin: counts without the profiler, as JSON.
@@ -56,9 +57,10 @@ import json, sys, time
 asked = json.loads(sys.stdin.readline())
 from measure.subject import load
 module = load(asked["script"], "independent")
+import re
 import tensorflow as tf
 from collections import Counter
-from tensorflow.python.eager import execute
+from tensorflow.python.eager import context
 from tensorflow.python.framework import op_callbacks
 
 seen = Counter()
@@ -66,13 +68,24 @@ def callback(op_type, inputs, attrs, outputs, op_name=None, graph=None):
     if graph is None:
         seen[op_type] += 1
 
+if asked["mode"] != "xla":
+    context.enable_run_metadata()
 module.strategy(module.elems)
+# Functions as they are executed, after the optimisation of their graphs.
+functions = []
+if asked["mode"] != "xla":
+    functions = [each.post_optimization_graph for each in context.export_run_metadata().function_graphs]
+    context.disable_run_metadata()
 module.strategy(module.elems)
 found = {}
 if asked["mode"] == "eager":
     op_callbacks.add_op_callback(callback)
     module.strategy(module.elems)
     op_callbacks.remove_op_callback(callback)
+    for name in [name for name in seen if name.startswith("__inference")]:
+        (function,) = functions  # without loops: each of its nodes is executed once
+        assert seen.pop(name) == 1 and not any(node.op == "Merge" for node in function.node)
+        seen.update(node.op for node in function.node)
     found["ops that Python hands over"] = dict(seen)
     # The time in TensorFlow by a clock around the calls that Python makes into it.
     from tensorflow.python import pywrap_tfe, _pywrap_tfe  # noqa
@@ -95,25 +108,37 @@ if asked["mode"] == "eager":
     found["calls into TFE_Py_*"] = inside[1]
 elif asked["mode"] == "graph":
     # A session's step statistics, which the executor takes down node by node.
-    v1 = tf.compat.v1
-    concrete = module.strategy.get_concrete_function(module.elems)
-    arrays = [leaf.numpy() for leaf in tf.nest.flatten(module.elems)]
+    (function,) = functions
+    v1, inputs, outputs = tf.compat.v1, {}, []
+    for node in function.node:
+        if node.op in ("_Arg", "_Retval"):
+            kind, place = node.attr["T"].type, node.attr["index"].i
+            node.attr.clear()
+            if node.op == "_Arg":
+                node.op, inputs[node.name + ":0"] = "Placeholder", place
+                node.attr["dtype"].type = kind
+            else:
+                node.op = "Identity"
+                node.attr["T"].type = kind
+                outputs.append(node.name + ":0")
+    leaves = tf.nest.flatten(module.elems)
+    settings, statistics = v1.ConfigProto(), v1.RunMetadata()
+    settings.graph_options.rewrite_options.disable_meta_optimizer = True  # it is optimised
     with tf.Graph().as_default() as graph:
-        tf.import_graph_def(concrete.graph.as_graph_def(), name="")
-        with v1.Session(graph=graph) as session:
-            statistics = v1.RunMetadata()
-            fed = {tensor.name: array for tensor, array in zip(concrete.inputs, arrays, strict=True)}
-            full = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
-            session.run([tensor.name for tensor in concrete.outputs], fed, full, statistics)
+        tf.import_graph_def(function, name="")
+        with v1.Session(graph=graph, config=settings) as session:
+            fed = {name: leaves[place].numpy() for name, place in inputs.items()}
+            session.run(outputs, fed, v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), statistics)
     found["ops executed"] = dict(Counter(
         node.timeline_label.partition(" = ")[2].partition("(")[0]
         for device in statistics.step_stats.dev_stats for node in device.node_stats if " = " in node.timeline_label))
 else:
     text = module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo")
     entry = text[text.index("ENTRY"):].splitlines()[1:]
+    opcodes = (re.search(r"(?:^|\s)([a-z][a-z0-9-]*)\(", line.partition(" = ")[2]) for line in entry)
     found["instructions of ENTRY"] = dict(Counter(
-        word for line in entry if "=" in line for word in [line.split("(")[0].split()[-1]]
-        if word not in ("parameter", "constant", "tuple", "bitcast", "get-tuple-element")))
+        opcode[1] for opcode in opcodes
+        if opcode and opcode[1] not in ("parameter", "constant", "tuple", "bitcast", "get-tuple-element")))
 calls = []
 for _ in range(20):
     start = time.perf_counter()
