@@ -5,6 +5,7 @@ pure functions of a run. The keys of ``why`` are those of `Why`; nothing else ma
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,9 +74,10 @@ class Why(_Part, frozen=True, kw_only=True):
     XLA's or a GPU's kernels. ``python_s``: time that the calling thread spent outside of TensorFlow's runtime.
     ``op_threads``: threads of the host on which ops or kernels began; ``threads``: those that were busy in calls that
     nobody watched; ``cores``: their processor time over wall-clock time. ``loops``: while loops that XLA left;
-    ``other_instructions``: those outside of fusions. ``note``: why there are no figures. ``runtime_start_s``: what
-    TensorFlow spent once in the first timed process; ``times_limit``: the latency over the limit's, and ``limit_note``
-    why it has no such multiple. A comparison knows these three without explaining anything.
+    ``compiled_in``: inputs whose values are part of XLA's program, which serves no others; ``other_instructions``:
+    those outside of fusions. ``note``: why there are no figures. ``runtime_start_s``: what TensorFlow spent once in the
+    first timed process; ``times_limit``: the latency over the limit's, and ``limit_note`` why it has no such multiple.
+    A comparison knows these three without explaining anything.
     """
 
     call_s: _Seconds = 0.0
@@ -97,6 +99,7 @@ class Why(_Part, frozen=True, kw_only=True):
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
     fallbacks: Annotated[list[_Name], Meta(max_length=_MOST_ROWS)] = []
     loops: _Count | None = None
+    compiled_in: _Count = 0
     fusion_count: _Count = 0
     fused_ops: _Count = 0
     fusions: Annotated[list[Fusion], Meta(max_length=_MOST_ROWS)] = []
@@ -169,6 +172,8 @@ _LOOPS = ("While", "StatelessWhile")
 # Ops that write what is there already into one tensor.
 _COPIES = re.compile(r"(TensorListStack|TensorListConcat|Pack|ConcatV2|concat|stack)$")
 _MOST = 0.5
+# Kinds of instructions that a sentence names.
+_MOST_KINDS = 3
 # A copy of the output is not worth a word where pages and small buffers weigh as much.
 _LEAST_BYTES = 64 * 1024
 _WRONG = "; its values differ from the reference"
@@ -244,7 +249,7 @@ def mechanism(item: Measurement, why: Why, batch: int) -> str:
         return f"spends all of its time in Python and NumPy{slices}: no op of TensorFlow's runs"
     if why.fallbacks:
         ops = ", ".join(f"`{op}`" for op in why.fallbacks)
-        then = _traces(why) if why.traces_per_call else _runs(why)
+        then = _traces(why) if why.traces_per_call else _runs(why) if why.loops is None else _compiled(why)
         return f"falls back to a while loop for {ops}, which `tf.vectorized_map` cannot vectorise, and {then}"
     if why.traces_per_call:
         return _traces(why)
@@ -291,7 +296,10 @@ def _from_python(why: Why) -> str:
     mean = text.seconds(sum(row.seconds for row in why.ops) / why.op_count) if why.op_count else ""
     ops = f"{_count(why.op_count, 'op')} of {mean} each" if why.op_count > 1 else f"1 op of {mean}"
     if inside_s >= _MOST * why.profiled_s:
-        return f"spends {_watched_share(inside_s, why)} of its time in {_count(why.op_count, 'op')}, {_mostly(why)}"
+        return (
+            f"spends {_watched_share(inside_s, why)} of its time in {_count(why.op_count, 'op')}, {_mostly(why)}"
+            f"{_on_threads(why)}"
+        )
     where = "between" if why.op_count > 1 else "around"
     return (
         f"spends {_watched_share(why.python_s, why)} of its time in Python, and {_watched_share(between_s, why)} in "
@@ -310,11 +318,12 @@ def _in_a_graph(item: Measurement, why: Why, batch: int) -> str:
 
 def _runs(why: Why, verb: str = "runs ") -> str:
     """So many ops, how much of the time they take, and where the rest goes."""
-    if why.loops is not None:
-        return f"{verb}{_program(why)}"
     inside_s = _work_s(why)
     if not why.op_count or inside_s >= _MOST * _whole_s(why):
-        return f"{verb}{work(why)}, which take {_share(inside_s, why)} of its time, {_mostly(why)}"
+        share = f"{_share(inside_s, why)} of its time"
+        if why.op_count == 1:
+            return f"{verb}{work(why)}, {_mostly(why)}, which takes {share}{_on_threads(why)}"
+        return f"{verb}{work(why)}, which take {share}, {_mostly(why)}{_on_threads(why)}"
     between = "scheduling them and calling the function" if why.op_count > 1 else "calling the function"
     mean = text.seconds(sum(row.seconds for row in why.ops) / why.op_count)
     each = f"of {mean} each" if why.op_count > 1 else f"of {mean}"
@@ -328,16 +337,24 @@ def _compiled(why: Why) -> str:
         cost = f"{_share(outside, why)} of its time is the fixed cost of a call"
     else:
         takes = "it takes" if why.kernel_count == 1 else "they take"
-        cost = f"{takes} {_share(why.in_kernels_s, why)} of its time" if why.kernel_count else ""
-    return ": ".join(filter(None, (f"runs {_program(why)}{loop}", cost)))
+        cost = f"{takes} {_share(why.in_kernels_s, why)} of its time{_on_threads(why)}" if why.kernel_count else ""
+    return ": ".join(filter(None, (f"runs {_program(why)}{loop}{_compiled_in(why)}", cost)))
+
+
+def _compiled_in(why: Why) -> str:
+    """What makes a program look quicker than it would be with values that come and go."""
+    if not why.compiled_in:
+        return ""
+    inputs = "an input" if why.compiled_in == 1 else f"{why.compiled_in} inputs"
+    return f", with the values of {inputs} compiled in, so that the program serves no others"
 
 
 def _program(why: Why) -> str:
     """What XLA made of it: «one fusion of 3 ops, one pass over memory»."""
     others = sum(row.count for row in why.other_instructions)
-    kinds = ", ".join(f"`{row.name}`" for row in why.other_instructions[:3])
+    kinds = ", ".join(f"`{row.name}`" for row in why.other_instructions[:_MOST_KINDS])
     if why.fusion_count == 1 and not others and not why.loops:
-        return f"one fusion of {_count(why.fused_ops, 'op')}, one pass over memory"
+        return f"one fusion of {_count(why.fused_ops, 'op')}{_fused(why)}, one pass over memory"
     parts = []
     if why.fusion_count:
         parts.append(f"{_count(why.fusion_count, 'fusion')} of {_count(why.fused_ops, 'op')}")
@@ -345,6 +362,22 @@ def _program(why: Why) -> str:
         parts.append(f"{_count(others, 'further instruction' if parts else 'instruction')} ({kinds})")
     program = " and ".join(parts) or "a program without work of its own"
     return f"{program}, {_count(why.kernel_count, 'kernel')} a call" if why.kernel_count else program
+
+
+def _fused(why: Why) -> str:
+    """The kinds of what a fusion is of, those that occur most often first: « (`multiply`, `add`)»."""
+    kinds = [f"`{kind}`" for kind, _ in Counter(why.fusions[0].ops if why.fusions else ()).most_common()]
+    more = ", …" if len(kinds) > _MOST_KINDS else ""
+    return f" ({', '.join(kinds[:_MOST_KINDS])}{more})" if kinds else ""
+
+
+def _on_threads(why: Why) -> str:
+    """For what is mostly work: how much of the machine does it."""
+    if not why.threads:
+        return ""
+    if why.threads == 1 or why.cores is None:
+        return f", on {_count(why.threads, 'thread')}"
+    return f", on {why.threads} threads that keep {why.cores:.1f} cores busy"
 
 
 def copies(item: Measurement) -> str:
@@ -368,7 +401,10 @@ def _work_s(why: Why) -> float:
 
 def _mostly(why: Why) -> str:
     rows = why.ops or why.kernels
-    return f"most of it in `{rows[0].name}`" if rows else ""
+    if not rows:
+        return ""
+    share = "most of it in " if len(rows) > 1 else "all of it in " if rows[0].count > 1 else ""
+    return f"{share}`{rows[0].name}`"
 
 
 def _whole_s(why: Why) -> float:

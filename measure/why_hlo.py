@@ -32,11 +32,13 @@ class Fusion:
 @dataclass(frozen=True)
 class Program:
     """``others``: instructions outside of fusions that do work (products, sorts, copies), by opcode. ``loops``: how
-    many while loops are left."""
+    many while loops are left. ``inputs``: parameters of the program, of which there are fewer than the function has
+    where XLA had to know values to compile it."""
 
     fusions: tuple[Fusion, ...]
     others: tuple[str, ...]
     loops: int
+    inputs: int = 0
 
 
 def without_paths(text: str) -> str:
@@ -53,13 +55,17 @@ def parse(text: str) -> Program:
     """The fusions and other work in a program; a text that is none has neither."""
     computations: dict[str, list[tuple[str, str, str]]] = {}
     current: list[tuple[str, str, str]] | None = None
+    inputs = 0
+    in_entry = False
     for line in text.splitlines():
         if line.startswith("}"):
             current = None
         elif found := _COMPUTATION.match(line):
             current = computations.setdefault(found[1], [])
+            in_entry = line.startswith("ENTRY")
         elif current is not None and (found := _INSTRUCTION.match(line)):
             current.append((found[1], found[2], found[3]))
+            inputs += in_entry and found[2] == "parameter"
     inner = {
         called[1]
         for instructions in computations.values()
@@ -83,4 +89,4 @@ def parse(text: str) -> Program:
                 loops += 1
             elif opcode not in _FREE and opcode not in _CALLS:
                 others.append(opcode)
-    return Program(tuple(fusions), tuple(others), loops)
+    return Program(tuple(fusions), tuple(others), loops, inputs)

@@ -68,6 +68,7 @@ def explain(
     fusions: tuple[Fusion, ...] = ()
     others: tuple[str, ...] = ()
     loops = None
+    compiled_in = 0
     if mode == "xla":
         text = why_hlo.without_paths(
             str(module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo"))
@@ -76,6 +77,7 @@ def explain(
         program = why_hlo.parse(text)
         fusions = tuple(Fusion(name=each.name, ops=each.ops) for each in program.fusions)
         others, loops = program.others, program.loops
+        compiled_in = max(0, len(module.strategy.get_concrete_function(module.elems).inputs) - program.inputs)
     count = getattr(module.strategy, "experimental_get_tracing_count", None)
     return Why(
         call_s=call_s,
@@ -96,6 +98,7 @@ def explain(
         threads=threads,
         cores=cores,
         loops=loops,
+        compiled_in=compiled_in,
         fusion_count=len(fusions),
         fused_ops=sum(len(fusion.ops) for fusion in fusions),
         fusions=_largest(fusions),

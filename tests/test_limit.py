@@ -15,6 +15,7 @@ from measure.probes import Rates, Work
 from measure.run import Limit, Run
 from measure.said import is_well_formed
 from tests import synthetic
+from tests.benchmarks.limit import faults
 from tests.engine import measure, running, running_host, small_request
 from views import latency_chart, rows, tables
 
@@ -146,6 +147,22 @@ def test_judging_anew_leaves_nothing_of_before() -> None:
     item = judged(0.001)
     run = replace(synthetic.run(unhappy=False), limit=None, measurements=[item])
     assert limit.judge(run).measurements[0].why == {}
+
+
+def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at_all() -> None:
+    run = synthetic.run(unhappy=False)
+    found = of(flops=1_000_000_000)
+    by_time = {0.02: "a.graph", 0.001: "b.graph", 0.0087: "c.graph"}
+    items = [replace(judged(seconds, slug=slug), strategy=slug) for seconds, slug in by_time.items()]
+    good = replace(run, limit=found, measurements=items)
+    assert not list(faults(good))
+    bare = [replace(item, why={}) for item in items]
+    assert len(list(faults(replace(good, measurements=bare)))) == 3
+    wrong = [replace(item, why={limit.MULTIPLE: 1.5}) for item in items]
+    assert [line.split()[1] for line in faults(replace(good, measurements=wrong))] == ["b.graph:"]
+    below = [replace(items[0], why={limit.MULTIPLE: 0.9})]
+    assert list(faults(replace(good, measurements=below))) == [f"{run.request.workload} a.graph: 0.900 ×"]
+    assert len(list(faults(replace(good, limit=None)))) == 3
 
 
 # --- where it is shown ------------------------------------------------------------------------------------------------

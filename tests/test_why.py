@@ -1,198 +1,26 @@
-"""Why a strategy is as fast as it is: traces, programs, sentences, the job that explains, and the tab that shows it."""
+"""Why a strategy is as fast as it is: the sentences, what stands in a run, and the tab that shows it."""
 
-import gzip
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import imports, runner, store, trace, why, why_hlo, why_job
-from measure.comparison import Comparison
-from measure.dialogue import Dialogues, SubjectFailed
+from measure import imports, runner, store, why
 from measure.request import RequestError
-from measure.run import AtPeak, Error, Memory, Run, encode
+from measure.run import AtPeak, Memory, Run, encode
 from measure.runner import Snapshot
 from measure.said import is_well_formed
 from measure.statistics import Ratio
 from measure.why import Fusion, Graph, Ran, Why
 from tests import synthetic
-from tests.benchmarks.why import Explained
-from tests.engine import DEADLINE_S, ROOT, measure, running, running_host, small_request
+from tests.benchmarks.why import ENTRY, EXECUTED, HANDED, disagreements
+from tests.engine import ROOT
 from tests.synthetic import HOSTILE, MIB, OUTPUT
 
 ID = "0123456789abcdef01234567"
-
-# --- the profiler's trace --------------------------------------------------------------------------------------------
-
-
-def space(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> Any:
-    """An XSpace of planes with lines of events: name, start and length in microseconds, statistics."""
-    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
-
-    made = XSpace()
-    for plane_name, lines in planes:
-        plane = made.planes.add(name=plane_name)
-        names: dict[str, int] = {}
-        stats: dict[str, int] = {}
-        for line_name, events in lines:
-            line = plane.lines.add(name=line_name, timestamp_ns=1_000)
-            for name, start, length, *more in events:
-                key = names.setdefault(name, len(names) + 1)
-                plane.event_metadata[key].name = name
-                event = line.events.add(metadata_id=key, offset_ps=round(start * 1e6), duration_ps=round(length * 1e6))
-                for stat, value in (more[0] if more else {}).items():
-                    number = stats.setdefault(stat, len(stats) + 1)
-                    plane.stat_metadata[number].name = stat
-                    event.stats.add(metadata_id=number, str_value=value)
-    return made
-
-
-def profiled(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> trace.Profile:
-    return trace.profile(trace.read(space(*planes)))
-
-
-def counts(shares: tuple[trace.Share, ...]) -> dict[str, int]:
-    return {share.name: share.count for share in shares}
-
-
-def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_runtimes():
-    op = "EagerLocalExecute: "
-    found = profiled(
-        ("/host:CPU", [("python", [
-            (trace.CALL, 10, 100),
-            ("convert_to_tensor", 11, 8),  # Python's own, but for the op in it
-            ("EagerExecute", 12, 4), (f"{op}_EagerConst", 12, 4), ("KernelAndDeviceFunc::Run", 13, 1),
-            ("TFE_Py_FastPathExecute_C", 30, 20), (f"{op}Mul", 32, 10), ("KernelAndDeviceFunc::Run", 35, 5),
-            (f"{op}__inference_f_7", 60, 10), ("KernelAndDeviceFunc::Run", 62, 3),
-            (f"{op}Late", 200, 10),
-        ])]),
-    )  # fmt: skip
-    assert counts(found.ops) == {"Mul": 1, "EagerConst": 1}
-    assert found.in_ops_s == pytest.approx(6e-6)
-    assert found.runtime_s == pytest.approx(34e-6) and found.python_s == pytest.approx(66e-6)
-    assert found.threads == 1
-
-
-def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
-    found = profiled(
-        ("/host:CPU", [
-            ("python", [(trace.CALL, 0, 100), ("TFE_Py_ExecuteCancelable", 10, 80),
-                        ("tf.function-graph_building", 2, 6)]),
-            ("a", [("ExecutorState::Process", 20, 30), ("map/while/body/_1/map/while/mul:Mul", 20, 10),
-                   ("x:While", 20, 70), ("plain: text", 20, 1), ("name::Other", 20, 1), ("c:PyFunc", 95, 5)]),
-            ("b", [("y:Mul", 25, 10), ("ExecutorState::ProcessAsync::Start", 40, 5, {"kernel_type": "Iterate"})]),
-        ]),
-    )  # fmt: skip
-    assert counts(found.ops) == {"Mul": 2, "While": 1, "PyFunc": 1, "Iterate": 1}
-    assert found.in_ops_s == pytest.approx((15 + 5 + 5) * 1e-6), "a loop's time is that of its ops"
-    assert found.building_s == pytest.approx(6e-6) and found.python_s == pytest.approx(14e-6)
-    assert found.threads == 2
-
-
-def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu():
-    hlo = {"hlo_op": "x"}
-    found = profiled(
-        ("/host:CPU", [("python", [(trace.CALL, 0, 100), ("while", 10, 50, hlo), ("fusion", 12, 5, hlo),
-                                   ("end: fusion", 17, 1), ("fusion", 20, 5, hlo)])]),
-        ("/device:GPU:0", [("Stream #7(Compute)", [("gemm", 30, 10, hlo), ("gemm", 90, 20), ("MemcpyH2D", 60, 5),
-                                                      ("Memset", 70, 5)]),
-                           ("XLA Ops", [("dot", 30, 10, hlo)])]),
-    )  # fmt: skip
-    assert counts(found.kernels) == {"fusion": 2, "gemm": 2} and not found.ops
-    assert found.in_kernels_s == pytest.approx(40e-6)
-    assert found.threads == 1, "a stream is not a thread"
-
-
-def test_of_several_marked_calls_the_quickest_counts_and_without_one_there_is_nothing():
-    made = space(
-        ("/host:CPU", [("python", [(trace.CALL, 0, 50), ("a:Mul", 5, 1), (trace.CALL, 100, 40), ("b:Add", 105, 1)])])
-    )
-    assert counts(trace.profile(trace.read(made)).ops) == {"Add": 1}
-    with pytest.raises(ValueError, match="did not see the call"):
-        trace.read(space(("/host:CPU", [("python", [("a:Mul", 5, 1)])])))
-
-
-def test_the_trace_opens_in_perfetto():
-    made = trace.read(
-        space(
-            ("/host:CPU", [("python", [(trace.CALL, 0, 50), ("a:Mul", 5, 2, {"shape": HOSTILE}), ("b:Add", 9, 1)])]),
-            ("/device:GPU:0", [("Stream #1", [("gemm", 10, 3)])]),
-        )
-    )
-    document = json.loads(gzip.decompress(trace.chrome(made, "map_fn.graph")))
-    spans = {event["name"]: event for event in document["traceEvents"] if event["ph"] == "X"}
-    assert spans["a:Mul"]["ts"] == 5.0 and spans["a:Mul"]["dur"] == 2.0 and spans["a:Mul"]["args"] == {"shape": HOSTILE}
-    assert spans["gemm"]["pid"] != spans["a:Mul"]["pid"]
-    names = [event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M"]
-    assert names == ["map_fn.graph /host:CPU", "map_fn.graph /device:GPU:0", "python", "Stream #1"]
-    cut = json.loads(gzip.decompress(trace.chrome(made, "x", most=2)))
-    assert cut["otherData"] == {"events left out": 2}
-    assert trace.chrome(made, "x") == trace.chrome(made, "x")
-
-
-# --- XLA's program ---------------------------------------------------------------------------------------------------
-
-HLO = """HloModule m, is_scheduled=true, entry_computation_layout={(f32[5]{0})->f32[5]{0}}
-
-FileNames
-1 "/home/somebody/x.py"
-
-%fused_computation (param_0: f32[5]) -> f32[5] {
-  %param_0 = f32[5]{0} parameter(0)
-  %c = f32[] constant(2), metadata={op_type="Mul" source_file="/home/somebody/x.py" source_line=7}
-  %b = f32[5]{0} broadcast(%c), dimensions={}
-  %m = f32[5]{0} multiply(%b, %param_0), metadata={op_type="Mul" op_name="mul" source_file="/home/x.py" source_line=7}
-  ROOT %a = f32[5]{0} add(%m, %param_0)
-}
-
-%filled (param_1: f32[]) -> f32[5] {
-  %param_1 = f32[] parameter(0)
-  ROOT %w = f32[5]{0} broadcast(%param_1), dimensions={}
-}
-
-%compare (x: f32[], y: f32[]) -> pred[] {
-  %x = f32[] parameter(0)
-  %y = f32[] parameter(1)
-  ROOT %lt = pred[] compare(%x, %y), direction=LT
-}
-
-%body (arg: (s32[], f32[5])) -> (s32[], f32[5]) {
-  %arg = (s32[], f32[5]{0}) parameter(0)
-  %g = f32[5]{0} get-tuple-element(%arg), index=1
-  ROOT %t = (s32[], /*index=1*/f32[5]{0}) tuple(%arg, %g)
-}
-
-ENTRY %main (arg0: f32[5]) -> f32[5] {
-  %arg0 = f32[5]{0} parameter(0)
-  %add_fusion = f32[5]{0} fusion(%arg0), kind=kLoop, calls=%fused_computation
-  %fill = f32[5]{0} fusion(%arg0), kind=kLoop, calls=%filled
-  %s = f32[5]{0} sort(%add_fusion), dimensions={0}, to_apply=%compare
-  %k = (f32[2]{0}, s32[2]{0}) custom-call(%s), custom_call_target="TopK", called_computations={%compare}
-  ROOT %w.1 = (s32[], /*index=1*/f32[5]{0}) while(%k), condition=%compare, body=%body
-}
-"""
-
-
-def test_a_program_is_its_fusions_what_is_outside_of_them_and_its_loops():
-    found = why_hlo.parse(HLO)
-    assert found.fusions == (
-        why_hlo.Fusion("add_fusion", ("multiply", "add")), why_hlo.Fusion("fill", ("broadcast",)),
-    )  # fmt: skip
-    assert found.others == ("sort", "custom-call") and found.loops == 1
-    assert why_hlo.parse("") == why_hlo.Program((), (), 0) == why_hlo.parse(HOSTILE)
-
-
-def test_no_path_of_a_machine_is_in_a_program():
-    clean = why_hlo.without_paths(HLO)
-    assert "/home" not in clean and 'op_name="mul"' in clean
-    assert why_hlo.parse(clean) == why_hlo.parse(HLO)
-    assert "metadata" not in why_hlo.comparable(clean)
-
 
 # --- sentences -------------------------------------------------------------------------------------------------------
 
@@ -213,6 +41,7 @@ EAGER = Why(call_s=10 * MS, profiled_s=10 * MS, python_s=9.3 * MS, op_count=300,
 GRAPH = Why(call_s=2 * MS, profiled_s=4 * MS, python_s=0.2 * MS, op_count=1_005, in_ops_s=0.5 * MS,
             ops=ran(("Mul", 1_005, 0.5025 * MS)),
             graph=Graph(nodes=38, top_nodes=10, functions=2, by_op=ran(("StatelessWhile", 1, 0.0))))  # fmt: skip
+SOLO = Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, in_ops_s=0.95 * MS, ops=ran(("Sqrt", 1, 0.95 * MS)))
 FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0.09 * MS, loops=0, fusion_count=1,
             fused_ops=3, kernels=ran(("fusion", 1, 0.09 * MS)))  # fmt: skip
 
@@ -223,13 +52,18 @@ FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0
         ("map_fn.eager", EAGER,
          "spends 93 % of its time in Python, and 1.0 % in starting ops, between 300 ops of 2.00 µs each"),
         ("batched.eager", replace(EAGER, python_s=1 * MS, in_ops_s=8.5 * MS, op_count=4),
-         "spends 85 % of its time in 4 ops, most of it in `Mul`"),
+         "spends 85 % of its time in 4 ops, most of it in `Mul`."),
+        ("batched.eager", replace(SOLO, threads=2, cores=1.94),
+         "spends 95 % of its time in 1 op, `Sqrt`, on 2 threads that keep 1.9 cores busy."),
+        ("batched.graph", replace(SOLO, threads=1, cores=0.97),
+         "runs 1 op, `Sqrt`, which takes 95 % of its time, on 1 thread."),
+        ("batched.graph", replace(SOLO, threads=2), "runs 1 op, `Sqrt`, which takes 95 % of its time, on 2 threads."),
         ("map_fn.graph", GRAPH,
          "runs a while loop in its graph: 1,005 ops of 500 ns each, and spends 75 % on scheduling them and calling "
          "the function"),
         ("loop.graph", replace(GRAPH, graph=Graph(nodes=643, top_nodes=643, functions=0), in_ops_s=1.5 * MS),
          "has 64 unrolled copies of the function in a graph of 643 nodes, and runs 1,005 ops, which take 75 % of its "
-         "time, most of it in `Mul`"),
+         "time, all of it in `Mul`."),
         ("batched.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, in_ops_s=1e-6, ops=ran(("Mul", 1, 1e-6))),
          "runs 1 op of 1.00 µs, and spends 100 % on calling the function"),
         ("vectorized_map.eager",
@@ -238,7 +72,21 @@ FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0
         ("vectorized_map.graph", replace(GRAPH, fallbacks=["Where"]),
          "falls back to a while loop for `Where`, which `tf.vectorized_map` cannot vectorise, and runs 1,005 ops of "
          "500 ns each"),
-        ("vectorized_map.xla", FUSED, "runs one fusion of 3 ops, one pass over memory: it takes 90 % of its time"),
+        ("vectorized_map.xla", replace(FUSED, fallbacks=["Where", "Sort"], loops=1),
+         "falls back to a while loop for `Where`, `Sort`, which `tf.vectorized_map` cannot vectorise, and runs 1 "
+         "fusion of 3 ops, 1 kernel a call, in a loop that XLA kept: it takes 90 % of its time."),
+        ("vectorized_map.xla", replace(FUSED, compiled_in=1),
+         "runs one fusion of 3 ops, one pass over memory, with the values of an input compiled in, so that the program "
+         "serves no others: it takes 90 % of its time."),
+        ("vectorized_map.xla", replace(FUSED, compiled_in=2),
+         "runs one fusion of 3 ops, one pass over memory, with the values of 2 inputs compiled in, so that the program "
+         "serves no others: it takes 90 % of its time."),
+        ("vectorized_map.xla", FUSED, "runs one fusion of 3 ops, one pass over memory: it takes 90 % of its time."),
+        ("vectorized_map.xla",
+         replace(FUSED, fusions=[Fusion(name="f", ops=("add", "multiply", "multiply"))], threads=1, cores=0.98),
+         "runs one fusion of 3 ops (`multiply`, `add`), one pass over memory: it takes 90 % of its time, on 1 thread."),
+        ("vectorized_map.xla", replace(FUSED, fusions=[Fusion(name="f", ops=tuple("abcd"))]),
+         "runs one fusion of 3 ops (`a`, `b`, `c`, …), one pass over memory: it takes 90 % of its time."),
         ("map_fn.xla",
          replace(FUSED, loops=1, fusion_count=4, fused_ops=10, kernel_count=3, in_kernels_s=0.001 * MS,
                  other_instructions=ran(("copy", 2, 0.0))),
@@ -322,6 +170,26 @@ def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
     assert "its values differ" in why.sentence(explained("a.graph", GRAPH, outcome="wrong"), 64, None, None)
 
 
+# --- beside an independent trace --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "independent", "differ"),
+    [
+        (EAGER, {HANDED: {"Mul": 200, "Add": 100, "_EagerConst": 3}}, []),
+        (EAGER, {HANDED: {"Mul": 200, "Pack": 1}},
+         [f"Add: 100, {HANDED}: 0", f"Pack: 0, {HANDED}: 1"]),
+        (GRAPH, {EXECUTED: {"Mul": 1_005, "_Arg": 1, "Merge": 7}}, []),
+        (GRAPH, {EXECUTED: {"Mul": 1_004}}, [f"Mul: 1005, {EXECUTED}: 1004"]),
+        (FUSED, {ENTRY: {"fusion": 1}}, []),
+        (FUSED, {ENTRY: {"fusion": 1, "copy": 1}},
+         [f"kernels: 1, {ENTRY}: 2", f"fusions and other instructions: 1, {ENTRY}: 2"]),
+    ],
+)  # fmt: skip
+def test_an_independent_trace_that_counts_otherwise_is_seen(found: Why, independent: dict[str, Any], differ: list[str]):
+    assert disagreements(found, independent) == differ
+
+
 # --- what stands in a run --------------------------------------------------------------------------------------------
 
 
@@ -390,121 +258,6 @@ def test_artifacts_are_those_that_are_known_and_not_too_large(tmp_path: Path, mo
         (tmp_path / name).write_bytes(b"x" * size)
     monkeypatch.setattr(why, "MOST_ARTIFACT_BYTES", 10)
     assert why.artifacts(tmp_path) == {why.GRAPH: b"x" * 10}
-
-
-# --- the job ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[runner.Runner]:
-    folder = tmp_path_factory.mktemp("why")
-    with running_host(folder) as launcher, running(launcher, folder) as own:
-        yield own
-
-
-SLUGS = ("loop.eager", "map_fn.graph", "batched.xla")
-
-
-@pytest.fixture(scope="module")
-def measured(own: runner.Runner) -> Run:
-    return measure(own, small_request(*SLUGS, size={"batch": 100, "features": 2}))
-
-
-def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner.Runner, measured: Run):
-    assert all(why.known(item) is None for item in measured.measurements), "nothing is explained unless asked for"
-    job = own.explain(measured.id)
-    assert own.explain(measured.id) == job and own.snapshot(measured.id).state == "finished"
-    assert own.wait(job, DEADLINE_S) and own.queue() == ()
-    run = own.snapshot(measured.id).run
-    assert replace(run, measurements=[]) == replace(measured, measurements=[])
-    for item, before in zip(run.measurements, measured.measurements, strict=True):
-        assert replace(item, why=before.why) == before
-        assert item.why.get("runtime_start_s") == before.why.get("runtime_start_s")
-    eager, graph, xla = (why.known(run.measurement(slug)) for slug in SLUGS)
-    of = {row.name: row.count for row in graph.ops}
-    # By the loop's own arithmetic: its condition is asked once more than its body runs. The executor would leave a
-    # quick op out of a trace after some 90 runs.
-    assert of["TensorListGetItem"] == 200 and of["LogicalAnd"] == 101 and of["TensorListSetItem"] == 200
-    assert graph.tracing_count == 1 and graph.traces_per_call == 0 and graph.graph.functions >= 2
-    assert {row.name for row in eager.ops} >= {"StridedSlice", "Pack"} and eager.graph is None
-    assert eager.op_count > 1_000 and 0 < eager.in_ops_s < eager.profiled_s and eager.python_s > 0
-    assert xla.kernel_count >= 1 and xla.fusion_count >= 1 and xla.loops == 0 and not xla.op_count
-    assert own.store.artifacts(run.id, "loop.eager") == [why.TRACE]
-    assert own.store.artifacts(run.id, "batched.xla") == [why.GRAPH, why.HLO, why.TRACE]
-    assert "fusion" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
-    assert "= While(" in own.store.artifact(run.id, "map_fn.graph", why.GRAPH).decode()
-    assert json.loads(gzip.decompress(own.store.artifact(run.id, "map_fn.graph", why.TRACE)))["traceEvents"]
-    assert len(why.sentences(run)) == 3 and "yet" not in " ".join(why.sentences(run).values())
-
-
-def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
-    run_id = own.submit(small_request("batched.graph"), why=True)
-    assert own.wait(run_id, DEADLINE_S)
-    run = own.snapshot(run_id).run
-    assert run.status == "complete" and run.verdict and why.known(run.measurement("batched.graph")).op_count
-    assert why.TRACE in own.store.artifacts(run_id, "batched.graph")
-
-
-def test_what_cannot_be_explained_here_is_said(own: runner.Runner, measured: Run):
-    details = own.host().details
-    assert why_job.refusal(measured, details, imported=False) is None
-    assert "comes from elsewhere" in why_job.refusal(measured, details, imported=True)
-    elsewhere = replace(measured, environment={"cpu_model": "another"})
-    assert "another machine" in why_job.refusal(elsewhere, details, imported=False)
-    with pytest.raises(RequestError, match="when it has ended"):
-        own.explain("f" * 24)
-    other = replace(
-        measured,
-        id="e" * 24,
-        measurements=[replace(item, code=replace(item.code, source="print(1)")) for item in measured.measurements],
-    )
-    own.store.save(other)
-    with pytest.raises(RequestError, match=r"the code of loop\.eager has changed"):
-        own.explain(other.id)
-
-
-def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
-    class Failing(Dialogues):
-        def hold(self, dialogues: Any, **more: Any) -> None:
-            for dialogue in dialogues:
-                list(dialogue)
-
-        def start(self, spec: Any) -> int:
-            return 1
-
-        def until(self, *more: Any) -> Any:
-            raise SubjectFailed("failed", Error(type="Exit", message="x" * 5_000))
-
-    def keep(slug: str, raw: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
-        kept.append(why.read(raw))
-        return True
-
-    kept: list[Why] = []
-    launcher: Any = SimpleNamespace(start_method="fork")
-    asked = small_request("batched.graph")
-    job = Comparison(ID, asked, launcher, lambda view: None, dialogues=Failing(launcher), keep=keep)
-    job._record.update("batched.graph", outcome="ok")
-    job._open(0.0)
-    job._explain()
-    job._remove_files()
-    assert [each.note for each in kept] == ["x" * why.MOST_NOTE]
-
-
-def test_a_run_that_is_deleted_meanwhile_does_not_come_back(own: runner.Runner):
-    run = measure(own, small_request("batched.eager"))
-    job = own.explain(run.id)
-    own.delete([run.id])
-    assert own.wait(job, DEADLINE_S)
-    assert own.snapshot(run.id) is None and not own.snapshot(job).fault
-
-
-def test_the_benchmark_of_the_reasons_measures_what_it_explains(monkeypatch: pytest.MonkeyPatch):
-    looked: list[str] = []
-    for stage in ("_reference", "_explain"):
-        monkeypatch.setattr(Comparison, stage, lambda self: None)
-    monkeypatch.setattr(Comparison, "_memory_stage", lambda self, slugs: looked.extend(slugs))
-    Explained(ID, small_request(*SLUGS), None, lambda view: None)._measure()
-    assert looked == list(SLUGS)
 
 
 # --- the tab ---------------------------------------------------------------------------------------------------------

@@ -227,40 +227,62 @@ def large(names: Sequence[str]) -> None:
     print(f"\nmemory-bound: {len(bound)}, with the pool within {AIM} ×: {near}, beyond {NEED} ×: {far}")
 
 
-def grid(names: Sequence[str]) -> None:
+def faults(run: Run) -> Iterator[str]:
+    """Strategies with a figure below 1, or with neither a figure nor the sentence that stands in its place."""
+    for item in timed(run):
+        times, said = limit.multiple(item), limit.note(item)
+        if run.limit is None:
+            yield f"{run.request.workload} {item.strategy}: the run has no limit"
+        elif times is None and not said:
+            yield f"{run.request.workload} {item.strategy}: neither a figure nor a sentence"
+        elif times is not None and (times < 1 or said or beats(item, run)):
+            yield f"{run.request.workload} {item.strategy}: {times:.3f} × {said}".rstrip()
+
+
+def beats(item: Measurement, run: Run) -> bool:
+    """Whether a strategy is faster than the limit by more than probes may be off."""
+    assert run.limit is not None and item.latency is not None
+    return item.latency.median_s < (1 - limit.RESOLUTION) * run.limit.seconds
+
+
+def grid(names: Sequence[str]) -> int:
     cases = [Case(name, size) for name in names for size in ({}, LARGE[name])]
-    faults = strategies = sentences = 0
+    found: list[str] = []
+    strategies = sentences = 0
     for case, run in runs(cases, lambda name: "default", 5.0):
+        found += faults(run)
         for item in timed(run):
             strategies += 1
-            assert run.limit is not None and item.latency is not None
-            below = item.latency.median_s < (1 - limit.RESOLUTION) * run.limit.seconds
-            sentences += below
-            faults += below and (limit.multiple(item) is not None or not limit.note(item))
-            faults += not below and (limit.multiple(item) or 0.0) < 1
-            if below:
-                say(f"  {item.strategy}: {item.latency.median_s / run.limit.seconds:.2f}: {limit.note(item)}")
-        if run.limit is not None:
-            best = timed(run)[0]
-            print(f"{case}: {limit.describe(run.limit)}; {best.strategy} {multiples(best)}", flush=True)
+            if run.limit is not None and beats(item, run):
+                sentences += 1
+                share = item.latency.median_s / run.limit.seconds if item.latency else 0.0
+                print(f"  {item.strategy}: {share:.2f}: {limit.note(item)}", flush=True)
+        best = next(iter(timed(run)), None)
+        told = f"{best.strategy} {multiples(best)}" if best is not None else "nothing was timed"
+        print(f"{case}: {limit.describe(run.limit) if run.limit is not None else 'no limit'}; {told}", flush=True)
     print(
-        f"\n{strategies} strategies, {sentences} with a sentence; a figure below 1, or none and no sentence: {faults}"
+        f"\n{len(cases)} cases, {strategies} strategies, {sentences} with a sentence; "
+        f"a figure below 1, or none and no sentence: {len(found)}",
+        *found,
+        sep="\n",
     )
+    return 1 if found else 0
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", nargs="*", metavar="WORKLOAD")
     parser.add_argument("--grid", nargs="*", metavar="WORKLOAD")
     arguments = parser.parse_args()
     common.start("How near to what the device can do")
+    if arguments.grid is not None:
+        return grid(arguments.grid or list(LARGE))
     if arguments.large is not None:
         large(arguments.large or list(LARGE))
-    elif arguments.grid is not None:
-        grid(arguments.grid or list(LARGE))
     else:
         probes()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,9 +2,9 @@
 
 ``--grid`` explains every workload × mapper × mode at small sizes and fails where a strategy that works has no figures,
 or any strategy no sentence. (What oneDNN corrupts may die while it is explained, and its sentence says so.)
-``--cases`` counts what ran in ten cases by other means than the profiler's trace: what Python hands to TensorFlow, the
-nodes of the graph that the loops run, the instructions of XLA's program, and how long the calls into TensorFlow take by
-a clock around them.
+``--cases`` counts what ran in ten cases by other means than the profiler's trace, and fails where the counts differ:
+what Python hands to TensorFlow, the step statistics of a session that runs the same graph, the instructions of XLA's
+program. How long the calls into TensorFlow take by a clock around them stands beside it.
 """
 
 import argparse
@@ -42,15 +42,25 @@ CASES = (
     ("per_example_gradients", "vectorized_map.xla", 50),
 )
 
+# What the independent traces are named by.
+HANDED, EXECUTED, ENTRY = "ops that Python hands over", "ops executed", "instructions of ENTRY"
+# Nodes that compute nothing: which of them an executor meets depends on how a loop is lowered, and the profiler leaves
+# out those whose kernels say themselves that they are not expensive (``OpKernel::IsExpensive``).
+_PLUMBING = frozenset((
+    *("NoOp", "Const", "EagerConst", "Arg", "Retval", "Identity", "Placeholder", "While", "StatelessWhile"),
+    *("Reshape", "EnsureShape", "Enter", "Exit", "Merge", "Switch", "LoopCond", "NextIteration"),
+))  # fmt: skip
+
 # Run in a fresh interpreter with the strategy's script on stdin: counts without the profiler, as JSON.
 _COUNTER = r"""
 import json, sys, time
 asked = json.loads(sys.stdin.readline())
 from measure.subject import load
 module = load(asked["script"], "independent")
+import re
 import tensorflow as tf
 from collections import Counter
-from tensorflow.python.eager import execute
+from tensorflow.python.eager import context
 from tensorflow.python.framework import op_callbacks
 
 seen = Counter()
@@ -58,14 +68,25 @@ def callback(op_type, inputs, attrs, outputs, op_name=None, graph=None):
     if graph is None:
         seen[op_type] += 1
 
+if asked["mode"] != "xla":
+    context.enable_run_metadata()
 module.strategy(module.elems)
+# Functions as they are executed, after the optimisation of their graphs.
+functions = []
+if asked["mode"] != "xla":
+    functions = [each.post_optimization_graph for each in context.export_run_metadata().function_graphs]
+    context.disable_run_metadata()
 module.strategy(module.elems)
 found = {}
 if asked["mode"] == "eager":
     op_callbacks.add_op_callback(callback)
     module.strategy(module.elems)
     op_callbacks.remove_op_callback(callback)
-    found["eager ops handed over"] = dict(seen)
+    for name in [name for name in seen if name.startswith("__inference")]:
+        (function,) = functions  # without loops: each of its nodes is executed once
+        assert seen.pop(name) == 1 and not any(node.op == "Merge" for node in function.node)
+        seen.update(node.op for node in function.node)
+    found["ops that Python hands over"] = dict(seen)
     # The time in TensorFlow by a clock around the calls that Python makes into it.
     from tensorflow.python import pywrap_tfe, _pywrap_tfe  # noqa
     inside = [0.0, 0]
@@ -86,20 +107,38 @@ if asked["mode"] == "eager":
     found["share outside of TFE_Py_* by a clock"] = round(1 - inside[0] / whole, 3)
     found["calls into TFE_Py_*"] = inside[1]
 elif asked["mode"] == "graph":
-    graph = module.strategy.get_concrete_function(module.elems).graph.as_graph_def()
-    def kinds(nodes):
-        return dict(Counter(node.op for node in nodes if node.op not in (
-            "Placeholder", "Const", "Identity", "NoOp", "_Arg", "_Retval")))
-    found["nodes of the graph"] = kinds(graph.node)
-    found["nodes of its loops' functions"] = {
-        function.signature.name.split("_const_")[0][-30:]: kinds(function.node_def)
-        for function in graph.library.function}
+    # A session's step statistics, which the executor takes down node by node.
+    (function,) = functions
+    v1, inputs, outputs = tf.compat.v1, {}, []
+    for node in function.node:
+        if node.op in ("_Arg", "_Retval"):
+            kind, place = node.attr["T"].type, node.attr["index"].i
+            node.attr.clear()
+            if node.op == "_Arg":
+                node.op, inputs[node.name + ":0"] = "Placeholder", place
+                node.attr["dtype"].type = kind
+            else:
+                node.op = "Identity"
+                node.attr["T"].type = kind
+                outputs.append(node.name + ":0")
+    leaves = tf.nest.flatten(module.elems)
+    settings, statistics = v1.ConfigProto(), v1.RunMetadata()
+    settings.graph_options.rewrite_options.disable_meta_optimizer = True  # it is optimised
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(function, name="")
+        with v1.Session(graph=graph, config=settings) as session:
+            fed = {name: leaves[place].numpy() for name, place in inputs.items()}
+            session.run(outputs, fed, v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), statistics)
+    found["ops executed"] = dict(Counter(
+        node.timeline_label.partition(" = ")[2].partition("(")[0]
+        for device in statistics.step_stats.dev_stats for node in device.node_stats if " = " in node.timeline_label))
 else:
     text = module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo")
     entry = text[text.index("ENTRY"):].splitlines()[1:]
+    opcodes = (re.search(r"(?:^|\s)([a-z][a-z0-9-]*)\(", line.partition(" = ")[2]) for line in entry)
     found["instructions of ENTRY"] = dict(Counter(
-        word for line in entry if "=" in line for word in [line.split("(")[0].split()[-1]]
-        if word not in ("parameter", "constant", "tuple", "bitcast", "get-tuple-element")))
+        opcode[1] for opcode in opcodes
+        if opcode and opcode[1] not in ("parameter", "constant", "tuple", "bitcast", "get-tuple-element")))
 calls = []
 for _ in range(20):
     start = time.perf_counter()
@@ -150,7 +189,22 @@ def whole_grid(launcher: HostLauncher, names: list[str]) -> int:
     return 1 if missing else 0
 
 
-def ten_cases(launcher: HostLauncher) -> None:
+def disagreements(found: why.Why, independent: dict[str, Any]) -> list[str]:
+    """Where an explanation counts otherwise than the independent trace does, of all that computes."""
+    counted = Counter({each.name: each.count for each in found.ops if each.name not in _PLUMBING})
+    for what in (HANDED, EXECUTED):
+        if what in independent:
+            other = Counter({name.lstrip("_"): count for name, count in independent[what].items()})
+            names = sorted({*counted, *other} - _PLUMBING)
+            return [f"{name}: {counted[name]}, {what}: {other[name]}" for name in names if counted[name] != other[name]]
+    instructions = sum(independent[ENTRY].values())
+    counts = {"kernels": found.kernel_count, "fusions and other instructions": found.fusion_count + sum(
+        each.count for each in found.other_instructions)}  # fmt: skip
+    return [f"{name}: {count}, {ENTRY}: {instructions}" for name, count in counts.items() if count != instructions]
+
+
+def ten_cases(launcher: HostLauncher) -> int:
+    faults = 0
     for name, slug, batch in CASES:
         workload = workloads.get(name)
         size = {**grid.size(workload), "batch": batch}
@@ -169,8 +223,14 @@ def ten_cases(launcher: HostLauncher) -> None:
             [sys.executable, "-c", _COUNTER], input=json.dumps(asked) + "\n", capture_output=True, text=True,
             cwd=common.ROOT, check=True,
         )  # fmt: skip
-        for what, value in json.loads(answer.stdout).items():
+        independent = json.loads(answer.stdout)
+        for what, value in independent.items():
             print(f"  independent: {what}: {value}")
+        differ = ["no figures"] if found is None else disagreements(found, independent)
+        print("  " + (f"DIFFER: {'; '.join(differ)}" if differ else "the counts agree"), flush=True)
+        faults += bool(differ)
+    print(f"\n{len(CASES)} cases, {faults} in which the counts differ")
+    return 1 if faults else 0
 
 
 def main() -> int:
@@ -183,9 +243,9 @@ def main() -> int:
     status = 0
     with grid.host() as launcher:
         if arguments.cases:
-            ten_cases(launcher)
+            status = ten_cases(launcher)
         if arguments.grid or not arguments.cases:
-            status = whole_grid(launcher, arguments.workloads)
+            status = max(status, whole_grid(launcher, arguments.workloads))
     return status
 
 
