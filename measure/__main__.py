@@ -167,9 +167,13 @@ def _sweep_request(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _continued(arguments: argparse.Namespace) -> SweepRequest:
     """What a kept sweep asked, with the budget that is given."""
-    if arguments.workload or arguments.size or arguments.option or arguments.workload_file:
+    if arguments.workload or arguments.size or arguments.option:
         raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
     found = export_command.kept(arguments.continue_from)
+    if arguments.workload_file and (own := _own_workload(arguments)) != found.request.workload:
+        raise RequestError(
+            f"run {found.id} is of the workload {found.request.workload!r}, not of {own!r} in {arguments.workload_file}"
+        )
     if arguments.budget is not None:
         found = replace(found, request=replace(found.request, budget_s=parse_budget(arguments.budget)))
     return of_run(found)

@@ -3,7 +3,7 @@
 Pure arithmetic on metadata, as `forecast` is.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import workloads
@@ -55,10 +55,10 @@ def forecast_sweep(request: SweepRequest, available_bytes: int) -> SweepForecast
     return plan(request, available_bytes).forecast
 
 
-def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()) -> Plan:
+def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
     """Share the budget out, so that every point gets its minimum: where all would take longer, the cells (a strategy at
-    a point) that take longest are left out, but never the quickest of a point. ``taken``: points that cost nothing,
-    since they were measured before."""
+    a point) that take longest are left out, but never the quickest of a point. ``taken``: strategies of points that
+    cost nothing, since they were measured before."""
     budget_s = request.base.budget_s
     share = _MAP_SHARE if len(request.axes) == 2 else 1.0
     skipped: dict[At, str] = {}
@@ -66,9 +66,10 @@ def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()
     costs: dict[tuple[At, str], float] = {}
     total_s, peak_bytes = 0.0, 0
     for at in request.points():
-        if key(at) in taken:
-            continue
         asked = request.comparison(at)
+        known = (taken or {}).get(key(at), ())
+        if set(asked.strategies) <= set(known):
+            continue
         if refusal := fit.check(asked, available_bytes):
             skipped[key(at)] = refusal
             continue
@@ -76,16 +77,17 @@ def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()
             workloads.get(asked.workload), asked.size, asked.dtype, asked.strategies, asked.workload_options
         )
         reasons = left_out[key(at)] = {}
-        for slug, each in found.per_strategy.items():
+        open_ = {slug: each for slug, each in found.per_strategy.items() if slug not in known}
+        for slug, each in open_.items():
             if asked.memory_limit_mib is None and each.peak_bytes / _MEMORY_FACTOR > available_bytes:
                 reasons[slug] = Error(
                     type=DOES_NOT_FIT,
                     message=f"not run here: it would need about {text.size(each.peak_bytes)}, "
                     f"and {text.size(available_bytes)} are available",
                 )
-        kept = {slug: _cell_s(each) for slug, each in found.per_strategy.items() if slug not in reasons}
+        kept = {slug: _cell_s(each) for slug, each in open_.items() if slug not in reasons}
         # The quickest of a point stays, so that no point is empty.
-        for slug in sorted(kept, key=lambda slug: kept[slug])[1:]:
+        for slug in sorted(kept, key=lambda slug: kept[slug])[0 if known else 1 :]:
             costs[key(at), slug] = kept[slug]
         total_s += _POINT_S + sum(kept.values())
         peak_bytes = max(peak_bytes, min(found.peak_bytes, available_bytes))
