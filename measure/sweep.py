@@ -167,6 +167,8 @@ class Sweep:
         for case in self._cases:
             if self._left_s() > 0:
                 self._tell_leaders_apart(case)
+        if len(self._axes) == 2:
+            return "complete", "every cell is measured, or follows from those around it"
         return "complete", "every point is measured, and crossings are refined"
 
     def _first_line(self) -> None:
