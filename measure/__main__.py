@@ -174,6 +174,11 @@ def _continued(arguments: argparse.Namespace) -> SweepRequest:
         raise RequestError(
             f"run {found.id} is of the workload {found.request.workload!r}, not of {own!r} in {arguments.workload_file}"
         )
+    if found.request.workload not in workloads.names():
+        raise RequestError(
+            f"run {found.id} is of the workload {found.request.workload!r}, which is not here: "
+            "where it is in a file of your own, name that by --workload-file"
+        )
     if arguments.budget is not None:
         found = replace(found, request=replace(found.request, budget_s=parse_budget(arguments.budget)))
     return of_run(found)

@@ -59,7 +59,10 @@ class Visit(Comparison):
             self._reference()
 
     def _go_on_from(self, taken: Point) -> None:
-        known = {item.strategy: item for item in taken.measurements}
+        known = {
+            item.strategy: structs.replace(item, code=item.code or self._record[item.strategy].code)
+            for item in taken.measurements
+        }
         run = self._record.run
         measurements = [known.get(item.strategy, item) for item in run.measurements]
         self._record.take(structs.replace(run, measurements=measurements, limit=taken.limit, warnings=taken.warnings))

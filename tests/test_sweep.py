@@ -518,15 +518,26 @@ def test_what_is_taken_over_is_kept_where_the_sweep_is_cancelled_again_before_it
     assert point.measurements[1].memory == memory
 
 
+class LeftOpen:
+    """A runner that a command does not close: there is another one after it."""
+
+    def __init__(self, own: runner.Runner) -> None:
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def close(self) -> None:
+        pass
+
+
 def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_long_as_its_code_is_the_same(
     own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("measure.runner.Runner", lambda name: own)
+    monkeypatch.setattr("measure.runner.Runner", lambda name: LeftOpen(own))
     monkeypatch.setattr("measure.export_command.kept", lambda run_id: own.store.load(run_id))
     monkeypatch.setattr("signal.signal", lambda *_: None)
-    # The command adds the file to these; the runner stays open for the next command.
-    monkeypatch.setenv("MAPBENCH_WORKLOADS", "")
-    monkeypatch.setattr(own, "close", lambda: None)
+    monkeypatch.setenv("MAPBENCH_WORKLOADS", "")  # the command adds the file to these
     file = tmp_path / "cube.py"
     file.write_text(CUBE)
 

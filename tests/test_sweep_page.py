@@ -29,12 +29,16 @@ class FakeRunner:
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
         self.submitted: list[tuple[SweepRequest, str | None]] = []
+        self.parents: list[str | None] = []
         self.cancelled: list[str] = []
         self.refusal: str | None = None
 
-    def submit_sweep(self, request: SweepRequest, owner: str = "", continue_from: str | None = None) -> str:
+    def submit_sweep(
+        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+    ) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
+        self.parents.append(parent)
         self.submitted.append((request, continue_from))
         run = replace(synthetic.sweep(RUN_ID), status="interrupted", points=[], crossovers=[], fits=[], verdict="")
         self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(_versions))
@@ -275,6 +279,27 @@ class TestOneAxis:
         [(request, continued)] = fake.submitted
         assert continued == "a" * 24
         assert list(request.axes) == run.axes
+
+    def test_measured_again_it_knows_its_parent_and_says_whether_the_verdict_was_reproduced(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        app = calm(show(first).button(key="again").click().run())
+        assert fake.parents == [first.id] and fake.submitted[0][1] is None
+        again = replace(synthetic.sweep("b" * 24, seed=1), parent=first.id)
+        app = show(again)
+        assert "The verdict was reproduced: at 4 of 4 points the same strategies lead." in words(app)
+        assert "here at " in words(app) and "the intervals overlap" in words(app)
+        [table] = [each.value for each in app.dataframe if "ranks that changed" in each.value.columns]
+        assert list(table["batch"]) == ["1", "10", "100", "1,000"] and set(table["outcome"]) == {"reproduced"}
+        calm(app.button(key="parent").click().run())
+        assert app.query_params["run"] in (first.id, [first.id])
+
+    def test_one_that_continues_another_says_so_and_compares_nothing(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        fake.snapshots[first.id] = Snapshot(first, "finished", version=next(_versions))
+        said = words(show(replace(first, id="b" * 24, parent=first.id)))
+        assert "It continues an earlier sweep" in said and "reproduced" not in said
+        said = words(show(replace(first, id="b" * 24, parent="c" * 24)))
+        assert "It repeats or continues a run that is not known here." in said
 
     def test_a_complete_one_has_nothing_to_continue(self, show):
         assert "continue" not in {button.key for button in show(synthetic.sweep()).button}
