@@ -143,6 +143,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
         _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
         for at, reason in needs.skipped:
             _say(f"  {', '.join(f'{name}={value}' for name, value in at.items())} is skipped: {reason}")
+        for said in needs.strategies_left_out():
+            _say(f"  {said}")
     return _measure(
         arguments,
         f"sweep {request.base.workload}",

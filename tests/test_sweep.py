@@ -159,6 +159,8 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     largest = sweep_forecast.key({"batch": 1_000_000})
     assert left_out[largest] == ["loop.eager"], "what takes longest is left out"
     assert "of the sweep's 30 s" in plan.left_out[largest]["loop.eager"].message
+    [said] = plan.forecast.strategies_left_out()
+    assert said.startswith("loop.eager is not run at batch ") and ", batch 1,000,000: it would take about " in said
     assert sweep_forecast.key({"batch": 1}) not in left_out
     assert all("batched.graph" not in slugs for slugs in left_out.values()), "no point is left empty"
     assert plan.forecast.seconds <= 30.0

@@ -187,6 +187,11 @@ class TestChoosing:
         assert "No point of this can fit." in words(app)
         assert app.button(key="run").disabled
 
+    def test_strategies_that_the_budget_leaves_out_are_named_before_the_run(self, visit):
+        app = visit(workload="square", to="1000000", strategies=["loop.eager", "batched.graph"])
+        assert "loop.eager is not run at batch " in words(app) and "of the sweep's 60 s" in words(app)
+        assert not app.button(key="run").disabled
+
     def test_another_workload_has_a_range_of_its_own(self, visit):
         app = visit(workload="square", to="77")
         app = calm(app.selectbox(key="workload").set_value("outer_product").run())

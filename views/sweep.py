@@ -19,6 +19,8 @@ def _needs(chosen: SweepChoices) -> str:
     for at, reason in chosen.needs.skipped:
         place = ", ".join(f"{name} {value:,}" for name, value in at.items())
         needs += f"\n- :material/block: {look.plain(place)} is left out: {look.plain(reason)}"
+    for said in chosen.needs.strategies_left_out():
+        needs += f"\n- :material/timer_off: {look.plain(said)}"
     return needs
 
 
