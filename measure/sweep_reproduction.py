@@ -3,14 +3,14 @@
 Pure functions of the samples of two sweeps of one request.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from measure import crossovers, reproduction, statistics, sweep_analysis
-from measure.reproduction import Levels, Outcome, Reproduction
-from measure.run import Crossover, Point, Run
+from measure import crossovers, reproduction, sweep_analysis
+from measure.reproduction import Outcome, Reproduction
+from measure.run import Crossover, Run
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     # Bonferroni: each point's answer is stricter, the more there are.
     level = replace(first.analysis, confidence=1 - (1 - first.analysis.confidence) / len(both))
     strict = replace(first, analysis=level)
-    levels = _levels([before for before, _ in both]), _levels([now for _, now in both])
+    levels = [crossovers.point_levels([pair[which] for pair in both]) for which in (0, 1)]
     points = tuple(
         AtPoint(
             before.at,
@@ -84,15 +84,6 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     if apart:
         sentence += f"; {len(apart)} of {len(crossings)} crossings moved beyond their intervals"
     return SweepReproduction(outcome, f"{sentence}.", points, tuple(_sentence(*each) for each in crossings))
-
-
-def _levels(points: Sequence[Point]) -> list[Levels]:
-    """Of each point, with the spread between processes of the whole sweep: a point has few of them."""
-    samples = [statistics.detrend(point.measurements).logs for point in points]
-    spread = statistics.pooled_spread(
-        {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
-    )
-    return [{name: statistics.level(logs, spread) for name, logs in each.items()} for each in samples]
 
 
 def _replicas(run: Run) -> Iterator[tuple]:
