@@ -159,6 +159,10 @@ class TestMap:
         offsets = [each["mark"]["yOffset"] for each in stripes]
         assert offsets[0] == -offsets[1] and stripes[0]["mark"]["height"] < 2 * offsets[1], "the letters are between"
 
+    def test_letters_stay_within_their_cell(self):
+        [text] = [each for each in sweep_map.specification("batch", "height")["layer"] if "text" in each["encoding"]]
+        assert text["mark"]["limit"] == {"expr": "bandwidth('x')"}
+
     def test_what_is_inferred_is_paler_and_says_why(self, winners):
         frame = sweep_map.frame(winners)
         [pale] = frame[frame["alpha"] < 0.5].to_dict("records")

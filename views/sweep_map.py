@@ -54,7 +54,7 @@ def specification(across: str, up: str) -> Spec:
     chosen = alt.selection_point(name=SELECTION, fields=["index"], on="click", empty=False)
     letters = (
         unfilled()
-        .mark_text(fontSize=14, fontWeight="bold", color=INK)
+        .mark_text(fontSize=13, fontWeight="bold", color=INK, limit=alt.expr("bandwidth('x')"))
         .encode(**cell, text=alt.Text(field="letters"), tooltip=tip)
         .add_params(chosen)
     )
