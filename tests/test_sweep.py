@@ -589,7 +589,7 @@ def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: Hos
             assert new.replicas[0] == old.replicas[0] and len(new.replicas) == PROCESSES, "more beside what there was"
             assert not {n for each in new.replicas[1:] for n in each.rounds} & set(old.replicas[0].rounds)
             assert (new.memory, new.correctness) == (old.memory, old.correctness)
-        assert [each.code for each in after.warnings] == ["continued"]
+        assert "continued" in {each.code for each in after.warnings}
 
 
 def test_of_a_crossing_with_a_line_that_a_swept_option_does_not_concern_the_other_is_refined(host: HostLauncher):
