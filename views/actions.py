@@ -157,7 +157,7 @@ def _answer(outcome: str, sentence: str) -> None:
 def _sweep_reproduction(found: SweepReproduction) -> None:
     _answer(found.outcome, found.sentence)
     if found.crossings:
-        st.caption("\n".join(f"- {look.plain(look.sentence(each))}" for each in found.crossings))
+        st.caption("\n".join(f"- {look.plain(each)}." for each in found.crossings))
     if found.points:
         with st.expander("Then and now", type="compact", key="then_and_now"):
             st.dataframe(

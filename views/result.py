@@ -188,6 +188,7 @@ def _everything(shown: Shown, base: str | None, prefix: str) -> None:
         if name in shown.everything.column_names
     }
     config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    config["outcome"] = st.column_config.TextColumn("outcome", width=110)
     config["rank"] = st.column_config.NumberColumn("rank", width=60)
     st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
     st.dataframe(

@@ -16,8 +16,8 @@ SELECTION = "cell"
 _CELL_HEIGHT = 46
 _AXIS_HEIGHT = 50  # it is part of a chart's height
 # Pixels: of a cell where two tie, the height of a stripe of the second one's colour, and where the stripes are.
-_STRIPE = 9
-_STRIPES_AT = (-15, 15)
+_STRIPE = 8
+_STRIPES_AT = (-13, 13)
 _MOST_LETTERS = 3
 # In a cell without a winner: it cannot fit, is being measured, or was not come to.
 _SIGNS = {"skipped": "✕", "running": "…", "complete": "✕"}
