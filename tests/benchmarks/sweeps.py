@@ -142,12 +142,12 @@ def _tenths(value_s: float) -> str:
     return f"{value_s:.1f} s"
 
 
-def winners(cells: int, budget_s: float) -> None:
+def winners(cells: int, budget_s: float, slugs: Sequence[str]) -> None:
     """A map as a sweep fills it, and, for the full grid, a comparison of each cell that the sweep has inferred."""
     request = parse_sweep(
         {
             "workload": "outer_product",
-            "strategies": list(SIX),
+            "strategies": list(slugs),
             "budget_s": budget_s,
             "axes": [
                 {"name": "batch", "range": "1:300", "points": cells},
@@ -202,12 +202,15 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="time the first line in a browser")
     parser.add_argument("--visitors", type=int, default=5, help="with --page (5)")
     parser.add_argument("--cells", type=int, default=8, help="values of each axis of the map (8)")
+    parser.add_argument(
+        "--strategies", default=",".join(SIX), help="with --map: without the rewrites, several win somewhere"
+    )
     parser.add_argument("--workload", default="square")
     parser.add_argument("--batch", default="1:10000", help="the range of the line sweep")
     arguments = parser.parse_args()
     common.start("What a sweep takes")
     if arguments.map:
-        winners(arguments.cells, 3600.0)
+        winners(arguments.cells, 3600.0, arguments.strategies.split(","))
     elif arguments.page:
         page(arguments.workload, arguments.batch, arguments.visitors)
     else:
