@@ -11,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 from measure import environment, runner
 from measure.processes import HostState
 from measure.request import RequestError
-from measure.run import Run
+from measure.run import Point, Run
 from measure.runner import Snapshot
 from measure.sweep_request import SweepRequest
 from tests import synthetic
-from views import sweep_front
+from views import progress, sweep_front
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -273,6 +273,16 @@ class TestOneAxis:
         assert "continue" not in {button.key for button in app.button}
         calm(app.button(key="cancel").click().run())
         assert fake.cancelled == [run.id]
+
+    def test_until_it_has_a_line_it_is_looked_at_often_and_calmly_from_then_on(self):
+        run = synthetic.sweep()
+        stages = {"loop.eager": "sampling"}
+        first = replace(run, points=[run.points[0], *(Point(at=point.at) for point in run.points[1:])])
+        every = {
+            name: progress.poll_s(Snapshot(each, "running", stages=stages))
+            for name, each in {"one point": first, "lines": run, "comparison": synthetic.run()}.items()
+        }
+        assert every["one point"] < every["lines"] == every["comparison"]
 
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):

@@ -22,11 +22,12 @@ _STEPS = ("memory", "first call", "sampling", "process peak", "done")
 
 def watch(snapshot: Snapshot) -> None:
     """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
-    every_s = _poll_s(snapshot)
+    every_s = poll_s(snapshot)
     st.fragment(_watch, run_every=every_s)(snapshot.run.id, snapshot.version, snapshot.state, every_s)
 
 
-def _poll_s(snapshot: Snapshot) -> float:
+def poll_s(snapshot: Snapshot) -> float:
+    """Seconds between two looks at a run."""
     if snapshot.run.kind == "sweep" and snapshot.state == "running" and not _has_line(snapshot.run):
         return _FIRST_POLL_S
     return _CALM_POLL_S if _is_timing(snapshot) else _EAGER_POLL_S
@@ -47,7 +48,7 @@ def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: fl
         snapshot = runner.shared().snapshot(run_id)
         if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
             st.rerun()
-        elif _poll_s(snapshot) > polled_every_s:
+        elif poll_s(snapshot) > polled_every_s:
             st.rerun()  # how often a fragment looks is set where it is called
         else:
             _draw(snapshot)
