@@ -143,6 +143,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
         _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
         for at, reason in needs.skipped:
             _say(f"  {', '.join(f'{name}={value}' for name, value in at.items())} is skipped: {reason}")
+        for said in needs.strategies_left_out():
+            _say(f"  {said}")
     return _measure(
         arguments,
         f"sweep {request.base.workload}",
@@ -167,9 +169,18 @@ def _sweep_request(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _continued(arguments: argparse.Namespace) -> SweepRequest:
     """What a kept sweep asked, with the budget that is given."""
-    if arguments.workload or arguments.size or arguments.option or arguments.workload_file:
+    if arguments.workload or arguments.size or arguments.option:
         raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
     found = export_command.kept(arguments.continue_from)
+    if arguments.workload_file and (own := _own_workload(arguments)) != found.request.workload:
+        raise RequestError(
+            f"run {found.id} is of the workload {found.request.workload!r}, not of {own!r} in {arguments.workload_file}"
+        )
+    if found.request.workload not in workloads.names():
+        raise RequestError(
+            f"run {found.id} is of the workload {found.request.workload!r}, which is not here: "
+            "where it is in a file of your own, name that by --workload-file"
+        )
     if arguments.budget is not None:
         found = replace(found, request=replace(found.request, budget_s=parse_budget(arguments.budget)))
     return of_run(found)

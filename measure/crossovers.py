@@ -71,21 +71,24 @@ def sentence(found: Crossover) -> str:
     return f"{found.b} overtakes {found.a} at {found.axis} {at:,} [{low:,}, {high:,}]"
 
 
-def _levels(points: Sequence[Point], axis: Axis) -> dict[str, Mapping[int, Level]]:
-    """A line's slug → value of the axis → its level there.
-
-    The spread between processes is pooled over the whole sweep: a point far from any crossing has few of them.
-    """
+def point_levels(points: Sequence[Point]) -> list[dict[str, Level]]:
+    """Strategy → its level, of each point. The spread between processes is pooled over the whole sweep: a point far
+    from any crossing has few of them."""
     samples = [statistics.detrend(point.measurements).logs for point in points]
     spread = statistics.pooled_spread(
         {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
     )
-    by_point = {id(point): each for point, each in zip(points, samples, strict=True)}
+    return [{name: statistics.level(logs, spread) for name, logs in each.items()} for each in samples]
+
+
+def _levels(points: Sequence[Point], axis: Axis) -> dict[str, Mapping[int, Level]]:
+    """A line's slug → value of the axis → its level there."""
+    by_point = {id(point): each for point, each in zip(points, point_levels(points), strict=True)}
     values = [point.at[axis.name] for point in points]
     made: dict[str, Mapping[int, Level]] = {}
     for line in lines(points, [axis]):
         levels = {
-            value: statistics.level(by_point[id(point)][item.strategy], spread)
+            value: by_point[id(point)][item.strategy]
             for value, point, item in line.points
             if item.outcome == "ok" and item.strategy in by_point[id(point)]
         }

@@ -43,15 +43,20 @@ class Reproduction:
         return [line for line in self.lines if line.rank_before != line.rank_now]
 
 
-def compare(first: Run, again: Run) -> Reproduction:
-    """What ``again`` says about the verdict of ``first``."""
+Levels = Mapping[str, Level]
+
+
+def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None) -> Reproduction:
+    """What ``again`` says about the verdict of ``first``. ``levels``: of both, where more is known of their spread than
+    their own samples say."""
+    before, after = levels or (_levels(first), _levels(again))
     then, now = _groups(first, again), _groups(again, first)
     if not then:
         return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
     its_leaders = now[0]
     reference = then[0][0]
-    lines = tuple(_lines(first, again, then, now, reference))
-    pace = _pace(first, again, reference)
+    lines = tuple(_lines(first, again, then, now, reference, before, after))
+    pace = _pace(first, reference, before, after)
     lost = [slug for slug in first.ranking[0] if slug not in then[0]]
     changed = {line.slug for line in lines if line.changed}
     if lost:
@@ -89,10 +94,15 @@ def _ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def _lines(
-    first: Run, again: Run, then: Sequence[Sequence[str]], now: Sequence[Sequence[str]], reference: str
+    first: Run,
+    again: Run,
+    then: Sequence[Sequence[str]],
+    now: Sequence[Sequence[str]],
+    reference: str,
+    levels_before: Levels,
+    levels_after: Levels,
 ) -> list[Line]:
     before, after = _ranks(then), _ranks(now)
-    levels_before, levels_after = _levels(first), _levels(again)
     confidence = first.analysis.confidence
     # All decisions together err with at most 1 − confidence (Bonferroni).
     level = (1 - confidence) / max(1, len(before) - 1)
@@ -109,7 +119,7 @@ def _lines(
     return lines
 
 
-def _levels(run: Run) -> Mapping[str, Level]:
+def _levels(run: Run) -> Levels:
     return statistics.levels(run.measurements).by_slug
 
 
@@ -122,12 +132,11 @@ def _relative(levels: Mapping[str, Level], slug: str, reference: str) -> Level:
     return Level(own.log_mean - its.log_mean, variance, degrees, min(own.processes, its.processes))
 
 
-def _pace(first: Run, again: Run, reference: str) -> str:
+def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
     """How much longer the reference takes now than then."""
-    before, now = _levels(first).get(reference), _levels(again).get(reference)
-    if before is None or now is None:
+    if reference not in before or reference not in after:
         return ""
-    ratio = statistics.ratio(now, before, first.analysis.confidence)
+    ratio = statistics.ratio(after[reference], before[reference], first.analysis.confidence)
     shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
     return f"{reference} takes {shown} of the time that it took then."
 

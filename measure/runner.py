@@ -161,12 +161,12 @@ class Runner:
     def submit_sweep(
         self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
     ) -> str:
-        """Queue a sweep; its id. ``continue_from``: the sweep whose finished points are taken over, and which becomes
-        the parent. Raises `RequestError` as `submit` does, and where no point can fit or that sweep cannot be
+        """Queue a sweep; its id. ``continue_from``: the sweep whose measurements are taken over, and which becomes the
+        parent. Raises `RequestError` as `submit` does, and where no point can fit or that sweep cannot be
         continued."""
         taken: list[Point] = []
         if continue_from is not None:
-            taken, parent = self._finished_points(request, continue_from), continue_from
+            taken, parent = self._taken_over(request, continue_from), continue_from
         skipped = forecast_sweep(request, environment.available_memory()).skipped
         if len(skipped) == len(request.points()):
             raise RequestError(skipped[0][1])
@@ -297,8 +297,8 @@ class Runner:
         self._enqueue(run_id, job)
         return run_id
 
-    def _finished_points(self, request: SweepRequest, run_id: str) -> list[Point]:
-        """Those of a sweep that this request goes on with."""
+    def _taken_over(self, request: SweepRequest, run_id: str) -> list[Point]:
+        """What this request goes on with, of a sweep that has ended."""
         snapshot = self.snapshot(run_id)
         if snapshot is None:
             raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
@@ -309,7 +309,7 @@ class Runner:
             threads=request.base.threads,
             tensorflow=self._launcher.state().details or {},
         )
-        return continuing.finished_points(snapshot.run, request, here)
+        return continuing.taken_over(snapshot.run, request, here)
 
     def _enqueue(self, job_id: str, job: _Job) -> None:
         with self._lock:

@@ -47,17 +47,20 @@ _HOPELESS = {"timeout": "it ran into the time limit", "out_of_memory": "it ran o
 
 @dataclass
 class _Case:
-    """A point and what measures it. ``lines``: the strategies that are measured here, where not all are."""
+    """A point and what measures it. ``lines``: the strategies that are measured here, where not all are; ``taken``:
+    what an earlier run knows of it; ``begun``: whether its visit has."""
 
     point: Point
     lines: tuple[str, ...] = ()
+    taken: Point | None = None
     visit: Visit | None = None
     version: int = -1
+    begun: bool = False
 
 
 class Sweep:
-    """Runs one sweep, with the protocol of a `Comparison`. ``taken``: points of an earlier run, which are not measured
-    again."""
+    """Runs one sweep, with the protocol of a `Comparison`. ``taken``: what an earlier run knows of its points, which is
+    not measured again: all of points that are ``complete``, a part of those that are ``waiting``."""
 
     def __init__(
         self,
@@ -76,7 +79,8 @@ class Sweep:
         rules = changed(settings.rules, scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds))
         self._settings = changed(settings, rules=rules, process_peaks_s=0.0)
         self._dialogues = Dialogues(launcher)
-        self._plan: Plan = plan(request, environment.available_memory(), {key(point.at) for point in taken})
+        known = {key(point.at): self._settled_before(point) for point in taken}
+        self._plan: Plan = plan(request, environment.available_memory(), known)
         self._axes = [axis.name for axis in request.axes]
         self._cases = self._make_cases(taken)
         self._run = Run(
@@ -151,7 +155,7 @@ class Sweep:
             self._fill_map()
         if left := self._waiting():
             for case in left:
-                self._settle(case, status="budget", reason=_SPENT)
+                case.point = sweep_analysis.undone(self._current(), case.point, "budget", _SPENT, utc_now())
             return "budget", f"the time budget was spent before {len(left)} of the points"
         if len(self._axes) == 1:
             # Of points that were taken over, crossings are not known yet.
@@ -163,14 +167,14 @@ class Sweep:
         for case in self._cases:
             if self._left_s() > 0:
                 self._tell_leaders_apart(case)
-        if len(self._axes) == 1 and self._rough():
-            return "complete", (
-                "every point is measured; points of the earlier run beside a crossing keep the processes that they had"
-            )
+        if len(self._axes) == 2:
+            return "complete", "every cell is measured, or follows from those around it"
         return "complete", "every point is measured, and crossings are refined"
 
     def _first_line(self) -> None:
         """Two points of the strategy that is quickest to be measured, so that a line can be seen soon."""
+        if any(case.taken for case in self._cases):
+            return
         cases = self._waiting()[:2]
         shared = [set(self._lines(case)) - set(self._left_out(case)) for case in cases]
         if len(cases) < 2 or not (lines := set.intersection(*shared)):
@@ -232,7 +236,7 @@ class Sweep:
                 if found is None or beside is None or found.low is None or found.high is None:
                     break
                 pair = self._varying(found)
-                if few := [case for case in beside if self._fewest_processes(case, pair) < PROCESSES]:
+                if few := [case for case in beside if _fewest(case.point, pair) < PROCESSES]:
                     for case in few:
                         self._more_processes(case, pair)
                     yield
@@ -247,13 +251,17 @@ class Sweep:
 
     def _tell_leaders_apart(self, case: _Case) -> None:
         """More processes of leaders that tie at a point."""
-        if case.visit is None or case.point.status != "complete":
+        if case.point.status != "complete":
             return
-        leaders = case.visit.contenders()[:MOST_LEADERS]
-        few = [slug for slug in leaders if case.visit.processes(slug) < PROCESSES]
+        tied = case.point.ranking[0] if case.point.ranking else []
+        if not case.begun and (len(tied) < 2 or _fewest(case.point, tied) >= PROCESSES):
+            return  # taken over, and nothing is open
+        visit = self._begin(case)
+        leaders = visit.contenders()[:MOST_LEADERS]
+        few = [slug for slug in leaders if visit.processes(slug) < PROCESSES]
         if len(leaders) > 1 and few:
-            missing = PROCESSES - min(case.visit.processes(slug) for slug in few)
-            case.visit.time_more(leaders, missing, self._left_s())
+            missing = PROCESSES - min(visit.processes(slug) for slug in few)
+            visit.time_more(leaders, missing, self._left_s())
             self._finish(case)
 
     # --- one point ---------------------------------------------------------------------------------------------------
@@ -271,13 +279,21 @@ class Sweep:
         self._analyse()
 
     def _begin(self, case: _Case) -> Visit:
-        """The visit of a point, with its reference."""
+        """The visit of a point, with its reference, and with what an earlier run knows."""
         visit = self._visit_of(case)
-        if case.point.status == "waiting":
-            case.point = replace(case.point, status="running")
+        if not case.begun:
+            case.begun = True
+            if case.point.status == "waiting":
+                case.point = replace(case.point, status="running")
             assert self._started_s is not None
             left_out = {self._slug(case, line): error for line, error in self._left_out(case).items()}
-            visit.begin(self._started_s, left_out)
+            taken = case.taken and replace(
+                case.taken,
+                measurements=[
+                    replace(item, strategy=self._slug(case, item.strategy)) for item in case.taken.measurements
+                ],
+            )
+            visit.begin(self._started_s, left_out, taken)
         return visit
 
     def _finish(self, case: _Case) -> None:
@@ -298,26 +314,12 @@ class Sweep:
         self._more_processes(case, lines)
 
     def _more_processes(self, case: _Case, lines: Iterable[str]) -> None:
-        visit = case.visit
-        assert visit is not None
+        visit = self._begin(case)
         slugs = [slug for line in lines if visit.is_timed(slug := self._slug(case, line))]
         if slugs:
             missing = max(1, PROCESSES - min(map(visit.processes, slugs)))
             visit.time_more(slugs, missing, self._left_s())
             self._finish(case)
-
-    def _fewest_processes(self, case: _Case, lines: Iterable[str]) -> int:
-        """Processes of the line that has the fewest; of a point that was taken over, all there will be."""
-        return PROCESSES if case.visit is None else _fewest(case.point, lines)
-
-    def _rough(self) -> bool:
-        """Whether there are points beside a crossing that have fewer processes than it asks for, since they were taken
-        over."""
-        return any(
-            case.visit is None and _fewest(case.point, self._varying(crossover)) < PROCESSES
-            for crossover in self._near_lead()
-            for case in self._beside(crossover) or ()
-        )
 
     def _left_out(self, case: _Case) -> dict[str, Error]:
         """Lines that are not run at a point, with the reason: by forecast, or since a smaller point was too much."""
@@ -401,8 +403,20 @@ class Sweep:
         points = {key(at): Point(at=at) for at in self._asked.points()}
         for where, reason in self._plan.skipped.items():
             points[where] = replace(points[where], status="skipped", reason=reason)
-        points |= known
-        return [_Case(point) for _, point in sorted(points.items(), key=lambda item: [value for _, value in item[0]])]
+        cases = {where: _Case(point) for where, point in points.items()}
+        for where, point in known.items():
+            lines = () if where in points else tuple(item.strategy for item in point.measurements)
+            cases[where] = _Case(point, lines, taken=point)
+        return [case for _, case in sorted(cases.items(), key=lambda item: [value for _, value in item[0]])]
+
+    def _settled_before(self, point: Point) -> list[str]:
+        """Strategies that cost nothing at a point that is taken over."""
+        slugs = self._asked.slugs(point.at)
+        return [
+            slugs[item.strategy]
+            for item in point.measurements
+            if point.status == "complete" or item.replicas or item.outcome != "ok"
+        ]
 
     def _waiting(self) -> list[_Case]:
         return [case for case in self._cases if case.point.status in ("waiting", "running")]

@@ -62,16 +62,17 @@ def analyse(run: Run) -> Run:
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
     """The sweep at its end: points that are open are settled, and what there is is analysed."""
-    undone = status if status in ("cancelled", "budget") else "interrupted"
-    points = []
-    for point in run.points:
-        if point.status == "running":
-            body = analysis.close(comparison(run, point), undone, reason, finished)
-            point = settled(point, body, status=undone, reason=reason)
-        elif point.status == "waiting":
-            point = replace(point, status=undone, reason=reason)
-        points.append(point)
+    how = status if status in ("cancelled", "budget") else "interrupted"
+    points = [undone(run, point, how, reason, finished) if point.status in _OPEN else point for point in run.points]
     return analyse(replace(run, points=points, status=status, stop_reason=reason, finished=finished))
+
+
+def undone(run: Run, point: Point, status: Status, reason: str, finished: str) -> Point:
+    """A point that was not come to the end of, with what is known of it."""
+    if point.status == "waiting" and not point.measurements:
+        return replace(point, status=status, reason=reason)
+    body = analysis.close(comparison(run, point), status, reason, finished)
+    return settled(point, body, status=status, reason=reason)
 
 
 def measured(run: Run) -> list[Point]:

@@ -3,7 +3,7 @@
 Pure arithmetic on metadata, as `forecast` is.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import workloads
@@ -22,6 +22,7 @@ _MAP_SHARE = 0.5
 _MEMORY_FACTOR = 1.5
 # One cell's processes beside their calls, with two memory subjects at a time; the reference of a point.
 _CELL_S, _POINT_S = 0.2, 0.3
+_NOT_RUN = "not run here: "
 # Calls of one cell: after the first ones, with its memory, until its pace is steady, and in rounds.
 _CALLS = 8
 
@@ -30,12 +31,22 @@ At = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class SweepForecast:
-    """Wall-clock seconds (at most the budget), bytes at the worst moment, and the points that are not run: each with
-    the reason."""
+    """Wall-clock seconds (at most the budget), bytes at the worst moment, the points that are not run, and at others
+    strategies that are not: each with the reason."""
 
     seconds: float
     peak_bytes: int
     skipped: list[tuple[dict[str, int], str]]
+    left_out: list[tuple[dict[str, int], str, str]]
+
+    def strategies_left_out(self) -> list[str]:
+        """A sentence for each strategy that is not run everywhere."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for at, slug, reason in self.left_out:
+            place = " ".join(f"{name} {value:,}" for name, value in at.items())
+            found.setdefault(slug, []).append((place, reason.removeprefix(_NOT_RUN)))
+        return [f"{slug} is not run at {', '.join(place for place, _ in places)}: {places[-1][1]}"
+                for slug, places in found.items()]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,10 +66,10 @@ def forecast_sweep(request: SweepRequest, available_bytes: int) -> SweepForecast
     return plan(request, available_bytes).forecast
 
 
-def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()) -> Plan:
+def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
     """Share the budget out, so that every point gets its minimum: where all would take longer, the cells (a strategy at
-    a point) that take longest are left out, but never the quickest of a point. ``taken``: points that cost nothing,
-    since they were measured before."""
+    a point) that take longest are left out, but never the quickest of a point. ``taken``: strategies of points that
+    cost nothing, since they were measured before."""
     budget_s = request.base.budget_s
     share = _MAP_SHARE if len(request.axes) == 2 else 1.0
     skipped: dict[At, str] = {}
@@ -66,9 +77,10 @@ def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()
     costs: dict[tuple[At, str], float] = {}
     total_s, peak_bytes = 0.0, 0
     for at in request.points():
-        if key(at) in taken:
-            continue
         asked = request.comparison(at)
+        known = (taken or {}).get(key(at), ())
+        if set(asked.strategies) <= set(known):
+            continue
         if refusal := fit.check(asked, available_bytes):
             skipped[key(at)] = refusal
             continue
@@ -76,16 +88,17 @@ def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()
             workloads.get(asked.workload), asked.size, asked.dtype, asked.strategies, asked.workload_options
         )
         reasons = left_out[key(at)] = {}
-        for slug, each in found.per_strategy.items():
+        open_ = {slug: each for slug, each in found.per_strategy.items() if slug not in known}
+        for slug, each in open_.items():
             if asked.memory_limit_mib is None and each.peak_bytes / _MEMORY_FACTOR > available_bytes:
                 reasons[slug] = Error(
                     type=DOES_NOT_FIT,
-                    message=f"not run here: it would need about {text.size(each.peak_bytes)}, "
+                    message=f"{_NOT_RUN}it would need about {text.size(each.peak_bytes)}, "
                     f"and {text.size(available_bytes)} are available",
                 )
-        kept = {slug: _cell_s(each) for slug, each in found.per_strategy.items() if slug not in reasons}
+        kept = {slug: _cell_s(each) for slug, each in open_.items() if slug not in reasons}
         # The quickest of a point stays, so that no point is empty.
-        for slug in sorted(kept, key=lambda slug: kept[slug])[1:]:
+        for slug in sorted(kept, key=lambda slug: kept[slug])[0 if known else 1 :]:
             costs[key(at), slug] = kept[slug]
         total_s += _POINT_S + sum(kept.values())
         peak_bytes = max(peak_bytes, min(found.peak_bytes, available_bytes))
@@ -95,13 +108,13 @@ def plan(request: SweepRequest, available_bytes: int, taken: Collection[At] = ()
         total_s -= cost_s
         left_out[where][slug] = Error(
             type=OVER_BUDGET,
-            message=f"not run here: it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
+            message=f"{_NOT_RUN}it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
             "with a larger budget it is measured",
         )
     seconds = min(share * total_s / GRID_SHARE, budget_s)
-    return Plan(
-        SweepForecast(seconds, peak_bytes, [(dict(at), reason) for at, reason in skipped.items()]), skipped, left_out
-    )
+    points = [(dict(at), reason) for at, reason in skipped.items()]
+    cells = [(dict(at), slug, error.message) for at, each in left_out.items() for slug, error in each.items()]
+    return Plan(SweepForecast(seconds, peak_bytes, points, cells), skipped, left_out)
 
 
 def _cell_s(estimate: Estimate) -> float:

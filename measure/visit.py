@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
+from measure import continuing
 from measure.comparison import Comparison, Settings
 from measure.dialogue import Dialogues
 from measure.processes import Launcher
 from measure.record import Record, View
 from measure.request import Request
 from measure.rounds import Rules, scout_rounds
-from measure.run import Error, Status
+from measure.run import Error, Point, Status
 from measure.sampling import Sampling
 from strategies.spec import Estimate
 
@@ -37,19 +40,37 @@ class Visit(Comparison):
         settings: Settings,
     ) -> None:
         super().__init__(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
+        self._timed_before: set[str] = set()
 
-    def begin(self, started_s: float, left_out: Mapping[str, Error]) -> None:
-        """Compute the reference. ``left_out``: strategies that are not run here, with the reason."""
+    def begin(self, started_s: float, left_out: Mapping[str, Error], taken: Point | None = None) -> None:
+        """Compute the reference. ``left_out``: strategies that are not run here, with the reason; ``taken``: what an
+        earlier run knows of this point, which is not measured again."""
         self._open(started_s)
+        if taken is not None:
+            self._go_on_from(taken)
         if self._on_gpu:
             self._gpu_room()
         self._known_limits()
         for slug, error in left_out.items():
-            if self._record[slug].error is None:
+            if self._record[slug].error is None and self._record[slug].outcome == "not_run":
                 self._record.update(slug, stage="forecast", error=error)
                 self._record.set_stage([slug], "done")
         if self.unknown():
             self._reference()
+
+    def _go_on_from(self, taken: Point) -> None:
+        known = {
+            item.strategy: structs.replace(item, code=item.code or self._record[item.strategy].code)
+            for item in taken.measurements
+        }
+        run = self._record.run
+        measurements = [known.get(item.strategy, item) for item in run.measurements]
+        self._record.take(structs.replace(run, measurements=measurements, limit=taken.limit, warnings=taken.warnings))
+        self._timed_before = {item.strategy for item in measurements if item.replicas}
+        if self._timed_before:
+            self._record.warn(continuing.two_sessions())
+        self._record.set_stage(known, "done")
+        self._record.analyse()
 
     @property
     def estimates(self) -> Mapping[str, Estimate]:
@@ -72,8 +93,10 @@ class Visit(Comparison):
         self._without_onednn()
 
     def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
-        """One process and a few rounds of everybody, or of ``slugs``; ``budget`` where time was too short for that."""
-        timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
+        """One process and a few rounds of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where
+        time was too short for that."""
+        able = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
+        timed = [slug for slug in able if slug not in self._timed_before]
         return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, processes=0)
 
     def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> Status:

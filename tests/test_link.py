@@ -43,6 +43,13 @@ def test_the_life_of_a_link(
     expect(other.locator(".st-key-about_run")).to_contain_text(f"Measured {first.created[:10]}")
     expect(other.locator(".st-key-about_run")).to_contain_text("TensorFlow")
 
+    # What its maker compares with goes with the link.
+    page.goto(f"{link}&baseline=map_fn.graph")
+    wait_idle(page)
+    page.locator(f".st-key-share_{run_id} button").click()
+    expect(page.get_by_text("Link copied").first).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{link}&baseline=map_fn.graph"
+
     # Measured again by whoever has the link: the answer comes with the result.
     press(other, "again")
     other.wait_for_url(re.compile(rf"run=(?!{run_id})[0-9a-f]{{24}}"))

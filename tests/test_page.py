@@ -309,6 +309,15 @@ class TestAddress:
         monkeypatch.setattr(fake, "snapshot", damaged)
         assert "cannot be read" in visit(run=RUN_ID).warning[0].value
 
+    def test_a_link_to_a_run_may_name_what_its_maker_compares_with(self, visit, fake):
+        run = synthetic.run(RUN_ID)
+        run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
+        app = visit(run=RUN_ID, baseline="map_fn.eager")
+        assert app.selectbox(key="baseline").value == "map_fn.eager"
+        assert app.number_input(key="size_batch").value == 64, "the choices are the run's all the same"
+        assert "factors against map_fn.eager" in words(app)
+
     def test_reading_a_link_is_pure_and_knows_all_widgets(self):
         assert link.read({}) == link.Link()
         request = synthetic.run().request

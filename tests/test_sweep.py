@@ -17,13 +17,15 @@ from measure.dialogue import Dialogues
 from measure.processes import HostLauncher
 from measure.record import View
 from measure.request import RequestError
-from measure.run import Error, Point, Run, decode, encode
+from measure.run import Correctness, Error, Memory, Point, Run, decode, encode
 from measure.store import Store
-from measure.sweep import Sweep
+from measure.subject import Spec
+from measure.sweep import PROCESSES, Sweep
 from measure.sweep_request import SweepRequest, of_run, parse_range, parse_sweep
 from measure.visit import Visit
 from tests import costs, synthetic
 from tests.engine import DEADLINE_S, eventually, running, running_host, write_mapper
+from tests.test_workloads import CUBE
 
 GIB = 2**30
 
@@ -157,12 +159,16 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     largest = sweep_forecast.key({"batch": 1_000_000})
     assert left_out[largest] == ["loop.eager"], "what takes longest is left out"
     assert "of the sweep's 30 s" in plan.left_out[largest]["loop.eager"].message
+    [said] = plan.forecast.strategies_left_out()
+    assert said.startswith("loop.eager is not run at batch ") and ", batch 1,000,000: it would take about " in said
     assert sweep_forecast.key({"batch": 1}) not in left_out
     assert all("batched.graph" not in slugs for slugs in left_out.values()), "no point is left empty"
     assert plan.forecast.seconds <= 30.0
     others = {sweep_forecast.key(at) for at in found.points()} - {largest}
-    alone = sweep_forecast.plan(found, 64 * GIB, others)
+    alone = sweep_forecast.plan(found, 64 * GIB, dict.fromkeys(others, found.base.strategies))
     assert alone.left_out.keys() == {largest} and alone.forecast.seconds <= plan.forecast.seconds
+    rest = sweep_forecast.plan(found, 64 * GIB, {largest: ["batched.graph"]})
+    assert sorted(rest.left_out[largest]) == ["loop.eager"], "a point that has a strategy by now is not empty"
     generous = sweep_forecast.plan(asked("loop.eager", "batched.graph", axes=batch(1, 1000), budget_s=3600.0), 64 * GIB)
     assert not any(generous.left_out.values()) and 0 < generous.forecast.seconds < 60
 
@@ -441,7 +447,125 @@ def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_cont
         Point(at={"batch": 2}, status="complete"),
     ]
     run = Run(id="0" * 24, kind="sweep", created="", request=body.request, axes=list(request.axes), points=points)
-    assert continuing.finished_points(run, request, {}) == points[1:]
+    assert continuing.taken_over(run, request, {}) == points[1:]
+
+
+class Counting:
+    """A launcher that notes which subjects it starts."""
+
+    def __init__(self, launcher: HostLauncher) -> None:
+        self._launcher = launcher
+        self.started: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._launcher, name)
+
+    def start(self, spec: Spec, *more: Any) -> int:
+        self.started.append((spec.role, spec.name))
+        return self._launcher.start(spec, *more)
+
+
+def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_measured(host: HostLauncher):
+    rng = np.random.default_rng(0)
+    # Slug → seconds of a call; nobody overtakes anybody.
+    seconds = {"stays.eager": 4e-3, "behind.eager": 2e-2, "slow.eager": 0.4, "rises.eager": 1e-3}
+    request = asked(*seconds, axes=batch(2, 4))
+    memory = Memory(peak_bytes=9, output_bytes=8, temporary_bytes=1, input_bytes=8, captured_bytes=0, method="events")
+    over = Error(type=sweep_forecast.OVER_BUDGET, message="not timed here")
+    points = []
+    for n in (2, 4):
+        whole = costs.point(n, seconds, rng, replicas=1, rounds=3)
+        stays, behind, slow, rises = (
+            replace(item, memory=memory, correctness=Correctness(ok=True)) for item in whole.measurements
+        )
+        behind = replace(behind, replicas=[replace(each, ended="cancelled") for each in behind.replicas])
+        slow = replace(slow, outcome="not_run", error=over, latency=None, replicas=[])
+        rises = replace(rises, outcome="not_run", error=over, latency=None, replicas=[], memory=None, correctness=None)
+        points.append(replace(whole, measurements=[stays, behind, slow, rises]))
+    broken = replace(points[1].measurements[0], outcome="failed", error=Error(type="E", message="it broke"))
+    points[1] = replace(points[1], status="cancelled", measurements=[broken, *points[1].measurements[1:]])
+    before = Run(
+        id="0" * 24, kind="sweep", created="", status="cancelled", request=request.base.record(),
+        axes=list(request.axes), points=points,
+    )  # fmt: skip
+    taken = continuing.taken_over(before, request, {})
+    launcher = Counting(host)
+    run = Sweep("1" * 24, request, launcher, lambda view: None, taken=taken).run()
+    assert (run.status, [point.status for point in run.points]) == ("complete", ["complete"] * 2)
+    one, two = run.points
+    assert [name for role, name in launcher.started if role == "memory"] == ["rises.eager"] * 2
+    timed = [name for role, name in launcher.started if role == "timing"]
+    assert sorted(timed) == sorted(["behind.eager", "slow.eager", "rises.eager"] * 2)
+    assert one.measurements[0].replicas == points[0].measurements[0].replicas
+    assert (two.measurements[0].outcome, two.measurements[0].error) == ("failed", broken.error)
+    assert all(item.latency is not None for point in run.points for item in point.measurements)
+    assert one.measurements[2].memory == memory and one.measurements[3].memory.peak_bytes != memory.peak_bytes
+    assert [slug for group in one.ranking for slug in group] == ["rises.eager", "stays.eager", "behind.eager",
+                                                                 "slow.eager"]  # fmt: skip
+    assert "continued" in {warning.code for warning in run.warnings}
+
+
+def test_what_is_taken_over_is_kept_where_the_sweep_is_cancelled_again_before_it_comes_there(host: HostLauncher):
+    request = asked("stays.eager", "slow.eager", axes=batch(2, 4))
+    memory = Memory(peak_bytes=9, output_bytes=8, temporary_bytes=1, input_bytes=8, captured_bytes=0, method="events")
+    whole = costs.point(4, {"stays.eager": 4e-3, "slow.eager": 0.4}, np.random.default_rng(0), replicas=1, rounds=3)
+    stays, slow = (replace(item, memory=memory, correctness=Correctness(ok=True)) for item in whole.measurements)
+    part = replace(whole, status="waiting", ranking=[], measurements=[stays, replace(slow, latency=None, replicas=[])])
+    sweep = Sweep("0" * 24, request, host, lambda view: None, taken=[part])
+    sweep.cancel()
+    point = sweep.run().points[1]
+    assert point.status == "cancelled" and point.measurements[0].latency is not None
+    assert [item.outcome for item in point.measurements] == ["ok", "cancelled"]
+    assert point.measurements[1].memory == memory
+
+
+class LeftOpen:
+    """A runner that a command does not close: there is another one after it."""
+
+    def __init__(self, own: runner.Runner) -> None:
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_long_as_its_code_is_the_same(
+    own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("measure.runner.Runner", lambda name: LeftOpen(own))
+    monkeypatch.setattr("measure.export_command.kept", lambda run_id: own.store.load(run_id))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setenv("MAPBENCH_WORKLOADS", "")  # the command adds the file to these
+    file = tmp_path / "cube.py"
+    file.write_text(CUBE)
+
+    def sweep(*arguments: str) -> tuple[int, str]:
+        status = command.main(["sweep", *arguments, "--json", str(tmp_path / "run.json")])
+        return status, capsys.readouterr().err
+
+    status, _ = sweep("--workload-file", str(file), "--size", "batch=2:8:2", "--strategies", "loop.eager")
+    assert status == command.MEASURED
+    run = decode((tmp_path / "run.json").read_bytes())
+    one, two = run.points
+    cut = replace(run, id="c" * 24, status="cancelled", points=[one, Point(at=two.at, status="cancelled")])
+    own.store.save(cut)
+    monkeypatch.setenv("MAPBENCH_WORKLOADS", "")
+    status, said = sweep("--continue", cut.id)
+    assert status == command.INVALID and "cube" in said and "--workload-file" in said
+    status, said = sweep("--continue", cut.id, "--workload-file", str(file))
+    assert status == command.MEASURED, said
+    after = decode((tmp_path / "run.json").read_bytes())
+    assert after.parent == cut.id and after.points[0] == one and after.points[1].status == "complete"
+    file.write_text(CUBE.replace("x**3", "x * x * x").replace("x ** 3", "x * x * x"))
+    status, said = sweep("--continue", cut.id, "--workload-file", str(file))
+    assert status == command.INVALID and "the code of loop.eager for cube has changed since it was measured" in said
+    other = tmp_path / "other.py"
+    other.write_text(CUBE.replace('slug="cube"', 'slug="another"'))
+    status, said = sweep("--continue", cut.id, "--workload-file", str(other))
+    assert status == command.INVALID and "is of the workload 'cube', not of 'another'" in said
 
 
 def taken_up(host: HostLauncher, request: SweepRequest, points: list[Point]) -> tuple[Run, list[Point]]:
@@ -455,12 +579,17 @@ def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: Hos
     rng = np.random.default_rng(0)
     points = [
         costs.point(n, {"rises.eager": seconds, "stays.eager": 4e-3}, rng, replicas=1, rounds=3)
-        for n, seconds in ((2, 1e-3), (4, 16e-3))
+        for n, seconds in ((4, 1.6e-3), (16, 25.6e-3))
     ]
-    run, [between] = taken_up(host, asked("rises.eager", "stays.eager", axes=batch(2, 4)), points)
-    assert between.at == {"batch": 3} and processes(between, "stays.eager") >= 3
-    assert run.status == "complete" and "and crossings are refined" not in run.stop_reason
-    assert "keep the processes that they had" in run.stop_reason
+    run, added = taken_up(host, asked("rises.eager", "stays.eager", axes=batch(4, 16)), points)
+    assert added and all(4 < point.at["batch"] < 16 and processes(point, "stays.eager") >= 3 for point in added)
+    assert run.status == "complete" and "and crossings are refined" in run.stop_reason
+    for before, after in zip(points, (run.points[0], run.points[-1]), strict=True):
+        for old, new in zip(before.measurements, after.measurements, strict=True):
+            assert new.replicas[0] == old.replicas[0] and len(new.replicas) == PROCESSES, "more beside what there was"
+            assert not {n for each in new.replicas[1:] for n in each.rounds} & set(old.replicas[0].rounds)
+            assert (new.memory, new.correctness) == (old.memory, old.correctness)
+        assert "continued" in {each.code for each in after.warnings}
 
 
 def test_of_a_crossing_with_a_line_that_a_swept_option_does_not_concern_the_other_is_refined(host: HostLauncher):

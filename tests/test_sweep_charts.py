@@ -101,6 +101,22 @@ class TestLines:
         assert list(named["strategy"]) == list(points["strategy"].unique())
         assert (named["x"] == points.groupby("strategy", sort=False)["x"].max().to_numpy()).all()
 
+    def test_memory_that_hardly_varies_has_an_axis_with_room_and_names_beside_it(self, run):
+        """Its ticks are powers of two: between 3 and 4 MiB there is none."""
+        points = [
+            replace(point, measurements=[
+                replace(item, memory=replace(item.memory, peak_bytes=3 * MIB)) if item.memory else item
+                for item in point.measurements
+            ])
+            for point in run.points
+        ]  # fmt: skip
+        rows = of(sweep_lines.frame(replace(run, points=points), "memory"), "point")
+        assert set(rows["least"]) == {1.5} and set(rows["most"]) == {6.0} and set(rows["y"]) == {3.0}
+        beside = sorted(rows["beside"].dropna())
+        assert len(beside) == 3 and beside[1] == pytest.approx(3.0) and beside[0] < 3.0 < beside[2]
+        latency = of(sweep_lines.frame(run, "latency"), "point")
+        assert set(latency["least"]) == {latency["low"].min()} and set(latency["most"]) == {latency["high"].max()}
+
     def test_memory_is_in_mib(self, run):
         points = of(sweep_lines.frame(run, "memory"), "point")
         item = run.points[0].measurements[0]
@@ -134,6 +150,18 @@ class TestMap:
             assert row.letters == "=".join(codes[slug] for slug in point.ranking[0])
             assert bool(row.second) == (len(point.ranking[0]) > 1)
         assert (frame["colour"][0], frame["second"][0]) == ("batched", "vectorized_map")
+
+    def test_a_tie_is_striped_and_the_stripes_have_edges_where_both_are_of_one_colour(self, winners):
+        layers = sweep_map.specification("batch", "height")["layer"]
+        stripes = [each for each in layers if each["encoding"].get("color", {}).get("field") == "second"]
+        assert len(stripes) == 2
+        assert all(each["mark"]["strokeOpacity"] and each["mark"]["stroke"] for each in stripes)
+        offsets = [each["mark"]["yOffset"] for each in stripes]
+        assert offsets[0] == -offsets[1] and stripes[0]["mark"]["height"] < 2 * offsets[1], "the letters are between"
+
+    def test_letters_stay_within_their_cell(self):
+        [text] = [each for each in sweep_map.specification("batch", "height")["layer"] if "text" in each["encoding"]]
+        assert text["mark"]["limit"] == {"expr": "bandwidth('x')"}
 
     def test_what_is_inferred_is_paler_and_says_why(self, winners):
         frame = sweep_map.frame(winners)
@@ -209,6 +237,28 @@ class TestFront:
         measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
         assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])
 
+    def test_names_are_clear_of_each_other_and_of_those_on_the_rim(self):
+        measurements, dials = sweep_front.subject(dial())
+        near = [
+            replace(item, latency=replace(item.latency, median_s=8.9e-3 - 1e-5 * number))
+            if item.mapper == "chunked" else item
+            for number, item in enumerate(measurements)
+        ]  # fmt: skip
+        frame = sweep_front.frame(near, dials, None)
+        words = frame[frame["kind"].isin(["name", "rim"])]
+        assert len(words) == 6 and set(words["side"]) == {"left", "right", ""}
+        heights = np.sort(np.log(words["beside"]))
+        span = np.log(frame["y"].max() / frame["y"].min())
+        assert np.diff(heights).min() >= 0.99 * span * 16 / 240
+        assert heights[0] >= np.log(frame["y"].min()) - 1e-9 and heights[-1] <= np.log(frame["y"].max()) + 1e-9
+
+    def test_where_all_take_the_same_memory_the_axis_has_room(self):
+        measurements, dials = sweep_front.subject(synthetic.sweep())
+        assert len({item.memory.peak_bytes for item in measurements if item.memory}) == 1
+        frame = sweep_front.frame(measurements, dials, None)
+        ends = of(frame, "end")["x"]
+        assert ends.max() / ends.min() == pytest.approx(4)
+
     def test_the_slider_names_the_fastest_that_fits(self):
         measurements, dials = sweep_front.subject(dial())
         assert sweep_front.sentence(measurements, 10 * MIB).startswith(
@@ -243,6 +293,14 @@ def test_every_chart_of_a_sweep_is_a_picture(sweep, names):
         svg = (pictures.convert(run, name, "svg") or b"").decode()
         assert svg.startswith("<svg")
         assert run.axes[0].name in svg
+
+
+def test_a_picture_of_a_map_says_which_letter_is_whom_and_a_legend_is_below_the_names(run, winners):
+    drawn = pictures.specification(winners, "map")
+    assert drawn["title"]["subtitle"][1] == "A: loop.eager, B: vectorized_map.graph"
+    for shown in (drawn, pictures.specification(run, "latency")):
+        text = str(shown)
+        assert "'orient': 'bottom'" in text and "'values': ['']" not in text and "['', " not in text
 
 
 def test_a_crossover_is_said_as_the_first_whole_size_at_which_it_is_faster():

@@ -11,11 +11,11 @@ from streamlit.testing.v1 import AppTest
 from measure import environment, runner
 from measure.processes import HostState
 from measure.request import RequestError
-from measure.run import Run
+from measure.run import Point, Run
 from measure.runner import Snapshot
 from measure.sweep_request import SweepRequest
 from tests import synthetic
-from views import sweep_front
+from views import progress, sweep_front
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -29,12 +29,16 @@ class FakeRunner:
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
         self.submitted: list[tuple[SweepRequest, str | None]] = []
+        self.parents: list[str | None] = []
         self.cancelled: list[str] = []
         self.refusal: str | None = None
 
-    def submit_sweep(self, request: SweepRequest, owner: str = "", continue_from: str | None = None) -> str:
+    def submit_sweep(
+        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+    ) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
+        self.parents.append(parent)
         self.submitted.append((request, continue_from))
         run = replace(synthetic.sweep(RUN_ID), status="interrupted", points=[], crossovers=[], fits=[], verdict="")
         self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(_versions))
@@ -183,6 +187,11 @@ class TestChoosing:
         assert "No point of this can fit." in words(app)
         assert app.button(key="run").disabled
 
+    def test_strategies_that_the_budget_leaves_out_are_named_before_the_run(self, visit):
+        app = visit(workload="square", to="1000000", strategies=["loop.eager", "batched.graph"])
+        assert "loop.eager is not run at batch " in words(app) and "of the sweep's 60 s" in words(app)
+        assert not app.button(key="run").disabled
+
     def test_another_workload_has_a_range_of_its_own(self, visit):
         app = visit(workload="square", to="77")
         app = calm(app.selectbox(key="workload").set_value("outer_product").run())
@@ -265,6 +274,16 @@ class TestOneAxis:
         calm(app.button(key="cancel").click().run())
         assert fake.cancelled == [run.id]
 
+    def test_until_it_has_a_line_it_is_looked_at_often_and_calmly_from_then_on(self):
+        run = synthetic.sweep()
+        stages = {"loop.eager": "sampling"}
+        first = replace(run, points=[run.points[0], *(Point(at=point.at) for point in run.points[1:])])
+        every = {
+            name: progress.poll_s(Snapshot(each, "running", stages=stages))
+            for name, each in {"one point": first, "lines": run, "comparison": synthetic.run()}.items()
+        }
+        assert every["one point"] < every["lines"] == every["comparison"]
+
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
         run = synthetic.sweep("a" * 24)
@@ -275,6 +294,27 @@ class TestOneAxis:
         [(request, continued)] = fake.submitted
         assert continued == "a" * 24
         assert list(request.axes) == run.axes
+
+    def test_measured_again_it_knows_its_parent_and_says_whether_the_verdict_was_reproduced(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        app = calm(show(first).button(key="again").click().run())
+        assert fake.parents == [first.id] and fake.submitted[0][1] is None
+        again = replace(synthetic.sweep("b" * 24, seed=1), parent=first.id)
+        app = show(again)
+        assert "The verdict was reproduced: at 4 of 4 points the same strategies lead." in words(app)
+        assert "here at " in words(app) and "the intervals overlap" in words(app)
+        [table] = [each.value for each in app.dataframe if "ranks that changed" in each.value.columns]
+        assert list(table["batch"]) == ["1", "10", "100", "1,000"] and set(table["outcome"]) == {"reproduced"}
+        calm(app.button(key="parent").click().run())
+        assert app.query_params["run"] in (first.id, [first.id])
+
+    def test_one_that_continues_another_says_so_and_compares_nothing(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        fake.snapshots[first.id] = Snapshot(first, "finished", version=next(_versions))
+        said = words(show(replace(first, id="b" * 24, parent=first.id)))
+        assert "It continues an earlier sweep" in said and "reproduced" not in said
+        said = words(show(replace(first, id="b" * 24, parent="c" * 24)))
+        assert "It repeats or continues a run that is not known here." in said
 
     def test_a_complete_one_has_nothing_to_continue(self, show):
         assert "continue" not in {button.key for button in show(synthetic.sweep()).button}

@@ -6,13 +6,14 @@ from functools import partial
 import msgspec
 import streamlit as st
 
-from measure import continuing, environment, export, reproduction, runner, sweep_request
+from measure import continuing, environment, export, reproduction, runner, sweep_reproduction, sweep_request
 from measure import request as requests
 from measure.place import StoreError
 from measure.reproduction import Line, Reproduction
 from measure.request import Request, RequestError
 from measure.run import Run, encode
 from measure.runner import Snapshot
+from measure.sweep_reproduction import SweepReproduction
 from measure.sweep_request import SweepRequest
 from views import guard, look, session, share
 from views.memo import Memo
@@ -21,12 +22,13 @@ _memo = Memo()
 _SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
 
 
-def start(request: Request | SweepRequest, parent: str | None = None) -> None:
-    """Queue a run and show it; or say why it cannot be. ``parent``: the run that it repeats, or continues."""
+def start(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> None:
+    """Queue a run and show it; or say why it cannot be. ``parent``: the run that it repeats; ``continue_from``: the
+    sweep that it goes on with."""
     shared = runner.shared()
     try:
         if isinstance(request, SweepRequest):
-            run_id = shared.submit_sweep(request, owner=session.owner(), continue_from=parent)
+            run_id = shared.submit_sweep(request, parent=parent, owner=session.owner(), continue_from=continue_from)
         else:
             run_id = shared.submit(request, parent=parent, owner=session.owner())
         st.query_params["run"] = run_id
@@ -39,7 +41,7 @@ def start(request: Request | SweepRequest, parent: str | None = None) -> None:
 def _again(run: Run) -> None:
     try:
         if run.kind == "sweep":
-            start(sweep_request.of_run(run))
+            start(sweep_request.of_run(run), parent=run.id)
         else:
             start(requests.parse(msgspec.to_builtins(run.request)), parent=run.id)
     except RequestError as error:
@@ -48,7 +50,7 @@ def _again(run: Run) -> None:
 
 def _continue(run: Run) -> None:
     try:
-        start(sweep_request.of_run(run), parent=run.id)
+        start(sweep_request.of_run(run), continue_from=run.id)
     except RequestError as error:
         st.session_state["notices"] = (f"This cannot be continued here: {error}.",)
 
@@ -68,14 +70,13 @@ def draw(snapshot: Snapshot) -> None:
                     help="Measures what is missing; what there is is not measured again.",
                 )  # fmt: skip
             if finished:
-                said = "" if run.kind == "sweep" else "; then says whether the verdict was reproduced"
                 st.button(
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
-                    help=f"The same request on this machine{said}.",
+                    help="The same request on this machine; then says whether the verdict was reproduced.",
                 )  # fmt: skip
                 _export(run)
-        if finished and run.parent is not None and run.kind == "compare":
-            _reproduction(run, snapshot.version)
+        if finished and run.parent is not None:
+            _beside_parent(run, snapshot.version)
 
 
 def _origin(run: Run, *, imported: bool) -> str:
@@ -124,40 +125,74 @@ def _show(run_id: str) -> None:
     st.query_params["run"] = run_id
 
 
-def _reproduction(run: Run, version: int) -> None:
+def _beside_parent(run: Run, version: int) -> None:
+    """What a run says about the one that it repeats; or that it continues one."""
     assert run.parent is not None
     try:
         first = runner.shared().snapshot(run.parent)
     except (ValueError, StoreError):
         first = None
     if first is None or first.state != "finished":
-        st.caption(":material/replay: It repeats a run that is not known here.")
+        does = "repeats or continues" if run.kind == "sweep" else "repeats"
+        st.caption(f":material/replay: It {does} a run that is not known here.")
         return
     key = (run.id, version, run.parent, first.version)
-    found = _memo.get(key, lambda: reproduction.compare(first.run, run))
+    if run.kind == "sweep" and _memo.get((*key, "continues"), lambda: sweep_reproduction.continues(run, first.run)):
+        with st.container(horizontal=True, key="continues", vertical_alignment="center", gap="small"):
+            st.caption(":material/resume: It continues an earlier sweep, with all that one measured.", width="content")
+            st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
+        return
     with st.container(border=True, key="reproduction", gap="small"):
-        st.markdown(f"{_SIGNS.get(found.outcome, ':material/replay:')} {look.plain(found.sentence)}")
-        st.caption(look.plain(_moves(found)))
-        if found.lines:
-            with st.expander("Then and now", type="compact", key="then_and_now"):
-                st.dataframe(
-                    [_row(line, found) for line in found.lines], hide_index=True, key="reproduction_table",
-                    alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
-                )  # fmt: skip
+        if run.kind == "sweep":
+            _sweep_reproduction(_memo.get(key, lambda: sweep_reproduction.compare(first.run, run)))
+        else:
+            _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
         st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
+
+
+def _answer(outcome: str, sentence: str) -> None:
+    st.markdown(f"{_SIGNS.get(outcome, ':material/replay:')} {look.plain(sentence)}")
+
+
+def _sweep_reproduction(found: SweepReproduction) -> None:
+    _answer(found.outcome, found.sentence)
+    if found.crossings:
+        st.caption("\n".join(f"- {look.plain(each)}." for each in found.crossings))
+    if found.points:
+        with st.expander("Then and now", type="compact", key="then_and_now"):
+            st.dataframe(
+                [
+                    {
+                        **{name: f"{value:,}" for name, value in each.at.items()},
+                        "outcome": each.found.outcome,
+                        "ranks that changed": _moves(each.found) or "none",
+                    }
+                    for each in found.points
+                ],
+                hide_index=True, key="reproduction_table", row_height=30,
+                alt="For each point, whether its leaders lead again, and which ranks have changed",
+            )  # fmt: skip
+
+
+def _reproduction(found: Reproduction) -> None:
+    _answer(found.outcome, found.sentence)
+    if found.lines:
+        st.caption(
+            look.plain(f"Ranks that changed: {moves}." if (moves := _moves(found)) else "All ranks are the same.")
+        )
+        with st.expander("Then and now", type="compact", key="then_and_now"):
+            st.dataframe(
+                [_row(line, found) for line in found.lines], hide_index=True, key="reproduction_table",
+                alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
+            )  # fmt: skip
 
 
 def _moves(found: Reproduction) -> str:
     """Which ranks have changed, and whether that is more than chance."""
-    if not found.lines:
-        return ""
-    if not found.moved:
-        return "All ranks are the same."
-    moves = (
+    return ", ".join(
         f"{line.slug} {line.rank_before} → {line.rank_now} ({'beyond' if line.changed else 'within'} chance)"
         for line in found.moved
     )
-    return f"Ranks that changed: {', '.join(moves)}."
 
 
 def _row(line: Line, found: Reproduction) -> dict[str, str]:

@@ -63,6 +63,13 @@ def unfilled() -> alt.Chart:
     return alt.Chart(_FRAME)
 
 
+def room(low: float, high: float, factor: float) -> tuple[float, float]:
+    """The ends of a logarithmic axis that reaches over ``factor`` at least, with the data in its middle: an axis of
+    less may have no label, or all of them at one place."""
+    wider = max(1.0, factor * low / high) ** 0.5
+    return low / wider, high * wider
+
+
 def value_column() -> alt.Chart:
     """What was measured, in words, at the right of each row."""
     return (

@@ -30,12 +30,12 @@ from views.charts import (
 from views.rows import Row, strategies_of
 
 _HEIGHT = 340
-_NAME_HEIGHT = 16  # pixels that a name beside the chart takes
+NAME_HEIGHT = 16  # pixels that a name beside the chart takes
 _MOST_CALLS = 1_000_000
 
 
 def _height(names: int) -> int:
-    return max(_HEIGHT, names * _NAME_HEIGHT)
+    return max(_HEIGHT, names * NAME_HEIGHT)
 
 
 def sized(drawn: Spec, frame: pa.Table) -> Spec:
@@ -48,6 +48,12 @@ def _pushed_up(places: np.ndarray, apart: float, most: float) -> np.ndarray:
     steps = apart * np.arange(len(places))
     up = np.maximum.accumulate(places - steps) + steps
     return np.minimum.accumulate((np.minimum(up, most) - steps)[::-1])[::-1] + steps
+
+
+def clear(at: np.ndarray, apart: float, most: float) -> np.ndarray:
+    """Ascending places between 0 and ``most``, moved until they are ``apart``: between what goes up and what goes down
+    to be clear of others, so that those which share a place are around it."""
+    return (_pushed_up(at, apart, most) + most - _pushed_up(most - at[::-1], apart, most)[::-1]) / 2
 
 
 def named(
@@ -64,9 +70,7 @@ def named(
     span = high - low or 1.0
     ends = ends.sort_values(kind="stable")
     at = (np.log(ends.to_numpy()) if log else ends.to_numpy()) - low
-    apart = span * _NAME_HEIGHT / _height(len(ends))
-    # Between what goes up and what goes down to be clear of others, names that share a height are around it.
-    places = (_pushed_up(at, apart, span) + span - _pushed_up(span - at[::-1], apart, span)[::-1]) / 2
+    places = clear(at, span * NAME_HEIGHT / _height(len(ends)), span)
     beside = pd.Series(np.exp(low + places) if log else low + places, ends.index)
     last = ~frame["strategy"].duplicated(keep="last")
     return frame.assign(end=frame["strategy"].map(ends).where(last), beside=frame["strategy"].map(beside).where(last))
@@ -159,16 +163,17 @@ def totals_frame(rows: list[Row]) -> pd.DataFrame:
     return named(frame, "total", frame.groupby("strategy")["total"].last(), log=True) if lines else frame
 
 
-def _seconds_axis(title: str) -> Callable[[str], alt.Y]:
+def seconds_axis(title: str, padding: int = 0) -> Callable[[str], alt.Y]:
+    """A channel on a logarithmic axis of seconds, from its field; ``padding``: pixels at both ends."""
     return lambda field: alt.Y(
         f"{field}:Q",
-        scale=alt.Scale(type="log", nice=False),
+        scale=alt.Scale(type="log", nice=False, padding=padding),
         axis=alt.Axis(title=title, labelExpr=SECONDS_AXIS, tickCount=6),
     )
 
 
 def _totals_spec() -> Spec:
-    y = _seconds_axis("total time, first call included")
+    y = seconds_axis("total time, first call included")
     base = unfilled().encode(
         x=alt.X(
             "calls:Q",
@@ -213,7 +218,7 @@ def samples_frame(run: Run, slugs: list[str]) -> pd.DataFrame:
 
 
 def _samples_spec() -> Spec:
-    y = _seconds_axis("time of one call")
+    y = seconds_axis("time of one call")
     base = unfilled().encode(
         x=alt.X("round:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
         y=y("seconds"),

@@ -39,7 +39,7 @@ def read_address(page: str, further: Callable[[Run], dict[str, Any]] = lambda ru
         st.session_state["strategies_kept"] = found.strategies
         # Now, before the list is drawn and owns this part of the address.
         st.query_params["strategies"] = list(found.strategies)
-    if set(params) <= {"run", "tab"} and "run" in params:
+    if set(params) <= {"run", "tab", "baseline"} and "run" in params:
         _choose_as(params["run"][-1], further)
 
 

@@ -34,11 +34,12 @@ FORMATS = ("svg", "png")
 @dataclass(frozen=True)
 class Picture:
     """One chart of a run. ``draw``: its specification and its frame; an empty frame is no chart. ``legend``: whether
-    its marks are told apart by colour and shape alone."""
+    its marks are told apart by colour and shape alone; ``note``: what else is to be known of them."""
 
     title: str
     draw: Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]
     legend: bool = False
+    note: Callable[[Run], str] = lambda run: ""
 
 
 def _latency(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
@@ -84,6 +85,10 @@ def _map(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return sweep_map.sized(drawn, run), sweep_map.frame(run)
 
 
+def _letters(run: Run) -> str:
+    return ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(run).items())
+
+
 def _front(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
 
@@ -94,7 +99,12 @@ LINES = {
     "memory": Picture("Peak memory of one call", _swept("memory"), legend=True),
     **_FRONT,
 }
-MAP = {"map": Picture("Who is fastest; pale: inferred from its neighbours", _map, legend=True), **_FRONT}
+MAP = {
+    "map": Picture(
+        "Who is fastest; striped: a tie; pale: inferred from its neighbours", _map, legend=True, note=_letters
+    ),
+    **_FRONT,
+}
 NAMES = tuple(dict.fromkeys((*PICTURES, *LINES, *MAP)))
 
 
@@ -122,7 +132,10 @@ def specification(run: Run, name: str) -> Spec | None:
         "background": "#ffffff",
         "title": {
             "text": picture.title,
-            "subtitle": f"{run.request.workload}, {_size(run)}, {run.request.dtype}, {run.request.device}",
+            "subtitle": [
+                f"{run.request.workload}, {_size(run)}, {run.request.dtype}, {run.request.device}",
+                *filter(None, [picture.note(run)]),
+            ],
             "anchor": "start",
             "offset": 18,
             "subtitlePadding": 4,
@@ -130,7 +143,7 @@ def specification(run: Run, name: str) -> Spec | None:
         "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
         **_alone(
             drawn,
-            {field: sorted(set(frame[field])) for field in ("colour", "mode") if field in frame}
+            {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
             if picture.legend
             else {},
         ),
@@ -153,7 +166,9 @@ def _alone(part: Any, used: dict[str, list[str]]) -> Any:
         return _INK if part == charts.INK else part
     alone = {key: _alone(value, used) for key, value in part.items()}
     if "legend" in alone and used:
-        alone["legend"] = {"title": None, "values": used.get(alone.get("field", ""), [])}
+        # Below: at the right there are names.
+        values = used.get(alone.get("field", ""), [])
+        alone["legend"] = {"title": None, "orient": "bottom", "symbolOpacity": 1, "values": values}
     return alone
 
 

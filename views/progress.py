@@ -12,6 +12,8 @@ from views.rows import strategies_of
 # While nothing is timed the page may look often; while timing it would take from what is measured.
 _EAGER_POLL_S = 1.0
 _CALM_POLL_S = 2.0
+# Until a sweep has a line to show: that is what whoever has pressed Run is waiting for.
+_FIRST_POLL_S = 0.5
 _CANCEL_S = 1.5
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
@@ -20,21 +22,33 @@ _STEPS = ("memory", "first call", "sampling", "process peak", "done")
 
 def watch(snapshot: Snapshot) -> None:
     """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
-    timing = _is_timing(snapshot)
-    every = _CALM_POLL_S if timing else _EAGER_POLL_S
-    st.fragment(_watch, run_every=every)(snapshot.run.id, snapshot.version, snapshot.state, timing)
+    every_s = poll_s(snapshot)
+    st.fragment(_watch, run_every=every_s)(snapshot.run.id, snapshot.version, snapshot.state, every_s)
+
+
+def poll_s(snapshot: Snapshot) -> float:
+    """Seconds between two looks at a run."""
+    if snapshot.run.kind == "sweep" and snapshot.state == "running" and not _has_line(snapshot.run):
+        return _FIRST_POLL_S
+    return _CALM_POLL_S if _is_timing(snapshot) else _EAGER_POLL_S
+
+
+def _has_line(run: Run) -> bool:
+    """Whether a strategy has been timed at two points."""
+    timed = [item.strategy for point in run.points for item in point.measurements if item.latency is not None]
+    return len(timed) > len(set(timed))
 
 
 def _is_timing(snapshot: Snapshot) -> bool:
     return any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
 
 
-def _watch(run_id: str, shown_version: int, shown_state: str, polled_calmly: bool) -> None:
+def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: float) -> None:
     with guard.calm("the progress"):
         snapshot = runner.shared().snapshot(run_id)
         if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
             st.rerun()
-        elif _is_timing(snapshot) and not polled_calmly:
+        elif poll_s(snapshot) > polled_every_s:
             st.rerun()  # how often a fragment looks is set where it is called
         else:
             _draw(snapshot)

@@ -75,11 +75,15 @@ def draw(
         details.draw(run, version, shown.rows, prefix, imported=imported)
 
 
-def _verdict(run: Run) -> None:
+def headline(words: str) -> None:
+    """How a run came out, in a sentence."""
     st.html(
-        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
-        f"{html.escape(run.verdict or 'No verdict was reached.')}</h2>"
+        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
     )
+
+
+def _verdict(run: Run) -> None:
+    headline(run.verdict or "No verdict was reached.")
     if run.status != "complete":
         words = {
             "cancelled": "Cancelled",
@@ -184,6 +188,7 @@ def _everything(shown: Shown, base: str | None, prefix: str) -> None:
         if name in shown.everything.column_names
     }
     config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    config["outcome"] = st.column_config.TextColumn("outcome", width=110)
     config["rank"] = st.column_config.NumberColumn("rank", width=60)
     st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
     st.dataframe(

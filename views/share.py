@@ -28,7 +28,9 @@ export default function ({ data, parentElement }) {
   const status = parentElement.querySelector("[role=status]");
   const link = () => {
     const made = new URL(window.location.href);
-    made.search = new URLSearchParams({ run: data.run }).toString();
+    // What its maker compares with is no part of the run.
+    const baseline = made.searchParams.get("baseline");
+    made.search = new URLSearchParams({ run: data.run, ...(baseline && { baseline }) }).toString();
     made.hash = "";
     return made.toString();
   };

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -22,26 +22,27 @@ from views.charts import (
     MIB,
     PADDING,
     RIGHT_EDGE,
-    SECONDS_AXIS,
     SHAPE,
     Spec,
+    room,
     spec,
     tooltip,
     unfilled,
 )
-from views.sweep_lines import memory_axis, why
+from views.curves import NAME_HEIGHT, clear, seconds_axis
+from views.sweep_lines import MEMORY_SPAN, memory_axis, why
 
 _HEIGHT = 340
 _FADED = 0.3
 # A slider's steps from one power of two to the next.
 _STEPS = 4
+# Pixels that the points keep from the edges, and in which they are, with the axis and its title taken off.
+_EDGE = 20
+_INSIDE = _HEIGHT - 2 * _EDGE - 60
 
 
 def _specification() -> Spec:
-    def y(field: str) -> alt.Y:
-        scale = alt.Scale(type="log", nice=False, padding=20)
-        axis = alt.Axis(title="time of one call", labelExpr=SECONDS_AXIS, tickCount=6)
-        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
+    y = seconds_axis("time of one call", _EDGE)
 
     def x(field: str) -> alt.X:
         scale = alt.Scale(type="log", nice=False, padding=24)
@@ -50,6 +51,7 @@ def _specification() -> Spec:
     def rows(kind: str) -> alt.Chart:
         return unfilled().transform_filter(f"datum.kind === '{kind}'")
 
+    ends = rows("end").mark_point(opacity=0).encode(x=x("x"))
     limit = rows("limit").mark_rule(strokeDash=[5, 3], strokeWidth=1.5, color=INK, opacity=0.8).encode(x=x("x"))
     front = rows("front").mark_line(interpolate="step-after", strokeWidth=1, opacity=0.5, color=INK)
     steps = front.encode(x=x("x"), y=y("y"), order=alt.Order(field="order"))
@@ -71,20 +73,28 @@ def _specification() -> Spec:
         .mark_point(size=260, strokeWidth=2, opacity=1, color=INK)
         .encode(x=x("x"), y=y("y"), tooltip=tooltip("strategy", "standing"))
     )
-    words = (
-        unfilled()
-        .transform_filter("datum.label !== ''")
-        .mark_text(align="left", dx=9, dy=-8, fontSize=11, color=INK)
-        .encode(x=x("x"), y=y("y"), text=alt.Text(field="label"))
-    )
+    # Nothing is below and left of the front; at the left edge there is room only above and right of it.
+    sides: list[tuple[str, Literal["left", "right"], int, int]] = [("left", "right", -8, 11), ("right", "left", 8, -12)]
+    words = [
+        rows("name")
+        .transform_filter(f"datum.side === '{side}'")
+        .mark_text(align=align, dx=dx, dy=dy, fontSize=11, color=INK)
+        .encode(x=x("x"), y=y("beside"), text=alt.Text(field="label"))
+        for side, align, dx, dy in sides
+    ]
+    ties = rows("name").mark_rule(opacity=0.4, color=INK).encode(x=x("x"), y=y("y"), y2=alt.Y2("beside"))
     rim = (
         rows("rim")
         .mark_text(align="right", fontSize=11, dx=-4)
         .encode(
-            x=RIGHT_EDGE, y=y("y"), color=COLOUR, text=alt.Text(field="name"), tooltip=tooltip("strategy", "standing")
+            x=RIGHT_EDGE,
+            y=y("beside"),
+            color=COLOUR,
+            text=alt.Text(field="name"),
+            tooltip=tooltip("strategy", "standing"),
         )
     )
-    return spec(limit, steps, curve, dots, rings, words, rim, height=_HEIGHT, padding=PADDING)
+    return spec(ends, limit, steps, curve, ties, dots, rings, *words, rim, height=_HEIGHT, padding=PADDING)
 
 
 SPEC = _specification()
@@ -154,12 +164,15 @@ def frame(measurements: Sequence[Measurement], dials: Sequence[Dial], limit_byte
         nearest = by_slug[pareto.nearest_chunk(dial)]
         words = f"nearest to the chunk that Mapbench would choose, {dial.chosen:,}"
         rows.append({**_at(nearest), "kind": "chosen", "strategy": nearest.strategy, "standing": words})
-    rows += _rim(measurements, known)
+    rows += _beside([*_names(front), *_rim(measurements, known)], [row["y"] for row in rows if "y" in row])
     if limit_bytes is not None:
         rows.append({"kind": "limit", "x": limit_bytes / MIB})
+    places = [row["x"] for row in rows if "x" in row]
+    rows += [{"kind": "end", "x": x} for x in room(min(places), max(places), MEMORY_SPAN)]
     made = pd.DataFrame(rows)
-    made["order"] = made["order"].astype(float)
-    texts = ("strategy", "name", "label", "colour", "mode", "latency", "memory", "standing")
+    for column in ("order", "beside"):
+        made[column] = made[column].astype(float)
+    texts = ("strategy", "name", "label", "side", "colour", "mode", "latency", "memory", "standing")
     return made.assign(**{column: made[column].fillna("") if column in made else "" for column in texts})
 
 
@@ -178,7 +191,6 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
         "kind": "strategy",
         "order": math.nan,
         "strategy": look.label(item.strategy, item.mode),
-        "label": item.strategy if on_front else "",
         "colour": look.colour_name(item.mapper),
         "mode": item.mode,
         "alpha": 1.0 if on_front and fits else _FADED,
@@ -186,6 +198,26 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
         "memory": look.size(item.memory.peak_bytes),
         "standing": standing if fits else f"{standing}, takes more than there is",
     }
+
+
+def _names(front: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """The names of those on the front, on the side where there is room."""
+    places = [math.log(_at(item)["x"]) for item in front]
+    middle = (min(places) + max(places)) / 2
+    return [
+        {**_at(item), "kind": "name", "label": item.strategy, "side": "left" if place > middle else "right"}
+        for item, place in zip(front, places, strict=True)
+    ]
+
+
+def _beside(rows: Sequence[dict[str, Any]], heights: Sequence[float]) -> list[dict[str, Any]]:
+    """The rows with the height of their words: near their own, but clear of each other."""
+    low, high = math.log(min(heights)), math.log(max(heights))
+    span = high - low or 1.0
+    ordered = sorted(rows, key=lambda row: row["y"])
+    at = np.log([row["y"] for row in ordered]) - low
+    places = clear(at, span * NAME_HEIGHT / _INSIDE, span)
+    return [{**row, "beside": math.exp(low + place)} for row, place in zip(ordered, places, strict=True)]
 
 
 def _rim(measurements: Sequence[Measurement], known: Sequence[Measurement]) -> list[dict[str, Any]]:

@@ -11,12 +11,13 @@ from measure.crossovers import sentence
 from measure.lines import Line, lines
 from measure.run import Axis, Measurement, Point, Run
 from views import look
-from views.charts import COLOUR, DASH, INK, MIB, PADDING, SECONDS_AXIS, SHAPE, Spec, spec, tooltip, unfilled
-from views.curves import named, names
+from views.charts import COLOUR, DASH, INK, MIB, PADDING, SHAPE, Spec, room, spec, tooltip, unfilled
+from views.curves import named, names, seconds_axis
 
 Quantity = Literal["latency", "memory"]
 
 HEIGHT = 360
+_EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
 _TITLES = {"latency": "time of one call", "memory": "peak memory of one call"}
 _MEMORY_AXIS = (
     "datum.value >= 1023 ? format(datum.value / 1024, '~r') + ' GiB' : datum.value >= 0.9 ? "
@@ -24,6 +25,9 @@ _MEMORY_AXIS = (
     "format(datum.value * 1048576, '~r') + ' B'"
 )
 _MEMORY_TICKS = [2.0**power for power in range(-20, 24)]
+# What an axis reaches over at least, as a factor: memory is labelled at powers of two.
+MEMORY_SPAN = 4.0
+_LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
 
 
 def memory_axis(title: str) -> alt.Axis:
@@ -47,13 +51,11 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
             axis=alt.Axis(title=f"{axis}, log axis" if scale == "log" else axis, format="~s", labelOverlap=True),
         )
 
-    def y(field: str) -> alt.Y:
-        drawn = (
-            alt.Axis(title=_TITLES[quantity], labelExpr=SECONDS_AXIS, tickCount=6)
-            if quantity == "latency"
-            else memory_axis(_TITLES[quantity])
-        )
-        return alt.Y(f"{field}:Q", scale=alt.Scale(type="log", nice=False, padding=6), axis=drawn)
+    def memory(field: str) -> alt.Y:
+        scale = alt.Scale(type="log", nice=False, padding=_EDGE)
+        return alt.Y(f"{field}:Q", scale=scale, axis=memory_axis(_TITLES[quantity]))
+
+    y = seconds_axis(_TITLES[quantity], _EDGE) if quantity == "latency" else memory
 
     def rows(kind: str) -> alt.Chart:
         return unfilled().transform_filter(f"datum.kind === '{kind}'")
@@ -80,7 +82,8 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
     rings = crossing.mark_point(size=110, strokeWidth=2, opacity=1, color=INK).encode(
         x=x("x"), y=y("y"), tooltip=tooltip("crossover")
     )
-    layers = [whole_marks, *([bands] if quantity == "latency" else []), curve, dots, leaders, crosses]
+    ends = points.mark_rule(opacity=0).encode(y=y("least"), y2=alt.Y2("most"))
+    layers = [ends, whole_marks, *([bands] if quantity == "latency" else []), curve, dots, leaders, crosses]
     layers += [spans, rings] if quantity == "latency" else []
     return spec(*layers, *names(y, coloured=True), height=HEIGHT, padding=PADDING)
 
@@ -93,7 +96,8 @@ def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
     points = pd.DataFrame(measured)
     if measured:
         ends = points.groupby("strategy")["y"].last()
-        points = named(points, "y", ends, log=True, least="low", most="high")
+        low, high = room(points["low"].min(), points["high"].max(), _LEAST_SPAN[quantity])
+        points = named(points.assign(least=low, most=high), "y", ends, log=True, least="least", most="most")
     heights = {line.slug: _heights(line, quantity) for line in found}
     top = max((height for each in heights.values() for height in each.values()), default=1.0)
     other = [row for line in found for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
@@ -103,7 +107,7 @@ def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
     made = pd.concat([points, pd.DataFrame(other)], ignore_index=True) if other else points
     if made.empty:
         return made
-    for column in ("x", "y", "low", "high", "from", "to", "end", "beside"):
+    for column in ("x", "y", "low", "high", "least", "most", "from", "to", "end", "beside"):
         made[column] = made[column].astype(float) if column in made else math.nan
     for column in ("strategy", "colour", "mode", "at", quantity, "outcome", "crossover"):
         made[column] = made[column].fillna("") if column in made else ""

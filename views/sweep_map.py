@@ -15,6 +15,9 @@ from views.charts import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip
 SELECTION = "cell"
 _CELL_HEIGHT = 46
 _AXIS_HEIGHT = 50  # it is part of a chart's height
+# Pixels: of a cell where two tie, the height of a stripe of the second one's colour, and where the stripes are.
+_STRIPE = 8
+_STRIPES_AT = (-13, 13)
 _MOST_LETTERS = 3
 # In a cell without a winner: it cannot fit, is being measured, or was not come to.
 _SIGNS = {"skipped": "✕", "running": "…", "complete": "✕"}
@@ -34,26 +37,28 @@ def specification(across: str, up: str) -> Spec:
     )
     won = unfilled().transform_filter("datum.colour !== ''")
     fill = won.mark_rect().encode(**cell, color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None), tooltip=tip)
-    # A tie is two colours: the second one in the middle of the first one's cell.
-    second = (
+    # A tie is stripes of two colours, around its letters; each has an edge, since two modes of a mapper, and two
+    # mappers to some eyes, are one colour.
+    stripes = [
         unfilled()
         .transform_filter("datum.second !== ''")
-        .mark_rect(width=alt.RelativeBandSize(band=0.5), height=alt.RelativeBandSize(band=0.5))
+        .mark_rect(height=_STRIPE, yOffset=offset, stroke=INK, strokeWidth=1, strokeOpacity=0.45, cursor="pointer")
         .encode(
             **cell,
             color=alt.Color("second:N", scale=COLOUR_SCALE, legend=None),
             fillOpacity=alt.FillOpacity("alpha:Q", scale=None),
             tooltip=tip,
         )
-    )
+        for offset in _STRIPES_AT
+    ]
     chosen = alt.selection_point(name=SELECTION, fields=["index"], on="click", empty=False)
     letters = (
         unfilled()
-        .mark_text(fontSize=14, fontWeight="bold", color=INK)
+        .mark_text(fontSize=13, fontWeight="bold", color=INK, limit=alt.expr("bandwidth('x')"))
         .encode(**cell, text=alt.Text(field="letters"), tooltip=tip)
         .add_params(chosen)
     )
-    return spec(empty, fill, second, letters, padding=PADDING)
+    return spec(empty, fill, *stripes, letters, padding=PADDING)
 
 
 def sized(drawn: Spec, run: Run) -> Spec:

@@ -66,10 +66,7 @@ def _standing(run: Run, finished: bool) -> None:
     if not finished:
         return
     if run.verdict:
-        st.html(
-            f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">'
-            f"{html.escape(run.verdict)}</h2>"
-        )
+        result.headline(run.verdict)
     if run.status != "complete":
         words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
         done = sum(point.status == "complete" for point in run.points)
@@ -182,7 +179,7 @@ def _map(run: Run, version: int) -> None:
     measured = sum(bool(point.ranking) and not sweep_map.inferred(point) for point in run.points)
     st.caption(
         f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
-        "two colours: a tie. A click on a cell shows its comparison below."
+        "striped: a tie. A click on a cell shows its comparison below."
     )
 
 

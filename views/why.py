@@ -20,7 +20,7 @@ _memo = Memo()
 _POLL_S = 1.0
 _CANCEL_S = 1.5
 _ELSEWHERE = "«Measure again here» gives one that can be asked for them."
-_HERE = "A run of your own can be asked for them."
+_HERE = "A comparison of your own can be asked for them."
 _UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
 _MOST_SHOWN = 20_000  # signs of a text on the page; the file has all
 # Format and explanation of each column of numbers.

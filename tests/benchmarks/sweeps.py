@@ -1,6 +1,8 @@
 """What a sweep takes: until its first line can be seen, and until its end; and how few cells a map needs.
 
 ``python -m tests.benchmarks.sweeps``: nine points and six strategies at default sizes; about a minute.
+``python -m tests.benchmarks.sweeps --page``: the same in a browser, from the click on Run to its first line; half a
+minute.
 ``python -m tests.benchmarks.sweeps --map``: the winners of `outer_product` over batch × side, filled adaptively and
 measured everywhere; about 10 minutes.
 """
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import structs
+from playwright.sync_api import sync_playwright
 
 from measure import sweep_analysis, sweep_table
 from measure.comparison import Settings
@@ -19,6 +22,7 @@ from measure.runner import Runner, Snapshot
 from measure.sweep_request import SweepRequest, parse_sweep
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, say, whole_seconds
+from tests.browser import ROOT, AppServer, launch, wait_idle
 
 # Seconds of timing for each cell of the full grid that the map has inferred.
 _CELL_BUDGET_S = 5.0
@@ -87,12 +91,63 @@ def _row(point: Point, slugs: Sequence[str]) -> tuple[str, ...]:
     return (", ".join(f"{value:,}" for value in point.at.values()), *cells)
 
 
-def winners(cells: int, budget_s: float) -> None:
+# Notes how long after the click on Run the first line of a chart has two points.
+_WATCH_FOR_LINE = """() => {
+  window.lineAfterMs = null;
+  document.querySelector(".st-key-run button").addEventListener("click", () => {
+    const begun = performance.now();
+    const look = () => {
+      const paths = [...document.querySelectorAll("[data-testid=stVegaLiteChart] svg .mark-line path")];
+      const drawn = paths.some(path => (path.getAttribute("d") || "").includes("L"));
+      if (drawn) window.lineAfterMs = performance.now() - begun;
+      else requestAnimationFrame(look);
+    };
+    look();
+  }, {once: true, capture: true});
+}"""
+_LOADING = "() => !document.querySelector('.st-key-run_bar').innerText.includes('hourglass')"
+
+
+def page(workload: str, text: str, runs: int) -> None:
+    """What a visitor waits for the first line, each in a browser without a cache; TensorFlow is loaded by then."""
+    first, last = text.split(":")
+    chosen = "&".join(f"strategies={slug}" for slug in SIX)
+    took_s = []
+    with common.own_folders() as folder, sync_playwright() as playwright:
+        server, browser = AppServer.start(ROOT / "app.py", folder / "home"), launch(playwright)
+        try:
+            for number in range(runs):
+                say(f"visitor {number + 1} of {runs}")
+                visit = browser.new_page()
+                visit.goto(f"{server.url}/sweep?workload={workload}&from={first}&to={last}&{chosen}")
+                wait_idle(visit)
+                visit.wait_for_function(_LOADING)
+                visit.evaluate(_WATCH_FOR_LINE)
+                visit.locator(".st-key-run button").click()
+                visit.wait_for_function("() => window.lineAfterMs !== null")
+                took_s.append(visit.evaluate("() => window.lineAfterMs") / 1e3)
+                visit.locator(".st-key-cancel button").first.click()
+                visit.locator(".st-key-progress").wait_for(state="detached")
+                visit.close()
+        finally:
+            browser.close()
+            server.stop()
+    print(", ".join(f"{each:.2f} s" for each in took_s))
+    print(
+        common.figures([Figure("from the click on Run to the first line, in the page", max(took_s), 3.0, show=_tenths)])
+    )
+
+
+def _tenths(value_s: float) -> str:
+    return f"{value_s:.1f} s"
+
+
+def winners(cells: int, budget_s: float, slugs: Sequence[str]) -> None:
     """A map as a sweep fills it, and, for the full grid, a comparison of each cell that the sweep has inferred."""
     request = parse_sweep(
         {
             "workload": "outer_product",
-            "strategies": list(SIX),
+            "strategies": list(slugs),
             "budget_s": budget_s,
             "axes": [
                 {"name": "batch", "range": "1:300", "points": cells},
@@ -144,13 +199,20 @@ def _behind(run: Run, slug: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--map", action="store_true", help="compare the adaptive map with the full grid")
+    parser.add_argument("--page", action="store_true", help="time the first line in a browser")
+    parser.add_argument("--visitors", type=int, default=5, help="with --page (5)")
     parser.add_argument("--cells", type=int, default=8, help="values of each axis of the map (8)")
+    parser.add_argument(
+        "--strategies", default=",".join(SIX), help="with --map: without the rewrites, several win somewhere"
+    )
     parser.add_argument("--workload", default="square")
     parser.add_argument("--batch", default="1:10000", help="the range of the line sweep")
     arguments = parser.parse_args()
     common.start("What a sweep takes")
     if arguments.map:
-        winners(arguments.cells, 3600.0)
+        winners(arguments.cells, 3600.0, arguments.strategies.split(","))
+    elif arguments.page:
+        page(arguments.workload, arguments.batch, arguments.visitors)
     else:
         lines(arguments.workload, arguments.batch)
 
