@@ -97,6 +97,13 @@ if os.fork() == 0:
 """
 
 
+# Without it, what a subject leaves behind may be ended with it before it has noted its pid.
+WAIT_UNTIL_LEFT = """
+while not os.path.exists({path!r}) or len(open({path!r}).read().split()) < 2:
+    pass
+"""
+
+
 def left_behind(path: Path) -> list[int]:
     """Those processes of `LEAVE_A_PROCESS` that still live."""
     pids = [int(line) for line in path.read_text().split()] if path.exists() else []

@@ -21,6 +21,7 @@ from tests.engine import (
     GONE_WITHIN_S,
     LEAVE_A_PROCESS,
     ROOT,
+    WAIT_UNTIL_LEFT,
     descendants,
     environment,
     eventually,
@@ -290,14 +291,14 @@ def test_the_host_itself_has_run_no_op_and_started_no_device(host: HostLauncher)
 
 
 def test_nothing_of_a_subject_is_left_when_it_has_ended(host: HostLauncher, tmp_path: Path):
-    leave = LEAVE_A_PROCESS.format(path=str(tmp_path / "pids"))
     for name, end in [("ends", "pass"), ("exits", "os._exit(1)"), ("is killed", "os.kill(os.getpid(), 9)")]:
+        path = tmp_path / name
+        leave = LEAVE_A_PROCESS.format(path=str(path)) + WAIT_UNTIL_LEFT.format(path=str(path))
         once = f"if not hasattr(tf, 'forked'):\n    tf.forked = True\n{textwrap.indent(leave, '    ')}"
         body = f"{once}\nimport os\n{end}"
         (one,) = talk(host, [timing(name, body)])
         assert one.exit is not None
-    assert len((tmp_path / "pids").read_text().split()) >= 3
-    eventually(lambda: not left_behind(tmp_path / "pids"), "what the subjects left behind is gone")
+        eventually(lambda path=path: not left_behind(path), f"what a subject that {name} left behind is gone")
     eventually(lambda: not descendants(host_pid(host)), "the host has no descendants")
 
 
@@ -502,11 +503,7 @@ def test_little_lies_below_a_call_in_a_fresh_interpreter(fresh: FreshLauncher):
 def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(fresh: FreshLauncher, tmp_path: Path):
     path = tmp_path / "pids"
     leave = LEAVE_A_PROCESS.format(path=str(path))
-    wait = f"""
-while not os.path.exists({str(path)!r}) or len(open({str(path)!r}).read().split()) < 2:
-    pass
-os._exit(6)
-"""
-    (one,) = talk(fresh, [timing("forks and exits", leave + wait)])
+    wait = WAIT_UNTIL_LEFT.format(path=str(path))
+    (one,) = talk(fresh, [timing("forks and exits", f"{leave}{wait}os._exit(6)")])
     assert one.exit is not None and one.exit["status"] == 6
     eventually(lambda: not left_behind(path), "what it left behind is gone")
