@@ -161,6 +161,8 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     assert "of the sweep's 30 s" in plan.left_out[largest]["loop.eager"].message
     [said] = plan.forecast.strategies_left_out()
     assert said.startswith("loop.eager is not run at batch ") and ", batch 1,000,000: it would take about " in said
+    many = sweep_forecast.SweepForecast(1.0, 1, [], [({"batch": n}, "loop.eager", "too long") for n in range(1, 7)])
+    assert many.strategies_left_out() == ["loop.eager is not run at 6 points, the first of them batch 1: too long"]
     assert sweep_forecast.key({"batch": 1}) not in left_out
     assert all("batched.graph" not in slugs for slugs in left_out.values()), "no point is left empty"
     assert plan.forecast.seconds <= 30.0
