@@ -104,10 +104,12 @@ def verdict(run: Run) -> str:
         return f"{'; '.join(map(crossovers.sentence, changes))}."
     axis = run.axes[0].name
     first, last = points[0], points[-1]
-    return (
-        f"{first.ranking[0][0]} is fastest at {axis} {first.at[axis]:,}, "
-        f"{last.ranking[0][0]} at {axis} {last.at[axis]:,}."
-    )
+    one, other = first.ranking[0][0], last.ranking[0][0]
+    if one == other:
+        ends = f"{one} is fastest at {axis} {first.at[axis]:,} and {last.at[axis]:,}, but not everywhere between"
+    else:
+        ends = f"{one} is fastest at {axis} {first.at[axis]:,}, {other} at {axis} {last.at[axis]:,}"
+    return f"{ends}; where one overtakes another is not decided."
 
 
 def _best_value(run: Run) -> str:

@@ -23,6 +23,7 @@ _MEMORY_FACTOR = 1.5
 # One cell's processes beside their calls, with two memory subjects at a time; the reference of a point.
 _CELL_S, _POINT_S = 0.2, 0.3
 _NOT_RUN = "not run here: "
+_MOST_LISTED = 4
 # Calls of one cell: after the first ones, with its memory, until its pace is steady, and in rounds.
 _CALLS = 8
 
@@ -45,8 +46,10 @@ class SweepForecast:
         for at, slug, reason in self.left_out:
             place = " ".join(f"{name} {value:,}" for name, value in at.items())
             found.setdefault(slug, []).append((place, reason.removeprefix(_NOT_RUN)))
-        return [f"{slug} is not run at {', '.join(place for place, _ in places)}: {places[-1][1]}"
-                for slug, places in found.items()]  # fmt: skip
+        return [
+            f"{slug} is not run at {_listed([place for place, _ in places])}: {places[-1][1]}"
+            for slug, places in found.items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class Plan:
     forecast: SweepForecast
     skipped: dict[At, str]
     left_out: dict[At, dict[str, Error]]
+
+
+def _listed(places: list[str]) -> str:
+    if len(places) <= _MOST_LISTED:
+        return ", ".join(places)
+    return f"{len(places)} points, the first of them {places[0]}"
 
 
 def key(at: dict[str, int]) -> At:

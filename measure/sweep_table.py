@@ -6,6 +6,7 @@ from measure.run import Fit, Measurement, Point, Run
 # A terminal's width holds a name and so many latencies.
 _COLUMNS = 10
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SAYS_SOMETHING = 0.1
 # Marks a strategy in the leading group of a point.
 LEADS = "*"
 
@@ -114,9 +115,17 @@ def _legend(run: Run) -> list[str]:
     return [f"{LEADS} leads, or ties with the leader"]
 
 
+def cost(value_s: float, low_s: float, high_s: float) -> str:
+    """A fitted cost with its interval, which may contain 0; far below its upper end, the value says nothing."""
+    if low_s > 0:
+        return text.seconds_with_interval(value_s, low_s, high_s)
+    under = f"under {text.seconds(high_s)}"
+    return f"{text.seconds(value_s)} [{under}]" if value_s > _SAYS_SOMETHING * high_s else under
+
+
 def _fit(fit: Fit) -> str:
-    fixed = text.seconds_with_interval(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
-    each = text.seconds_with_interval(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
+    fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
+    each = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
     note = f"; {fit.note}" if fit.note else ""
     element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
     return f"{fit.strategy}: {fixed} a call, and {each} for {element}{note}"

@@ -161,6 +161,8 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     assert "of the sweep's 30 s" in plan.left_out[largest]["loop.eager"].message
     [said] = plan.forecast.strategies_left_out()
     assert said.startswith("loop.eager is not run at batch ") and ", batch 1,000,000: it would take about " in said
+    many = sweep_forecast.SweepForecast(1.0, 1, [], [({"batch": n}, "loop.eager", "too long") for n in range(1, 7)])
+    assert many.strategies_left_out() == ["loop.eager is not run at 6 points, the first of them batch 1: too long"]
     assert sweep_forecast.key({"batch": 1}) not in left_out
     assert all("batched.graph" not in slugs for slugs in left_out.values()), "no point is left empty"
     assert plan.forecast.seconds <= 30.0
@@ -239,6 +241,16 @@ def test_the_verdict_names_the_crossing_the_winner_everywhere_or_the_map():
     assert sweep_analysis.verdict(replace(line, points=large, crossovers=[])) == (
         "vectorized_map.graph is fastest at every point that was measured."
     )
+    undecided = [replace(each, value=None, low=None, high=None, none="they tie") for each in line.crossovers]
+    assert sweep_analysis.verdict(replace(line, crossovers=undecided)) == (
+        "loop.eager is fastest at batch 1, vectorized_map.graph at batch 1,000; "
+        "where one overtakes another is not decided."
+    )
+    back = [*line.points[:3], replace(line.points[0], at={"batch": 1_000})]
+    assert sweep_analysis.verdict(replace(line, points=back, crossovers=undecided)) == (
+        "loop.eager is fastest at batch 1 and 1,000, but not everywhere between; "
+        "where one overtakes another is not decided."
+    )
     assert synthetic.winners().verdict == "vectorized_map.graph leads at 6, loop.eager leads at 3 of 9 points."
     assert sweep_analysis.verdict(replace(line, points=[])).startswith("Nothing was ranked")
 
@@ -267,6 +279,12 @@ def test_a_sweep_leaves_and_comes_in_as_it_is(run: Run, tmp_path: Path):
     assert len(export.samples_csv(run).splitlines()) == 1 + sum(map(len, rounds))
     for shown in (sweep_table.render(run), export.markdown(run)):
         assert "loop.eager" in shown and run.verdict.split(" ")[0] in shown
+
+
+def test_a_cost_that_may_be_nothing_is_said_by_its_upper_end():
+    assert sweep_table.cost(5e-6, 4e-6, 6e-6) == "5.00 µs [4.00, 6.00]"
+    assert sweep_table.cost(5e-6, -1e-6, 6e-6) == "5.00 µs [under 6.00 µs]"
+    assert sweep_table.cost(2.6e-14, -1e-7, 1.07e-7) == "under 107 ns"
 
 
 def test_what_a_table_of_a_sweep_says():

@@ -13,6 +13,7 @@ from measure import pareto, sweep_analysis
 from measure.crossovers import sentence
 from measure.lines import lines
 from measure.run import Measurement, Point, Run
+from measure.sweep_table import cost
 from views import charts, guard, look, result, sweep_front, sweep_lines, sweep_map
 from views.link import option_key, size_key
 from views.memo import Memo, packed
@@ -145,8 +146,8 @@ def _scaling(run: Run) -> None:
         [
             {
                 "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
-                "fixed cost per call, a": _interval(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                "cost per element, b": _interval(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
+                "cost per element, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
                 "note": fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
@@ -154,12 +155,6 @@ def _scaling(run: Run) -> None:
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
         alt="Fixed cost per call and cost per element of each strategy",
     )  # fmt: skip
-
-
-def _interval(value_s: float, low_s: float, high_s: float) -> str:
-    if low_s <= 0:
-        return f"{look.seconds(value_s)} [under {look.seconds(high_s)}]"
-    return look.seconds_with_interval(value_s, low_s, high_s)
 
 
 # --- two axes --------------------------------------------------------------------------------------------------------
