@@ -36,7 +36,9 @@ _LEAST_S = 1e-9
 # is launched while it works.
 _BEYOND_LAUNCHES = 1.5
 # Of samples, for each way. What uses several threads needs some 20 ms until they have spread over the processors.
-_BANDWIDTH_S, _DISPATCH_S, _ARITHMETIC_S, _FUNCTION_S = 0.03, 0.005, 0.045, 0.005
+_BANDWIDTH_S, _DISPATCH_S, _ARITHMETIC_S, _FUNCTION_S = 0.03, 0.005, 0.045, 0.03
+# The same for what uses one thread.
+_ONE_THREAD_S = 0.005
 # Sides of matrices, up to where one product would take longer than this.
 _SIDES = (512, 768, 1_024, 2_048, 4_096, 8_192)
 _LONGEST_PRODUCT_S = 0.015
@@ -245,11 +247,12 @@ def _function(name: str, dtype: str, on_cpu: bool, clock: _Clock) -> float:
     best = 0.0
     for count in _NUMBERS:
         tensor = tf.cast(tf.constant(np.linspace(0.1, 1.4, count, dtype=np.float32)), dtype)
-        ways: list[Callable[[], Any]] = [lambda: function(tensor)]  # noqa: B023
+        budget_s = _ONE_THREAD_S if count == min(_NUMBERS) else _FUNCTION_S
+        least_s = clock.least_s([lambda: function(tensor)], budget_s)  # noqa: B023
         # NumPy has its own functions for the wider types, and for several of these they are the quicker ones.
         if dtype in ("float32", "float64") and (ufunc := getattr(np, name, None)) is not None:
             array = tensor.numpy()
             result = np.empty_like(array)
-            ways.append(lambda: ufunc(array, out=result))  # noqa: B023
-        best = max(best, count / clock.least_s(ways, _FUNCTION_S))
+            least_s = min(least_s, clock.least_s([lambda: ufunc(array, out=result)], _ONE_THREAD_S))  # noqa: B023
+        best = max(best, count / least_s)
     return best
