@@ -234,6 +234,25 @@ def chosen(reason: str, values: Mapping[str, object]) -> Warning:
     return Warning(code="chosen", message=reason, values=dict(values))
 
 
+COMPILED_VALUES = "compiled_values"
+# Calls with the elements in another order take as long, but for what the caches held: not several times as long, nor
+# longer by what it takes to trace or compile even a small program.
+_OTHER_TIMES, _OTHER_MORE_S = 3.0, 0.002
+
+
+def compiled_values(call_s: float, other_s: float) -> Warning | None:
+    """``other_s``: the quickest call of some, each with other values than those that are timed at ``call_s``."""
+    if other_s <= _OTHER_TIMES * call_s or other_s - call_s <= _OTHER_MORE_S:
+        return None
+    return Warning(
+        code=COMPILED_VALUES,
+        message=f"the timed calls reuse a program that was made for their very values: with others a call takes "
+        f"{text.seconds(other_s)} instead of {text.seconds(call_s)}, since it is traced or compiled anew; go by that "
+        "figure unless your values repeat",
+        values={"other_s": other_s, "call_s": call_s},
+    )
+
+
 def onednn() -> Warning:
     """The strategy is right as soon as oneDNN is off."""
     return Warning(

@@ -30,6 +30,10 @@ class Settled(_Event, tag="settled"):
     calls: int
 
 
+class OtherValues(_Event, tag="other_values"):
+    seconds: float | None
+
+
 class Sample(_Event, tag="sample"):
     seconds: float
     busy_cores: float
@@ -82,6 +86,7 @@ Said = (
     | Ready
     | FirstCall
     | Settled
+    | OtherValues
     | Sample
     | Checked
     | Measured

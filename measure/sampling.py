@@ -16,6 +16,8 @@ from measure.timing import LEAST_WARM_S, SAMPLE_S, SEVERAL_THREADS, calls_per_sa
 _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
 _WARM_WITHIN = 10
+# Where a call is longer, calling it with other values would take more time than it is worth.
+_LONG_CALL_S = 0.1
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
 _PUBLISH_EVERY_S = 5.0
 # First calls and first samples of all strategies may take this many budgets more.
@@ -168,6 +170,10 @@ class Sampling:
             first = yield from self._dialogues.until(subject, "first_call", timeout_s)
             self._dialogues.send(subject, {"op": "settle"})
             settled = yield from self._dialogues.until(subject, "settled", timeout_s)
+            other_s = None
+            if self._record[slug].first_call_s is None and settled["seconds"] < _LONG_CALL_S:
+                self._dialogues.send(subject, {"op": "other_values"})
+                other_s = (yield from self._dialogues.until(subject, "other_values", timeout_s))["seconds"]
         except SubjectFailed as failure:
             self._fail(slug, "first_call", failure)
             return
@@ -183,6 +189,8 @@ class Sampling:
             # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
             why = {**item.why, "runtime_start_s": ready["runtime_s"]}
             self._record.update(slug, first_call_s=first["seconds"], outcome=outcome, why=why)
+            if other_s is not None and (warning := advice.compiled_values(settled["seconds"], other_s)):
+                self._record.update(slug, warnings=[*item.warnings, warning])
         self._record.set_stage([slug], "sampling")
         self._say()
 

@@ -4,17 +4,19 @@ It gets a `Spec` and does the one thing that its role names. It runs the very sc
 is executed as a module, which leaves ``elems`` and ``strategy`` behind. What it has to say goes out as lines:
 
 ``{"event": "stage", "stage"}``, ``{"event": "ready", "runtime_s"}``, ``{"event": "first_call", "seconds"}``,
-``{"event": "settled", "seconds", "calls"}``, ``{"event": "sample", "seconds", "busy_cores"}``,
+``{"event": "settled", "seconds", "calls"}``, ``{"event": "other_values", "seconds"}``,
+``{"event": "sample", "seconds", "busy_cores"}``,
 ``{"event": "checked", …}``,
 ``{"event": "memory", …}``, ``{"event": "process_peak", "bytes"}``, ``{"event": "rates", …}``,
 ``{"event": "room", "bytes"}``, ``{"event": "why", "why"}``, ``{"event": "saved"}`` and
 ``{"event": "error", "stage", "outcome", "type", "message", "detail"}``.
-A timing subject is told what to do: ``{"op": "first_call"}``, ``{"op": "settle"}``,
+A timing subject is told what to do: ``{"op": "first_call"}``, ``{"op": "settle"}``, ``{"op": "other_values"}``,
 ``{"op": "sample", "calls", "warm_s"}``, ``{"op": "stop"}``. In a fresh interpreter the
 spec is the first line on stdin.
 """
 
 import contextlib
+import functools
 import gc
 import linecache
 import logging
@@ -43,6 +45,8 @@ from measure.traced import traced
 
 Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices"]
 
+# Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed.
+_ORDERS = 3
 # The longest text of an error that is kept: TensorFlow's messages can hold whole graphs.
 _MOST_DETAIL = 20_000
 
@@ -220,6 +224,8 @@ def _timing(spec: Spec, sender: _Sender, channel: Channel) -> None:
             seconds, calls = clock.settle()
             sender.stage = "sampling"
             sender.send("settled", seconds=seconds, calls=calls)
+        elif command["op"] == "other_values":
+            sender.send("other_values", seconds=_with_other_values(module, synchronise))
         elif command["op"] == "sample":
             if command["warm_s"]:
                 clock.warm(command["warm_s"])
@@ -308,6 +314,26 @@ def _synchronise(device: str) -> Callable[[], None]:
 
         return tf.test.experimental.sync_devices
     return lambda: None
+
+
+def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]) -> float | None:
+    """Seconds of the quickest of a few calls, each with the elements in another order; None where there is none."""
+    import tensorflow as tf
+
+    def moved(shift: int, leaf: Any) -> Any:
+        join = np.concatenate if isinstance(leaf, np.ndarray) else tf.concat
+        return join([leaf[shift:], leaf[:shift]], axis=0)
+
+    batch = tf.nest.flatten(module.elems)[0].shape[0]
+    least_s = None
+    for shift in range(1, min(_ORDERS + 1, batch)):
+        elems = tf.nest.map_structure(functools.partial(moved, shift), module.elems)
+        try:
+            seconds = Clock(module.strategy, elems, synchronise).call()
+        except Exception:  # it was not asked to take these
+            return None
+        least_s = seconds if least_s is None else min(least_s, seconds)
+    return least_s
 
 
 def _start_runtime(mode: str) -> float:

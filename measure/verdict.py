@@ -1,6 +1,8 @@
 """The sentence that a comparison ends with. It never names a winner that the data do not support."""
 
-from measure import limit, text
+from collections.abc import Sequence
+
+from measure import advice, limit, text
 from measure.run import Latency, Measurement, Run
 
 # What people write first, and so want to know the distance to.
@@ -12,6 +14,10 @@ def verdict(run: Run) -> str:
     if not run.ranking:
         return _nothing(run)
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
+    return " ".join([_of_leaders(run, leaders), *filter(None, map(_reservation, leaders))])
+
+
+def _of_leaders(run: Run, leaders: Sequence[Measurement]) -> str:
     first = leaders[0]
     assert first.latency is not None
     if len(_timed(run)) == 1:
@@ -35,6 +41,16 @@ def verdict(run: Run) -> str:
         else:
             sentence += f"; each needs {text.size(_peak(least))}"
     return f"{sentence}."
+
+
+def _reservation(leader: Measurement) -> str | None:
+    """What has to be said of a leader whose latency is not what new values would see."""
+    for warning in leader.warnings:
+        other_s = warning.values.get("other_s")
+        if warning.code == advice.COMPILED_VALUES and isinstance(other_s, float):
+            takes = f"with others a call takes {text.seconds(other_s)}"
+            return f"{leader.strategy} reuses a program that was made for the timed values: {takes}."
+    return None
 
 
 def _baseline(run: Run) -> Measurement | None:

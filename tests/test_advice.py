@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, analysis, statistics
+from measure import advice, analysis, statistics, text
 from measure.run import Control, Measurement, Run
 from tests.test_statistics import measurement, run_of
 
@@ -105,6 +105,22 @@ def test_falling_back_to_a_while_loop_is_said_once_with_the_ops() -> None:
     assert (found.code, found.values) == ("falls_back", {"ops": ["Foo", "Bar"]})
     assert found.message.startswith("falls back to a while loop: tf.vectorized_map cannot vectorise Foo, Bar,")
     assert (other.code, other.message) == ("tensorflow", "The name is not unique")
+
+
+@pytest.mark.parametrize(
+    ("call_s", "other_s", "warned"),
+    [
+        (0.0004, 0.012, True),
+        (0.0004, 0.0023, False),  # a call that was disturbed
+        (0.004, 0.0119, False),  # caches
+        (0.004, 0.0121, True),
+    ],
+)
+def test_a_call_that_is_slow_with_other_values_is_warned_about(call_s: float, other_s: float, warned: bool) -> None:
+    warning = advice.compiled_values(call_s, other_s)
+    assert (warning is not None) == warned
+    if warning is not None:
+        assert text.seconds(other_s) in warning.message and text.seconds(call_s) in warning.message
 
 
 def test_every_rule_has_a_code_of_its_own() -> None:

@@ -434,6 +434,7 @@ class SimulatedGpu:
         answers = {
             "first_call": {"event": "first_call", "seconds": 0.01},
             "settle": {"event": "settled", "seconds": 0.005, "calls": 3},
+            "other_values": {"event": "other_values", "seconds": 0.005},
             "sample": {"event": "sample", "seconds": 0.005, "busy_cores": 1.0},
         }
         if message["op"] == "stop":

@@ -3,8 +3,9 @@
 import math
 
 import pytest
+from msgspec.structs import replace
 
-from measure import ranking
+from measure import advice, ranking
 from measure.run import Analysis, Latency, Measurement, Memory
 from measure.statistics import Level
 from measure.verdict import verdict
@@ -104,6 +105,17 @@ def test_the_verdict_names_no_winner_among_ties_but_the_one_that_needs_the_least
     assert sentence == (
         "Two strategies tie at 1.00 ms: b.graph and a.graph; of these b.graph needs the least memory, 1.00 MiB."
     )
+
+
+def test_the_verdict_says_of_a_leader_that_it_was_compiled_for_the_timed_values() -> None:
+    warning = advice.compiled_values(1e-3, 0.0125)
+    assert warning is not None
+    fast = replace(measurement("fast.xla", constant(1.0e-3, TIGHT)), warnings=[warning])
+    slow = measurement("slow.graph", constant(2.0e-3, TIGHT))
+    said = "fast.xla reuses a program that was made for the timed values: with others a call takes 12.5 ms."
+    assert verdict(analysed(fast, slow)).endswith(f" {said}")
+    assert said in verdict(analysed(fast, measurement("other.graph", constant(1.0002e-3, TIGHT))))
+    assert "reuses" not in verdict(analysed(fast, measurement("faster.graph", constant(0.5e-3, TIGHT))))
 
 
 def test_a_single_strategy_is_not_called_the_fastest() -> None:

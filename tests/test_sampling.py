@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from measure.advice import COMPILED_VALUES
 from measure.dialogue import Dialogues
 from measure.processes import Event
 from measure.record import Record
@@ -19,11 +20,13 @@ from tests import synthetic
 
 SLUGS = ("loop.eager", "batched.graph", "batched.xla")
 THREADED = ("batched.graph", "batched.xla")
+COMPILED = "batched.xla"
 RULES = Rules(scout_rounds=4, scout_round_s=0.15)
 
 
 class Subjects:
-    """Answers at once; calls of `THREADED` keep more than one processor busy. ``failing``: (slug, which sample of it)
+    """Answers at once; calls of `THREADED` keep more than one processor busy, and `COMPILED` is slow with other values
+    than those that are timed. ``failing``: (slug, which sample of it)
     that ends in an error. ``warm_s``: slug → how long it was told to warm up, one entry a sample."""
 
     def __init__(self, failing: tuple[str, int] | None = None) -> None:
@@ -47,6 +50,7 @@ class Subjects:
         answer: dict[str, Any] = {
             "first_call": {"event": "first_call", "seconds": 0.01},
             "settle": {"event": "settled", "seconds": 0.001, "calls": 3},
+            "other_values": {"event": "other_values", "seconds": 0.02 if slug == COMPILED else 0.001},
             "sample": {"event": "sample", "seconds": 0.001, "busy_cores": busy_cores},
         }[message["op"]]
         if message["op"] == "sample":
@@ -111,3 +115,9 @@ def test_of_a_strategy_that_fails_in_a_round_nothing_more_is_asked() -> None:
     assert [len(record[slug].replicas[0].samples_s) for slug in SLUGS] == [4, 4, 1]
     # The others share what the round leaves from then on.
     assert subjects.warm_s["batched.graph"][2] > 1.5 * subjects.warm_s["batched.graph"][1]
+
+
+def test_a_strategy_that_is_slow_with_other_values_is_said_to_be() -> None:
+    record = scout(Subjects())
+    warned = [slug for slug in SLUGS if COMPILED_VALUES in {warning.code for warning in record[slug].warnings}]
+    assert warned == [COMPILED]
