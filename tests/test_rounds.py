@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import weakref
 
 import pytest
 from hypothesis import given
@@ -171,6 +172,26 @@ def test_a_round_lasts_as_long_as_it_may_and_what_runs_in_several_threads_gets_t
     assert LEAST_WARM_S <= warm_s <= MOST_WARM_S
     assert lasts_s <= 0.6 + 1e-9 or warm_s == LEAST_WARM_S or threaded == 0
     assert warm_s >= warm_up_s(0.6, subjects + 1, threaded)
+
+
+def test_no_two_outputs_live_at_once_while_a_strategy_is_timed() -> None:
+    class Output:
+        pass
+
+    alive: weakref.WeakSet[Output] = weakref.WeakSet()
+    found: list[int] = []
+
+    def strategy(elems: int) -> Output:
+        found.append(len(alive))
+        output = Output()
+        alive.add(output)
+        return output
+
+    clock = Clock(strategy, 0, lambda: None)
+    clock.settle()
+    clock.warm(0.0)
+    clock.sample(5)
+    assert len(found) > 6 and set(found) == {0}
 
 
 def test_warming_up_goes_on_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,10 @@ def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runn
     run = measure(own, small_request("vectorized_map.xla", "batched.xla", **asked))
     own.wait(own.explain(run.id), DEADLINE_S)
     run = own.snapshot(run.id).run
-    warned = {item.strategy for item in run.measurements if COMPILED_VALUES in {each.code for each in item.warnings}}
-    assert warned == {"vectorized_map.xla"}
-    compiled_in = {item.strategy: why.known(item).compiled_in for item in run.measurements if not item.twin_of}
+    strategies = [item for item in run.measurements if not item.twin_of]
+    warned = [item.strategy for item in strategies if COMPILED_VALUES in {each.code for each in item.warnings}]
+    assert warned == ["vectorized_map.xla"]
+    compiled_in = {item.strategy: why.known(item).compiled_in for item in strategies}
     assert compiled_in == {"vectorized_map.xla": 1, "batched.xla": 0}
     assert "the program serves no others" in why.sentences(run)["vectorized_map.xla"]
 
