@@ -68,7 +68,7 @@ class Sampling:
         self._end_s = time.monotonic() + request.budget_s
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
-        self._busy_cores: dict[str, float] = {}  # in the last sample of a strategy
+        self._busy_cores: dict[str, float] = {}  # the most of any sample of a strategy
         self._round = 0
         self._published_s = 0.0
 
@@ -231,7 +231,7 @@ class Sampling:
             self._record.end_replica(live.slug, live.replica, failure.outcome)
             self._fail(live.slug, "sampling", failure)
             return
-        self._busy_cores[live.slug] = message["busy_cores"]
+        self._busy_cores[live.slug] = max(self._busy_cores.get(live.slug, 0.0), message["busy_cores"])
         at_s = time.monotonic() - self._started_s
         # A clock of coarse resolution may not have moved; the analysis takes logarithms.
         sample_s = max(message["seconds"], _LEAST_SAMPLE_S)

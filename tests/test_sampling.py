@@ -46,7 +46,9 @@ class Subjects:
         if message["op"] == "stop":
             self.kill(subject)
             return
-        busy_cores = SEVERAL_THREADS + (0.3 if slug in THREADED else -0.1)
+        # A sample that was disturbed does not make calls ones of a single thread.
+        seen = len(self.warm_s.get(slug, ()))
+        busy_cores = SEVERAL_THREADS + (0.3 if slug in THREADED and seen != 1 else -0.1)
         answer: dict[str, Any] = {
             "first_call": {"event": "first_call", "seconds": 0.01},
             "settle": {"event": "settled", "seconds": 0.001, "calls": 3},

@@ -1,9 +1,9 @@
 """The same functions timed by Mapbench, pyperf and `timeit`, in alternation: idle, and beside a busy process.
 
-``python -m tests.benchmarks.against_others [--turns 3] [--processes 4] [--pinned]``; about 25 minutes.
+``python -m tests.benchmarks.against_others [--turns 3] [--processes 4]``; about 25 minutes.
 
-Beside a busy process the machine gives each call another share of itself, so not the latencies are compared but their
-ratios to one of the functions, as each tool sees them.
+The busy process has a core of its own, and what is timed has the others. The machine gives it another share of itself
+then, so not the latencies are compared but their ratios to one of the functions, as each tool sees them.
 """
 
 import argparse
@@ -124,7 +124,6 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=4, help="processes of pyperf, and of timeit, in each turn (4)")
     parser.add_argument("--functions", nargs="+", choices=[each.name for each in FUNCTIONS], help="only these")
     parser.add_argument("--only", choices=("idle", "busy"), help="only one of the two conditions")
-    parser.add_argument("--pinned", action="store_true", help="beside a busy process, keep what is timed on one core")
     arguments = parser.parse_args()
     chosen = [each for each in FUNCTIONS if not arguments.functions or each.name in arguments.functions]
     reference = REFERENCE if any(each.name == REFERENCE for each in chosen) else chosen[0].name
@@ -138,9 +137,8 @@ def main() -> None:
                 if condition == "busy":
                     every = common.cores()
                     stack.enter_context(common.busy(every[-1:]))
-                    if arguments.pinned:
-                        stack.callback(os.sched_setaffinity, 0, every)
-                        os.sched_setaffinity(0, every[:1])  # children inherit it
+                    stack.callback(os.sched_setaffinity, 0, every)
+                    os.sched_setaffinity(0, every[:-1] or every)  # children inherit it
                 runner = stack.enter_context(common.engine(Settings(probes=False, process_peaks_s=0.0)))
                 medians = turns(runner, chosen, arguments.turns, arguments.processes)
             lines += rows(condition, medians)
