@@ -2,6 +2,7 @@
 
 import threading
 import time
+import types
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,10 @@ def main() -> None:
     if arguments.worker:
         module = load(Path(arguments.strategy_file).read_text(encoding="utf-8"), "strategy")
         module.strategy(module.elems)  # the first call traces and compiles
-        runner.bench_time_func("strategy", _seconds, module.strategy, module.elems)
+        if isinstance(module.strategy, types.FunctionType):  # eager
+            runner.bench_time_func("strategy", _seconds, module.strategy, module.elems)
+        else:
+            runner.bench_func("strategy", module.strategy, module.elems)
     else:  # the manager only starts processes: it does not pay for TensorFlow
         runner.bench_func("strategy", lambda: None)
 
