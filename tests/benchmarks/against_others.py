@@ -21,7 +21,7 @@ from tests.benchmarks.common import Case, Figure, say
 
 LIMIT, AIM = 0.05, 0.03
 TOOLS = ("Mapbench", "pyperf", "timeit")
-_SMALL = {"batch": 32, "height": 32, "width": 32, "channels": 1}
+_SMALL = {"batch": 96, "height": 32, "width": 32, "channels": 1}
 _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}
 
 

@@ -1,4 +1,8 @@
-"""Strategies timed by pyperf and by `timeit`, each in fresh processes, as their users would."""
+"""Strategies timed by pyperf and by `timeit`, each in fresh processes, as their users would.
+
+TensorFlow records the Python stack with each eager op, and pyperf has more frames of its own below a call: an op of
+10 µs takes 1.08 times as long under it as under `timeit`.
+"""
 
 import json
 import math
