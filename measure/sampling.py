@@ -11,7 +11,7 @@ from measure.record import TWIN, Record
 from measure.request import Request
 from measure.run import Replica, Status
 from measure.subject import Spec
-from measure.timing import LEAST_WARM_S, SAMPLE_S, SEVERAL_THREADS, calls_per_sample, warm_up_s
+from measure.timing import SAMPLE_S, SEVERAL_THREADS, calls_per_sample, warm_up_s
 
 _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
@@ -196,20 +196,20 @@ class Sampling:
 
     def _sample_rounds(self, wanted: Mapping[int, int], round_s: float) -> None:
         """Sample each subject in so many rounds, in a fresh random order each round. What a round leaves of
-        ``round_s`` is spent on warming up what runs in several threads: the fewer take turns, the longer."""
+        ``round_s`` is spent on warming up, first of what runs in several threads: the fewer take turns, the longer."""
         for number in range(max(wanted.values(), default=0)):
             self._round += 1
             self._say(f"timing, round {self._round}")
             taking_part = [subject for subject, count in wanted.items() if count > number and subject in self._live]
             threaded = {subject for subject in taking_part if self._is_threaded(self._live[subject].slug)}
-            warm_s = warm_up_s(round_s, len(taking_part), len(threaded))
+            single_s, threaded_s = warm_up_s(round_s, len(taking_part), len(threaded))
             for subject in rounds.shuffled(taking_part, self._record.run.analysis.seed, self._round):
                 live = self._live.get(subject)
                 if live is None:  # another process of its strategy has failed in this round
                     continue
                 if self._budget_left_s() <= 0 and self._has_samples(live.slug):
                     continue
-                self._dialogues.hold([self._sample(live, warm_s if subject in threaded else LEAST_WARM_S)])
+                self._dialogues.hold([self._sample(live, threaded_s if subject in threaded else single_s)])
             if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
                 self._publish()
 

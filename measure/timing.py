@@ -10,10 +10,12 @@ from typing import Any
 SAMPLE_S = 0.008
 MOST_CALLS = 4_096
 # A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread are steady
-# after 5 ms. Those of several threads, which a kernel spreads over its processors only as they prove busy, took 1.8
-# times as long in the first 5 ms, 1.1 times in the next 5, and came to their pace within 20 ms or not before 100 ms.
+# after 5 ms; those that go through 7 MB read 1.12 times as long after 6 ms, as long as alone after 30. Those of several
+# threads, which a kernel spreads over its processors only as they prove busy, took 1.8 times as long in the first 5 ms,
+# 1.1 times in the next 5, and came to their pace within 20 ms or not before 100 ms.
 LEAST_WARM_S = 0.006
-MOST_WARM_S = 0.15
+MOST_WARM_S = 0.03
+MOST_WARM_THREADED_S = 0.15
 # Calls that keep more processors busy than this, on average, are of several threads. One thread keeps one busy at most;
 # two that hand over to each other were seen at 1.02 to 1.27.
 SEVERAL_THREADS = 1.05
@@ -82,11 +84,17 @@ class Clock:
         return least, calls
 
 
-def warm_up_s(round_s: float, subjects: int, threaded: int) -> float:
-    """How long each of the ``threaded`` among ``subjects``, whose calls are of several threads, may warm up before its
-    sample, where a round over all takes about ``round_s``. The others warm up for `LEAST_WARM_S`."""
-    left_s = round_s - subjects * SAMPLE_S - (subjects - threaded) * LEAST_WARM_S
-    return min(MOST_WARM_S, max(LEAST_WARM_S, left_s / max(1, threaded)))
+def warm_up_s(round_s: float, subjects: int, threaded: int) -> tuple[float, float]:
+    """How long each of ``subjects`` may warm up before its sample, where a round over all takes about ``round_s``:
+    seconds for those whose calls are of one thread, and for the ``threaded`` among them, whose calls are of several.
+
+    What a round leaves goes to the threaded first, since they need the most, and then to the others.
+    """
+    single, left_s = subjects - threaded, round_s - subjects * (SAMPLE_S + LEAST_WARM_S)
+    threaded_s = min(MOST_WARM_THREADED_S, LEAST_WARM_S + max(0.0, left_s) / max(1, threaded))
+    left_s -= threaded * (threaded_s - LEAST_WARM_S)
+    single_s = min(MOST_WARM_S, LEAST_WARM_S + max(0.0, left_s) / max(1, single))
+    return single_s, threaded_s
 
 
 def calls_per_sample(call_s: float) -> int:

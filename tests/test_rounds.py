@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from measure import rounds, timing
 from measure.run import Analysis
 from measure.statistics import Level
-from measure.timing import LEAST_WARM_S, MOST_CALLS, MOST_WARM_S, SAMPLE_S, Clock, calls_per_sample, warm_up_s
+from measure.timing import (
+    LEAST_WARM_S,
+    MOST_CALLS,
+    MOST_WARM_S,
+    MOST_WARM_THREADED_S,
+    SAMPLE_S,
+    Clock,
+    calls_per_sample,
+    warm_up_s,
+)
 from tests.simulation import Model, simulate
 
 
@@ -151,9 +160,13 @@ def test_a_sample_lasts_long_enough_for_the_clock_and_no_longer_than_needed(call
 
 
 def test_the_fewer_take_turns_the_longer_each_warms_up() -> None:
-    assert warm_up_s(0.3, 10, 10) == pytest.approx(0.03 - SAMPLE_S)
-    assert warm_up_s(0.3, 20, 20) < warm_up_s(0.3, 10, 10) < warm_up_s(0.6, 10, 10)
-    assert warm_up_s(0.3, 1_000, 1_000) == LEAST_WARM_S and warm_up_s(0.3, 1, 1) == MOST_WARM_S
+    single_s = [warm_up_s(0.3, subjects, 0)[0] for subjects in (1, 10, 12, 20, 1_000)]
+    threaded_s = [warm_up_s(0.3, subjects, subjects)[1] for subjects in (1, 10, 12, 20, 1_000)]
+    assert single_s[1] == threaded_s[1] == pytest.approx(0.03 - SAMPLE_S)
+    for told, most in ((single_s, MOST_WARM_S), (threaded_s, MOST_WARM_THREADED_S)):
+        assert told == sorted(told, reverse=True) and len(set(told)) == len(told)
+        assert told[0] == most and told[-1] == LEAST_WARM_S
+    assert warm_up_s(0.6, 12, 12)[1] > warm_up_s(0.3, 12, 12)[1]
 
 
 def test_rounds_of_few_strategies_may_take_longer() -> None:
@@ -164,14 +177,17 @@ def test_rounds_of_few_strategies_may_take_longer() -> None:
 
 
 @given(st.integers(1, 40), st.integers(0, 40))
-def test_a_round_lasts_as_long_as_it_may_and_what_runs_in_several_threads_gets_the_warm_up(
+def test_a_round_lasts_as_long_as_it_may_and_what_runs_in_several_threads_warms_up_first(
     single: int, threaded: int
 ) -> None:
-    warm_s, subjects = warm_up_s(0.6, single + threaded, threaded), single + threaded
-    lasts_s = subjects * SAMPLE_S + single * LEAST_WARM_S + threaded * warm_s
-    assert LEAST_WARM_S <= warm_s <= MOST_WARM_S
-    assert lasts_s <= 0.6 + 1e-9 or warm_s == LEAST_WARM_S or threaded == 0
-    assert warm_s >= warm_up_s(0.6, subjects + 1, threaded)
+    subjects = single + threaded
+    single_s, threaded_s = warm_up_s(0.6, subjects, threaded)
+    lasts_s = subjects * SAMPLE_S + single * single_s + threaded * threaded_s
+    least_s = LEAST_WARM_S - 1e-9
+    assert least_s <= single_s <= MOST_WARM_S and least_s <= threaded_s <= MOST_WARM_THREADED_S
+    assert lasts_s <= 0.6 + 1e-9 or max(single_s, threaded_s) == pytest.approx(LEAST_WARM_S)
+    # The others get something only where the threaded have all that they need.
+    assert single_s == pytest.approx(LEAST_WARM_S) or threaded == 0 or threaded_s == MOST_WARM_THREADED_S
 
 
 def test_no_two_outputs_live_at_once_while_a_strategy_is_timed() -> None:
