@@ -653,6 +653,7 @@ def test_a_swept_option_is_one_line_and_strategies_without_it_have_one_point(own
     ]
     assert [point.measurements[0].options for point in run.points] == [{"chunk": 1}, {"chunk": 4}]
     assert run.verdict.startswith("batched.eager is fastest: ") and "; chunked.graph with chunk " in run.verdict
+    assert run.verdict.endswith("] as long.")
 
 
 def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.Runner):
