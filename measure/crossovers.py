@@ -144,9 +144,18 @@ def _who(faster: str, common: Sequence[int], decided: Sequence[int], axis: Axis)
     """Who is faster where, if nobody overtakes."""
     if len(decided) == len(common):
         return f"{faster} is faster {_throughout(common, axis)}"
-    tied = [value for index, value in enumerate(common) if index not in decided]
-    places = ", ".join(f"{value:,}" for value in tied)
-    return f"{faster} is faster {_throughout(common, axis)}, but for ties at {axis.name} {places}"
+    told, tied = (
+        [common[index] for index in decided],
+        [each for index, each in enumerate(common) if index not in decided],
+    )
+    # The shorter list is the one that can be read.
+    if len(told) < len(tied):
+        return f"{faster} is faster at {axis.name} {_listed(told)}; otherwise they tie {_throughout(common, axis)}"
+    return f"{faster} is faster {_throughout(common, axis)}, but for ties at {axis.name} {_listed(tied)}"
+
+
+def _listed(values: Sequence[int]) -> str:
+    return ", ".join(f"{value:,}" for value in values)
 
 
 def _signs(pair: _Pair, confidence: float) -> list[int]:

@@ -2,8 +2,8 @@
 
 A robust straight line through relative residuals: what a call of 30 µs is off by counts as much as what one of 3 s is
 off by, and a point that is far off (a cache's edge, a disturbed measurement) counts less (soft L1, Huber's idea in a
-smooth form). The interval follows from what differs between processes at each size, or from the residuals where they
-are larger than that: there the costs are not quite a straight line.
+smooth form). The interval follows from what differs between processes, pooled over the sweep as for crossovers, or from
+the residuals where they are larger than that: there the costs are not quite a straight line.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from scipy import optimize, special
 
 from measure import statistics, text
+from measure.crossovers import point_levels
 from measure.lines import Line, lines
 from measure.run import Axis, Fit, Point
 
@@ -27,7 +28,7 @@ def fits(points: Sequence[Point], axes: Sequence[Axis], confidence: float) -> li
     """The fit of each strategy that was measured at three sizes or more; none for options and maps."""
     if len(axes) != 1 or axes[0].kind != "size":
         return []
-    levels = {id(point): statistics.levels(point.measurements).by_slug for point in points}
+    levels = {id(point): each for point, each in zip(points, point_levels(points), strict=True)}
     made = []
     for line in lines(points, axes):
         known = [

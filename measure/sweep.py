@@ -205,7 +205,8 @@ class Sweep:
             still_open = [cell for cell, case in cells.items() if case.point.status in ("waiting", "running")]
             if not still_open:
                 return
-            cell = winners.next_cell(known, still_open)
+            leads = {cell: lead for cell in known if (lead := _lead(cells[cell].point)) is not None}
+            cell = winners.next_cell(known, still_open, leads)
             if cell is None:
                 for each in still_open:
                     self._infer(cells[each], winners.inferred(each, known))
@@ -497,6 +498,14 @@ def _latencies(point: Point) -> dict[str, float]:
         for item in point.measurements
         if item.outcome == "ok" and item.latency is not None
     }
+
+
+def _lead(point: Point) -> float | None:
+    """By which factor the leader is faster than the first that does not tie with it; None where all do."""
+    latencies = _latencies(point)
+    own = [latencies[slug] for slug in point.ranking[0]] if point.ranking else []
+    others = [latencies[group[0]] for group in point.ranking[1:]]
+    return min(others) / min(own) if own and others else None
 
 
 def _fewest(point: Point, lines: Iterable[str]) -> int:

@@ -1,15 +1,21 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from measure import advice, analysis, crossovers, scaling, text
-from measure.run import Crossover, Latency, Point, Run, Status
+from measure import advice, analysis, crossovers, ranking, scaling, statistics, text
+from measure.lines import lines
+from measure.run import Crossover, Point, Run, Status
+from measure.statistics import Level
 from measure.verdict import verdict as comparison_verdict
 
 _OPEN = ("waiting", "running")
+_NOTHING = "Nothing was ranked at any point: each point says why."
+# More values than so many are named by the first and the last of them.
+_MOST_LISTED = 4
 
 
 def comparison(run: Run, point: Point) -> Run:
@@ -51,13 +57,34 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
 
 
 def analyse(run: Run) -> Run:
-    """The sweep with crossovers, fits and verdict computed anew from its points."""
+    """The sweep with intervals, crossovers, fits and verdict computed anew from its points."""
+    run = replace(run, points=_pooled(run))
     run = replace(
         run,
         crossovers=crossovers.crossovers(run.points, run.axes, run.analysis),
         fits=scaling.fits(run.points, run.axes, run.analysis.confidence),
     )
     return replace(run, verdict=verdict(run))
+
+
+def _pooled(run: Run) -> list[Point]:
+    """The points of a line with the intervals of the crossovers: by itself, a point of one process each knows nothing
+    of how far processes differ. A map has no bands."""
+    if len(run.axes) != 1:
+        return run.points
+    made = []
+    for point, levels in zip(run.points, crossovers.point_levels(run.points), strict=True):
+        measurements = [
+            replace(item, latency=statistics.latency(levels[item.strategy], run.analysis.confidence))
+            if item.strategy in levels
+            else item
+            for item in point.measurements
+        ]
+        made.append(replace(point, measurements=measurements))
+        if point.verdict and point.ranking:
+            # It quotes the leader's interval.
+            made[-1] = replace(made[-1], verdict=comparison_verdict(comparison(run, made[-1])))
+    return made
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
@@ -90,7 +117,7 @@ def verdict(run: Run) -> str:
     """One sentence: who wins everywhere, or where the winner changes."""
     points = measured(run)
     if not points:
-        return "Nothing was ranked at any point: each point says why."
+        return _NOTHING
     if run.axes[0].kind == "option" and len(run.axes) == 1:
         return _best_value(run)
     if everywhere := _everywhere(points):
@@ -112,25 +139,66 @@ def verdict(run: Run) -> str:
     return f"{ends}; where one overtakes another is not decided."
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A line at one value of a swept option; ``value`` is None where the option does not concern it."""
+
+    slug: str
+    value: int | None
+    level: Level
+
+
 def _best_value(run: Run) -> str:
-    """Which value of a swept option is best, and how the next strategy compares."""
-    axis = run.axes[0].name
-    best: dict[str, tuple[Latency, str]] = {}
-    for point in run.points:
-        for item in point.measurements:
-            if item.outcome == "ok" and item.latency is not None and item.twin_of is None:
-                value = f" with {axis} {point.at[axis]:,}" if axis in item.options else ""
-                known = best.get(item.strategy)
-                if known is None or item.latency.median_s < known[0].median_s:
-                    best[item.strategy] = item.latency, value
-    ordered = sorted(best.items(), key=lambda each: each[1][0].median_s)
-    slug, (latency, value) = ordered[0]
-    taken = text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
-    sentence = f"{slug} is fastest{value}: {taken}"
-    if ordered[1:]:
-        slug, (latency, value) = ordered[1]
-        sentence += f"; {slug}{value} takes {text.seconds(latency.median_s)}"
+    """Which value of a swept option is best, what ties with it, and how the next strategy compares. All values of all
+    strategies are of one case: they are judged as the strategies of a comparison are."""
+    axis, confidence = run.axes[0].name, run.analysis.confidence
+    found = sorted(_candidates(run), key=lambda each: each.level.log_mean)
+    if not found:
+        return _NOTHING
+    best, *others = found
+    latency = statistics.latency(best.level, confidence)
+    sentence = f"{best.slug} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
+    sentence += f": {text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)}"
+    behind = [
+        each for each in others if ranking.separated(each.level, best.level, run.analysis, len(found), resolution=0.0)
+    ]
+    tied: dict[str, list[_Candidate]] = {}
+    for each in others:
+        if each not in behind:
+            tied.setdefault(each.slug, []).append(each)
+    if tied:
+        own = tied.pop(best.slug, [])
+        names = [f"{axis} {_values(own)}"] if own else []
+        names += [_named(axis, slug, each) for slug, each in tied.items()]
+        sentence += f"; it ties with {_and(names)}"
+    if rest := [each for each in behind if each.slug != best.slug and each.slug not in tied] or behind:
+        ratio = statistics.ratio(rest[0].level, best.level, confidence)
+        interval = f"[{text.number(ratio.low)}, {text.number(ratio.high)}]"
+        sentence += f"; {_named(axis, rest[0].slug, rest[:1])} takes {text.factor(ratio.ratio)} {interval} as long"
     return f"{sentence}."
+
+
+def _candidates(run: Run) -> list[_Candidate]:
+    levels = {id(point): each for point, each in zip(run.points, crossovers.point_levels(run.points), strict=True)}
+    return [
+        _Candidate(line.slug, None if line.flat else value, levels[id(point)][item.strategy])
+        for line in lines(run.points, run.axes)
+        for value, point, item in line.points
+        if item.outcome == "ok" and item.strategy in levels[id(point)]
+    ]
+
+
+def _named(axis: str, slug: str, candidates: Sequence[_Candidate]) -> str:
+    return slug if candidates[0].value is None else f"{slug} with {axis} {_values(candidates)}"
+
+
+def _values(candidates: Sequence[_Candidate]) -> str:
+    values = [f"{value:,}" for value in sorted(each.value for each in candidates if each.value is not None)]
+    return _and(values) if len(values) <= _MOST_LISTED else f"{values[0]} to {values[-1]} ({len(values)} values)"
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _everywhere(points: list[Point]) -> list[str]:

@@ -4,24 +4,33 @@ Pure functions of who wins where. A cell is a place in the grid, (index on the f
 winners of a cell are those that tie for its lead, the first of them first.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
 Cell = tuple[int, int]
 Winners = Mapping[Cell, Sequence[str]]
 
+# Of the grid, what probes may take, and what may be measured where nothing but a small lead speaks for it.
+_PROBES_SHARE = 0.36
+_DOUBT_SHARE = 1 / 3
+# A winner that is ahead by less than this factor may be another one a few cells on.
+_SMALL_LEAD = 1.25
 
-def next_cell(winners: Winners, open_cells: Collection[Cell]) -> Cell | None:
+
+def next_cell(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cell, float] | None = None) -> Cell | None:
     """The cell to be measured next; None where nothing is left to be measured.
 
-    First the corners and the middle; then cells whose surroundings disagree: those between two cells of one row or
-    column that disagree before others, and of these the farthest from all that is known, which halves the way to the
-    border. Of equals the smaller comes first, which is the cheaper one.
+    First the probes: the corners and the middle, then the middles of the edges and of the quarters, as far as they are
+    few. Then cells whose surroundings disagree: those between two cells of one row or column that disagree before
+    others, and of these the farthest from all that is known, which halves the way to the border. Last, up to a third of
+    the grid, cells that agree with their surroundings where ``leads`` (by how much the winner of a measured cell is
+    faster than the first that does not tie with it, as a factor) says that a border may run close by. Of equals the
+    smaller comes first, which is the cheaper one.
     """
     cells = {*winners, *open_cells}
     last = max(row for row, _ in cells), max(column for _, column in cells)
-    corners = product((0, last[0]), (0, last[1]))
-    for cell in (*corners, (last[0] // 2, last[1] // 2)):
+    for cell in _probes(*last):
         if cell in open_cells:
             return cell
     candidates = [cell for cell in open_cells if not inferred(cell, winners)]
@@ -30,13 +39,45 @@ def next_cell(winners: Winners, open_cells: Collection[Cell]) -> Cell | None:
         at_border = any(common == set() for common in _lines(cell, winners))
         return not at_border, -min((_distance(cell, known) for known in winners), default=0), cell
 
-    return min(candidates, key=order, default=None)
+    found = min(candidates, key=order, default=None)
+    if found is None and leads and len(winners) < _DOUBT_SHARE * len(cells):
+        found = _doubtful(winners, open_cells, leads)
+    return found
+
+
+def _probes(bottom: int, right: int) -> list[Cell]:
+    """Cells that are measured whatever the others say: a band or an island between the corners shows at one of them."""
+    middle = bottom // 2, right // 2
+    corners = list(product((0, bottom), (0, right)))
+    edges = [(0, middle[1]), (middle[0], 0), (middle[0], right), (bottom, middle[1])]
+    quarters = list(
+        product((middle[0] // 2, (middle[0] + bottom + 1) // 2), (middle[1] // 2, (middle[1] + right + 1) // 2))
+    )
+    found = [*corners, middle]
+    for more in (edges, quarters):
+        if len({*found, *more}) <= _PROBES_SHARE * (bottom + 1) * (right + 1):
+            found += more
+    return found
+
+
+def _doubtful(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cell, float]) -> Cell | None:
+    """The open cell, away from what is measured, that is nearest to where the winner is hardly ahead."""
+
+    def doubt(cell: Cell) -> tuple[float, int, Cell]:
+        distance = min(_distance(cell, known) for known in winners)
+        near = [leads[known] for known in _nearest(cell, list(winners)) if known in leads]
+        return min(near, default=math.inf), -distance, cell
+
+    away = [cell for cell in open_cells if all(_distance(cell, known) > 1 for known in winners)]
+    found = min(away, key=doubt, default=None)
+    return found if found is not None and doubt(found)[0] < _SMALL_LEAD else None
 
 
 def inferred(cell: Cell, winners: Winners) -> list[str]:
     """The strategies that win, or tie, on both sides of a cell in its row or its column, with nothing against them in
     the other; or else in all four quadrants around it. The one that leads most often comes first."""
     lines = _lines(cell, winners)
+    beside = _common(winners, [[known for known in winners if _distance(cell, known) == 1]])
     agreeing = [common for common in lines if common]
     if agreeing and set() not in lines:
         common = set.intersection(*agreeing)
@@ -44,6 +85,9 @@ def inferred(cell: Cell, winners: Winners) -> list[str]:
         common = (
             _common(winners, (_nearest(cell, _quadrant(cell, winners, *towards)) for towards in _QUADRANTS)) or set()
         )
+    if beside is not None:
+        # A band that ends at the grid's edge has no cell on its other side.
+        common &= beside
     leaders = [group[0] for group in winners.values() if group]
     return sorted(common, key=lambda slug: (-leaders.count(slug), slug))
 

@@ -186,7 +186,58 @@ def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -
     [found] = crossovers(points, [axis], Analysis())
     assert (found.a, found.b) == ("chunked.graph", "map_fn.graph")
     verdict = sweep_analysis.verdict(sweep_run(axis, points))
-    assert verdict.startswith("chunked.graph?chunk=1 is fastest with chunk 1: 2.00 ms")
+    assert verdict.startswith("chunked.graph is fastest with chunk 1: 2.00 ms [")
+    assert "; map_fn.graph takes 1.50 × [" in verdict and verdict.endswith("] as long.")
+
+
+def dial(latencies: dict[int, float], default: int, model: Model = QUIET, **flat: float) -> Run:
+    """A sweep of `map_fn`'s option, whose default stands in no slug; ``flat`` strategies do not have it."""
+    rng, values = np.random.default_rng(4), sorted(latencies)
+    axis = Axis(kind="option", name="parallel_iterations", values=values, scale="log")
+    points = []
+    for value in values:
+        others = {f"{mapper}.graph": seconds for mapper, seconds in flat.items()} if value == values[0] else {}
+        point = costs.point(value, {"map_fn.graph": latencies[value], **others}, rng, model, name=axis.name)
+        points.append(replace(point, measurements=[
+            replace(item, options={axis.name: value} if item.mapper == "map_fn" and value != default else {})
+            for item in point.measurements
+        ]))  # fmt: skip
+    return sweep_run(axis, points)
+
+
+def test_the_best_value_is_named_though_it_is_the_default_which_stands_in_no_slug() -> None:
+    verdict = sweep_analysis.verdict(dial({1: 3e-3, 10: 1e-3, 32: 2e-3}, default=10))
+    assert verdict.startswith("map_fn.graph is fastest with parallel_iterations 10: 1.00 ms [")
+    assert "; map_fn.graph with parallel_iterations 32 takes 2.00 × [" in verdict, "the next value, if nobody else is"
+
+
+def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strategies() -> None:
+    noisy = Model(process=0.05, sample=0.02, disturbed_share=0.0)
+    run = dial({1: 3e-3, 10: 1e-3, 32: 1.01e-3}, 10, noisy, vectorized_map=1.02e-3, batched=2e-3)
+    verdict = sweep_analysis.verdict(run)
+    assert " is fastest" in verdict and "; it ties with " in verdict
+    for each in ("32", "10"):
+        assert each in verdict
+    assert "vectorized_map.graph" in verdict.partition("; batched.graph takes ")[0]
+    assert "; batched.graph takes " in verdict and verdict.endswith("] as long."), verdict
+    # What the sentence sets apart, the crossovers do not call a tie.
+    sides = {each.none for each in crossovers(run.points, run.axes, run.analysis)}
+    assert sides and all("they tie" in (each or "") or "ties at" in (each or "") for each in sides), sides
+    many = dial(dict.fromkeys((1, 2, 4, 8, 16, 32), 0.001), 10, noisy)
+    assert "; it ties with parallel_iterations " in sweep_analysis.verdict(many)
+    assert "(5 values)" in sweep_analysis.verdict(many)
+
+
+def test_of_ties_and_of_places_where_one_is_faster_the_shorter_list_is_named() -> None:
+    rng = np.random.default_rng(0)
+    noisy = Model(process=0.03, disturbed_share=0.0)
+    points = []
+    for value in GRID:
+        factor = 3.0 if value in (1, 4096) else 1.0
+        point = costs.point(value, {A: 1e-3 * factor, B: 1e-3}, rng, noisy)
+        points.append(replace(point, ranking=[[A, B]]))
+    [found] = found_in(points)
+    assert found.none == f"{B} is faster at batch 1, 4,096; otherwise they tie throughout the range"
 
 
 def test_a_point_between_those_of_the_grid_does_not_say_who_leads() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure.run import Axis, Fit, Point
+from measure import sweep_analysis
+from measure.run import Axis, Fit, Point, RequestRecord, Run, decode, encode
 from measure.scaling import fits
 from tests import costs
 from tests.simulation import Model
@@ -60,6 +61,31 @@ def test_intervals_contain_the_true_costs_as_often_as_they_say() -> None:
         assert found.per_element_high_s < 1.3 * found.per_element_low_s
     assert fixed >= 90
     assert each >= 90
+
+
+def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_whole_sweep() -> None:
+    """Of a point by itself 6 % would be assumed."""
+    rng = np.random.default_rng(0)
+    steady = Model(process=0.005, sample=0.005, round=0.0, disturbed_share=0.0)
+    points = [
+        costs.point(value, {SLUG: seconds}, rng, steady, replicas=3 if value in (64, 256, 1024) else 1)
+        for value, seconds in zip(GRID, straight(), strict=True)
+    ]
+    found = fit(points)
+    assert found.per_element_high_s < 1.04 * found.per_element_low_s
+    request = RequestRecord(
+        workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=[SLUG], budget_s=1.0
+    )
+    run = Run(id="0" * 24, kind="sweep", created="", request=request, axes=[costs.axis(GRID)], points=points)
+    run = sweep_analysis.analyse(run)
+    bands = [item.latency.high_s / item.latency.low_s for point in run.points for item in point.measurements]
+    assert max(bands) < 1.1, "the band of one process is that of the sweep too"
+    stored = decode(encode(run))
+    blank = [
+        replace(point, measurements=[replace(item, latency=None) for item in point.measurements])
+        for point in stored.points
+    ]
+    assert sweep_analysis.analyse(replace(stored, points=blank, fits=[])) == run, "the samples alone are enough"
 
 
 def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:

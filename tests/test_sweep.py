@@ -24,7 +24,7 @@ from measure.sweep import PROCESSES, Sweep
 from measure.sweep_request import SweepRequest, of_run, parse_range, parse_sweep
 from measure.visit import Visit
 from tests import costs, synthetic
-from tests.engine import DEADLINE_S, eventually, running, running_host, write_mapper
+from tests.engine import DEADLINE_S, QUICK, eventually, running, running_host, write_mapper
 from tests.test_workloads import CUBE
 
 GIB = 2**30
@@ -184,12 +184,16 @@ def test_points_that_cannot_fit_are_known_beforehand():
 # --- the map of winners ----------------------------------------------------------------------------------------------
 
 
-def fill(side: int, truth: Callable[[int, int], str]) -> tuple[dict[winners.Cell, list[str]], set[winners.Cell]]:
+def fill(
+    side: int, truth: Callable[[int, int], str], lead: Callable[[int, int], float] | None = None
+) -> tuple[dict[winners.Cell, list[str]], set[winners.Cell]]:
     cells = set(itertools.product(range(side), range(side)))
     known: dict[winners.Cell, list[str]] = {}
-    while (cell := winners.next_cell(known, cells - set(known))) is not None:
+    while True:
+        leads = {each: lead(*each) for each in known} if lead else None
+        if (cell := winners.next_cell(known, cells - set(known), leads)) is None:
+            return known, cells - set(known)
         known[cell] = [truth(*cell)]
-    return known, cells - set(known)
 
 
 @pytest.mark.parametrize("side", [8, 9, 12])
@@ -210,17 +214,62 @@ def test_a_map_is_filled_rightly_with_half_of_the_comparisons(side: int, truth: 
     assert len(known) <= 0.5 * side * side
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["lying", "standing"])
+@pytest.mark.parametrize(
+    "truth",
+    [
+        lambda row, column: "ab"[row in (1, 2)],
+        lambda row, column: "ab"[row in (5, 6)],
+        lambda row, column: "ab"[abs(column - 3) < 3 - row],
+        lambda row, column: "ab"[row > 4 and abs(column - 3) < (row - 3) / 1.5],
+        lambda row, column: "ab"[1 <= row <= 3 and 4 <= column <= 6],
+        lambda row, column: "ab"[4 <= row <= 6 and 1 <= column <= 2],
+    ],
+    ids=["band", "lower band", "wedge", "lower wedge", "island", "narrow island"],
+)
+def test_a_band_a_wedge_and_an_island_between_corners_that_agree_are_found(
+    truth: Callable[[int, int], str], turned: bool
+):
+    def turn(row: int, column: int) -> str:
+        return truth(column, row) if turned else truth(row, column)
+
+    known, rest = fill(8, turn)
+    assert [cell for cell in rest if winners.inferred(cell, known) != [turn(*cell)]] == []
+    assert len(known) <= 0.52 * 64, "two borders are followed"
+
+
+def test_an_island_that_no_probe_meets_is_found_where_the_lead_around_it_is_small():
+    def height(row: int, column: int) -> float:  # of b over a, as a logarithm
+        return 0.08 * (np.hypot(row - 6.0, column - 3.5) - 0.8)
+
+    def truth(row: int, column: int) -> str:
+        return "b" if height(row, column) < 0 else "a"
+
+    def lead(row: int, column: int) -> float:
+        return float(np.exp(abs(height(row, column))))
+
+    island = {cell for cell in itertools.product(range(8), range(8)) if truth(*cell) == "b"}
+    blind, _ = fill(8, truth)
+    assert len(island) >= 2 and not island & set(blind), "no probe is in it"
+    known, rest = fill(8, truth, lead)
+    assert [cell for cell in rest if winners.inferred(cell, known) != [truth(*cell)]] == []
+    assert len(known) <= 0.5 * 64
+    far, _ = fill(8, lambda row, column: "a", lambda row, column: 3.0)
+    assert len(far) == 13, "where one is far ahead, the probes are all that is measured"
+
+
 def test_corners_come_first_then_the_middle_then_where_neighbours_disagree():
     cells = set(itertools.product(range(5), range(5)))
     known: dict[winners.Cell, list[str]] = {}
     order = []
-    for _ in range(6):
+    for _ in range(10):
         cell = winners.next_cell(known, cells - set(known))
         assert cell is not None
         order.append(cell)
         known[cell] = ["a" if cell[1] < 3 else "b"]
     assert order[:5] == [(0, 0), (0, 4), (4, 0), (4, 4), (2, 2)]
-    assert order[5] == (0, 2), "halfway between two corners that disagree"
+    assert sorted(order[5:9]) == [(0, 2), (2, 0), (2, 4), (4, 2)], "the middles of the edges"
+    assert order[9] == (0, 3), "between two cells of a row that disagree"
 
 
 def test_ties_agree_with_either_and_a_cell_without_a_winner_with_nobody():
@@ -653,6 +702,7 @@ def test_a_swept_option_is_one_line_and_strategies_without_it_have_one_point(own
     ]
     assert [point.measurements[0].options for point in run.points] == [{"chunk": 1}, {"chunk": 4}]
     assert run.verdict.startswith("batched.eager is fastest: ") and "; chunked.graph with chunk " in run.verdict
+    assert run.verdict.endswith("] as long.")
 
 
 def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.Runner):
@@ -667,6 +717,22 @@ def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.R
         assert point.reason == "inferred: all around it batched.eager wins" and "inferred" in point.verdict
     corners = {(8, 2), (8, 5), (64, 2), (64, 5)}
     assert corners <= {tuple(point.at.values()) for point in measured}
+
+
+def test_a_map_shows_itself_filling(host: HostLauncher):
+    raw = {"workload": "outer_product", "strategies": ["batched.eager", "loop.eager"], "budget_s": 300.0}
+    axes = [{"name": "batch", "values": [8, 16, 32, 64]}, {"name": "side", "values": [2, 3, 4, 5]}]
+    views = list[View]()
+    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    Sweep("0" * 24, parse_sweep({**raw, "axes": axes}), host, views.append, settings=settings).run()
+    shown = list(dict.fromkeys(tuple(point.status for point in view.run.points) for view in views))
+    done = [statuses.count("complete") for statuses in shown]
+    assert done == sorted(done) and set(done) == {0, 1, 2, 3, 4, 5}, "each cell is seen as soon as it is measured"
+    assert all(statuses.count("running") <= 1 for statuses in shown)
+    first = next(statuses for statuses in shown if "complete" in statuses)
+    assert first[0] == "complete" and first.count("waiting") == 15, "nothing is inferred yet"
+    inferred = [statuses.count("skipped") for statuses in shown]
+    assert set(range(12)) <= set(inferred) and max(done[:inferred.index(1)]) == 5  # fmt: skip
 
 
 def test_the_command_measures_a_sweep_and_writes_it(
