@@ -187,11 +187,15 @@ class TestMap:
         assert not frame["colour"].any()
         assert "nothing has been measured yet" in sweep_map.takeaway(replace(winners, points=points))
 
-    def test_a_click_selects_by_the_points_index(self, winners):
+    def test_a_click_selects_a_cell_of_this_run_by_its_place(self, winners):
         drawn = sweep_map.specification("batch", "height")
         [param] = drawn["params"]
-        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, ["index"])
-        assert list(sweep_map.frame(winners)["index"]) == list(range(9))
+        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, [sweep_map.SELECTION])
+        cells = list(sweep_map.frame(winners)[sweep_map.SELECTION])
+        assert cells[:2] == [f"{winners.id} 1 8", f"{winners.id} 1 16"] and len(set(cells)) == 9
+        fewer = replace(winners, points=winners.points[1:])
+        assert list(sweep_map.frame(fewer)[sweep_map.SELECTION]) == cells[1:], "whatever its number is"
+        assert not set(cells) & set(sweep_map.frame(replace(winners, id="f" * 24))[sweep_map.SELECTION])
 
 
 def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value():

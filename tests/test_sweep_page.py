@@ -245,6 +245,33 @@ class TestOneAxis:
         assert run.points[1].verdict in words(app)
         assert "Everything" in words(app)
 
+    def test_a_point_stays_chosen_when_the_sweep_adds_one_before_it(self, fake, show):
+        run = synthetic.sweep()
+        # A state is part of a point's name in the list, and it changes too.
+        third = replace(run.points[2], status="running")
+        app = show(replace(run, points=[*run.points[:2], third, *run.points[3:]]))
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        added = replace(run.points[1], at={"batch": 3}, verdict="This is what was added.")
+        points = [run.points[0], added, *run.points[1:]]
+        fake.snapshots[run.id] = Snapshot(replace(run, points=points), "finished", version=next(_versions))
+        for _ in range(2):
+            app = calm(app.run())
+            assert app.selectbox(key="sweep_point").value == (100,)
+            assert app.selectbox(key="front_at").value == (10,)
+            assert run.points[2].verdict in words(app) and added.verdict not in words(app)
+
+    def test_what_is_chosen_in_one_run_is_not_chosen_in_another(self, fake, show):
+        run, other = synthetic.sweep(), synthetic.sweep("b" * 24)
+        app = show(run)
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(_versions))
+        app.query_params["run"] = other.id
+        app = calm(app.run())
+        assert app.selectbox(key="sweep_point").value is None
+        assert app.selectbox(key="front_at").value == (1000,), "its largest point"
+
     def test_a_point_that_was_left_out_says_why(self, show):
         app = show(synthetic.sweep())
         app = calm(app.selectbox(key="sweep_point").select_index(4).run())

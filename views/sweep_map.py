@@ -13,6 +13,8 @@ from views import look
 from views.charts import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 
 SELECTION = "cell"
+# A point's values along the axes.
+Place = tuple[int, ...]
 _CELL_HEIGHT = 46
 _AXIS_HEIGHT = 50  # it is part of a chart's height
 # Pixels: of a cell where two tie, the height of a stripe of the second one's colour, and where the stripes are.
@@ -51,7 +53,7 @@ def specification(across: str, up: str) -> Spec:
         )
         for offset in _STRIPES_AT
     ]
-    chosen = alt.selection_point(name=SELECTION, fields=["index"], on="click", empty=False)
+    chosen = alt.selection_point(name=SELECTION, fields=[SELECTION], on="click", empty=False)
     letters = (
         unfilled()
         .mark_text(fontSize=13, fontWeight="bold", color=INK, limit=alt.expr("bandwidth('x')"))
@@ -86,17 +88,26 @@ def inferred(point: Point) -> bool:
     return point.status == "skipped" and bool(point.ranking)
 
 
+def place(point: Point) -> Place:
+    return tuple(point.at.values())
+
+
+def cell(run: Run, point: Point) -> str:
+    """What a click says of a cell: nothing that could be one of another run."""
+    return " ".join(map(str, (run.id, *place(point))))
+
+
 def frame(run: Run) -> pd.DataFrame:
     across, up = run.axes[0].name, run.axes[1].name
     codes = letters(run)
     rows = []
-    for index, point in enumerate(run.points):
+    for point in run.points:
         first = leaders(point, run)
         codes_here = [codes[name] for name in first]
         shown = "=".join(codes_here[:_MOST_LETTERS]) + ("…" if len(first) > _MOST_LETTERS else "")
         rows.append(
             {
-                "index": index,
+                SELECTION: cell(run, point),
                 "x": point.at[across],
                 "y": point.at[up],
                 "colour": _colour(first[0]) if first else "",

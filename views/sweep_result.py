@@ -21,7 +21,10 @@ from views.memo import Memo, packed
 _memo = Memo()
 _ROW_HEIGHT = 30
 _COMPARE = "views/compare.py"
-_POINT = "sweep_point"
+# The point that is looked at: the list's choice, and beside it what it stands for. A list tells points by their place,
+# not by their number, as points are added between others while crossings are refined.
+_POINT, _POINT_CHOSEN = "sweep_point", "sweep_point_chosen"
+_FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ def _map(run: Run, version: int) -> None:
         frame, drawn, key="sweep_map", alt=sweep_map.takeaway(run), on_select="rerun",
         selection_mode=sweep_map.SELECTION,
     )  # fmt: skip
-    _take_selection(event)
+    _take_selection(run, event)
     measured = sum(bool(point.ranking) and not sweep_map.inferred(point) for point in run.points)
     st.caption(
         f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
@@ -178,12 +181,13 @@ def _map(run: Run, version: int) -> None:
     )
 
 
-def _take_selection(event: Any) -> None:
+def _take_selection(run: Run, event: Any) -> None:
     """A click chooses the point, until another one is chosen by other means."""
-    picked = [each.get("index") for each in event.selection.get(sweep_map.SELECTION, [])]
-    if picked and picked[0] is not None and picked[0] != st.session_state.get("sweep_clicked"):
+    picked = [each.get(sweep_map.SELECTION) for each in event.selection.get(sweep_map.SELECTION, [])]
+    clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
+    if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
         st.session_state["sweep_clicked"] = picked[0]
-        st.session_state[_POINT] = int(picked[0])
+        st.session_state[_POINT_CHOSEN] = (run.id, sweep_map.place(clicked))
 
 
 # --- latency against memory ------------------------------------------------------------------------------------------
@@ -213,15 +217,25 @@ def _draw_front(run: Run, version: int) -> None:
 
 def _choose_point(run: Run) -> int:
     """The largest one, until another one is chosen."""
-    offered = sweep_front.offered(run)
-    if st.session_state.get("front_chosen") != run.id or st.session_state.get("front_at") not in offered:
-        st.session_state["front_at"] = max(offered, key=lambda index: tuple(run.points[index].at.values()))
-    return int(
-        st.selectbox(
-            "At", offered, key="front_at", on_change=_chosen, args=("front_chosen", run.id),
-            format_func=lambda index: sweep_lines.place(run.points[index]),
-        )
+    offered = {sweep_map.place(run.points[index]): index for index in sweep_front.offered(run)}
+    chosen = _chosen_place(_FRONT_CHOSEN, run)
+    st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
+    picked = st.selectbox(
+        "At", list(offered), key=_FRONT_AT, on_change=_choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
+        format_func=lambda place: sweep_lines.place(run.points[offered[place]]),
     )  # fmt: skip
+    return offered[picked]
+
+
+def _choose(chosen: str, widget: str, run_id: str) -> None:
+    """What is picked in a list holds for this run, wherever its points are by then."""
+    st.session_state[chosen] = (run_id, st.session_state[widget])
+
+
+def _chosen_place(chosen: str, run: Run) -> sweep_map.Place | None:
+    """What was picked for this run; a choice in another one says nothing about it."""
+    run_id, place = st.session_state.get(chosen) or (None, None)
+    return place if run_id == run.id else None
 
 
 def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
@@ -256,18 +270,19 @@ def _about_front(dials: Sequence[pareto.Dial]) -> str:
 
 
 def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
-    offered = [index for index, point in enumerate(run.points) if point.status != "waiting"]
+    offered = {sweep_map.place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
-    if st.session_state.get(_POINT) not in offered:
-        st.session_state[_POINT] = None
-    index = st.selectbox(
-        "Show the comparison at", offered, index=None, key=_POINT, placeholder="choose a point",
-        format_func=lambda index: _named(run.points[index]),
+    chosen = _chosen_place(_POINT_CHOSEN, run)
+    st.session_state[_POINT] = chosen if chosen in offered else None
+    picked = st.selectbox(
+        "Show the comparison at", list(offered), index=None, key=_POINT, placeholder="choose a point",
+        on_change=_choose, args=(_POINT_CHOSEN, _POINT, run.id),
+        format_func=lambda place: _named(offered[place]),
     )  # fmt: skip
-    if index is None:
+    if picked is None:
         return
-    point = run.points[index]
+    point = offered[picked]
     case = point_run(run, point)
     with st.container(border=True, key="point", gap="small"):
         st.page_link(
