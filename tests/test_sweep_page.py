@@ -1,6 +1,7 @@
 """The Sweep page without a browser and without TensorFlow: ranges, refusals, forecasts, states of a sweep, links."""
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import environment, runner
+from measure import environment, runner, sweep_forecast
 from measure.processes import HostState
 from measure.request import RequestError
 from measure.run import Point, Run
 from measure.runner import Snapshot
 from measure.sweep_request import SweepRequest
 from tests import synthetic
-from views import progress, sweep_front
+from views import progress, sweep_continue, sweep_front
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -97,6 +98,36 @@ def calm(app: AppTest) -> AppTest:
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
     return app
+
+
+def without_code(run: Run) -> Run:
+    """As a sweep was whose strategies' code nobody noted: made-up code is not what is here."""
+    points = [
+        replace(point, measurements=[replace(item, code=None) for item in point.measurements]) for point in run.points
+    ]
+    return replace(run, points=points)
+
+
+def over_budget(run_id: str = RUN_ID) -> Run:
+    """A complete sweep in whose 60 s there was no time for the loop at the two largest points."""
+    run = without_code(synthetic.sweep(run_id))
+    left_out = synthetic.failure("loop", "eager", "not_run", "not run here: it would take about 20 min")
+    assert left_out.error is not None
+    left_out = replace(left_out, error=replace(left_out.error, type=sweep_forecast.OVER_BUDGET))
+    values = [1, 10, 100, 1_000_000, 5_000_000]
+    points = [
+        replace(
+            point,
+            at={"batch": value},
+            status="complete",
+            reason="",
+            measurements=[left_out, *run.points[2].measurements[1:]] if value > 100 else point.measurements,
+            ranking=run.points[2].ranking,
+        )
+        for value, point in zip(values, run.points, strict=True)
+    ]
+    request = replace(run.request, workload="square", size={"batch": 1}, budget_s=60.0)
+    return replace(run, request=request, points=points, axes=[replace(run.axes[0], values=values)])
 
 
 def words(app: AppTest) -> str:
@@ -313,7 +344,7 @@ class TestOneAxis:
 
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
-        run = synthetic.sweep("a" * 24)
+        run = without_code(synthetic.sweep("a" * 24))
         points = [*run.points[:3], *(replace(p, status=status, measurements=[], ranking=[]) for p in run.points[3:])]
         app = show(replace(run, status=status, points=points, stop_reason="that was it"))
         assert "3 of 5 points are complete" in words(app)
@@ -321,6 +352,31 @@ class TestOneAxis:
         [(request, continued)] = fake.submitted
         assert continued == "a" * 24
         assert list(request.axes) == run.axes
+
+    def test_it_is_continued_with_the_time_budget_of_the_page_which_says_what_is_enough(self, fake, show):
+        run = over_budget("a" * 24)
+        app = show(run)
+        assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
+        assert app.button(key="continue").disabled, "it would measure nothing"
+        [enough] = re.findall(r"; ([\dhmins ]+) are enough for all of them: set it under Advanced", words(app))
+        app = calm(app.number_input(key="budget").set_value(86_400.0).run())
+        assert "Continue needs about" in words(app) and "too short" not in words(app)
+        calm(app.button(key="continue").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued == "a" * 24 and request.base.budget_s == 86_400.0
+        assert list(request.axes) == run.axes
+
+    def test_it_says_how_much_a_budget_leaves_out_and_the_one_that_it_names_leaves_out_nothing(self):
+        run = over_budget()
+        short = sweep_continue.outlook(run, 60.0, 64 * GIB)
+        assert (short.missing, short.short, short.in_vain) == (2, 2, True)
+        assert short.enough_s is not None
+        enough = sweep_continue.outlook(run, short.enough_s, 64 * GIB)
+        assert (enough.missing, enough.short, enough.in_vain) == (2, 0, False)
+        assert enough.forecast.seconds <= short.enough_s
+        some = sweep_continue.outlook(run, short.enough_s / 2, 64 * GIB)
+        assert (some.missing, some.short) == (2, 1)
+        assert "leaves out 1 of the 2 measurements that are missing" in sweep_continue.sentence(some, 100.0)
 
     def test_measured_again_it_knows_its_parent_and_says_whether_the_verdict_was_reproduced(self, fake, show):
         first = synthetic.sweep("a" * 24)
