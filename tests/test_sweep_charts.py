@@ -95,6 +95,39 @@ class TestLines:
         assert loop["y"].min() < first["y"] < loop["y"].max()
         assert of(sweep_lines.frame(run, "memory"), "crossing").empty
 
+    @pytest.mark.parametrize("scale", ["log", "linear"])
+    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, run, scale):
+        """Halfway between two points as they are drawn, the line is at the geometric mean of their heights."""
+        axis = replace(run.axes[0], scale=scale)
+        middle = {"log": 10**0.5, "linear": 5.5}[scale]
+        crossed = Crossover(a="loop.eager", b="vectorized_map.graph", axis="batch", value=middle, low=2.0, high=9.0)
+        frame = sweep_lines.frame(replace(run, axes=[axis], crossovers=[crossed]), "latency")
+        loop = of(frame, "point").query("strategy == '● loop.eager'").set_index("x")["y"]
+        [ring] = of(frame, "crossing").to_dict("records")
+        assert ring["x"] == middle
+        assert ring["y"] == pytest.approx((loop[1] * loop[10]) ** 0.5)
+
+    def test_what_was_not_run_is_said_apart_once_and_with_all_values_of_one_reason(self, run):
+        def left_out(value: int, message: str) -> Point:
+            item = synthetic.failure("loop", "eager", "not_run", message)
+            return Point(at={"batch": value}, status="complete", measurements=[item])
+
+        late = "it would take about {} of the sweep's 60 s; with a larger budget it is measured"
+        reasons = {
+            20_000: f"not run here: {late.format('31.8 s')}",
+            30_000: f"not run here: {late.format('2.22 min')}",
+            40_000: "not timed here: the time budget was spent",
+        }
+        whole = replace(run, points=[*run.points, *(left_out(*each) for each in reasons.items())])
+        assert [words for _, words in sweep_lines.not_run_lines(whole)] == [
+            f"batch 20,000; batch 30,000: {late.format('31.8 s to 2.22 min')}",
+            "batch 40,000: the time budget was spent",
+        ]
+        assert [words.partition(":")[0] for _, words in sweep_lines.failure_lines(whole)] == ["batch 1,000"]
+        marks = of(sweep_lines.frame(whole, "latency"), "failure").set_index("x")["outcome"]
+        assert marks[20_000].startswith("not run: it would take about 31.8 s")
+        assert marks[40_000] == "not run: the time budget was spent"
+
     def test_each_line_has_its_name_once_at_its_end(self, run):
         points = of(sweep_lines.frame(run, "latency"), "point")
         named = points[points["beside"].notna()]

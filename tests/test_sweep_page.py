@@ -248,8 +248,23 @@ class TestOneAxis:
         [table] = [each.value for each in app.dataframe if "cost per element, b" in each.value.columns]
         assert list(table["strategy"]) == ["■ vectorized_map.graph", "■ batched.graph", "● loop.eager"]
         assert all("[" in cell for cell in table["cost per element, b"])
-        assert "Did not work" in said
+        assert "Did not work" in said and "Not run" not in said
         assert "batch 1,000: timed out" in said
+
+    def test_what_was_not_run_has_a_heading_of_its_own(self, show):
+        said = words(show(over_budget()))
+        assert "**Not run** (1)" in said and "Did not work" not in said
+        assert "batch 1,000,000; batch 5,000,000: it would take about 20 min" in said
+
+    @pytest.mark.parametrize(
+        ("axis", "column"), [("batch", "cost per element, b"), ("side", "cost for each of side, b")]
+    )
+    def test_a_cost_is_of_what_is_swept(self, show, axis, column):
+        run = synthetic.sweep()
+        points = [replace(point, at={axis: point.at["batch"]}) for point in run.points]
+        app = show(replace(run, axes=[replace(run.axes[0], name=axis)], points=points))
+        [table] = [each.value for each in app.dataframe if "fixed cost per call, a" in each.value.columns]
+        assert list(table.columns)[2] == column
 
     def test_the_memory_slider_names_the_fastest_that_fits(self, show):
         run = synthetic.sweep()
@@ -358,7 +373,7 @@ class TestOneAxis:
         app = show(run)
         assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
         assert app.button(key="continue").disabled, "it would measure nothing"
-        [enough] = re.findall(r"; ([\dhmins ]+) are enough for all of them: set it under Advanced", words(app))
+        assert re.search(r"; [\dhmins ]+ are enough for all of them: set it under Advanced", words(app))
         app = calm(app.number_input(key="budget").set_value(86_400.0).run())
         assert "Continue needs about" in words(app) and "too short" not in words(app)
         calm(app.button(key="continue").click().run())

@@ -103,7 +103,9 @@ def _lines(run: Run, version: int) -> None:
     if shown.latency.num_rows:
         drawn = sweep_lines.specification("latency", axis)
         st.vega_lite_chart(shown.latency, drawn, key="sweep_latency", alt=shown.latency_alt)
-        st.caption("Band: 95 % interval; ring: one overtakes another, with its interval; ✕: it did not work there.")
+        st.caption(
+            "Band: 95 % interval; ring: one overtakes another, with its interval; ✕: did not work, or was not run."
+        )
     st.markdown(f"**Memory** of one call over {look.plain(axis.name)}")
     if shown.memory.num_rows:
         drawn = sweep_lines.specification("memory", axis)
@@ -128,35 +130,41 @@ def _crossovers(run: Run, finished: bool) -> None:
 
 
 def _failures(run: Run) -> None:
-    found = sweep_lines.failure_lines(run)
-    if not found:
-        return
-    st.markdown(f"**Did not work** ({len(found)})")
-    with st.container(border=True, gap="small", key="failures"):
-        for line, words in found:
-            st.html(
-                f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
-                f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
-            )
+    lists = {
+        "Did not work": ("failures", sweep_lines.failure_lines(run)),
+        "Not run": ("not_run", sweep_lines.not_run_lines(run)),
+    }
+    for heading, (key, found) in lists.items():
+        if not found:
+            continue
+        st.markdown(f"**{heading}** ({len(found)})")
+        with st.container(border=True, gap="small", key=key):
+            for line, words in found:
+                st.html(
+                    f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
+                    f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
+                )
 
 
 def _scaling(run: Run) -> None:
     if not run.fits:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
-    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(run.axes[0].name)}")
+    axis = run.axes[0].name
+    each = "cost per element" if axis == "batch" else f"cost for each of {axis}"
+    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
     st.dataframe(
         [
             {
                 "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
                 "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                "cost per element, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                f"{each}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
                 "note": fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
-        alt="Fixed cost per call and cost per element of each strategy",
+        alt=f"Fixed cost per call and {each} of each strategy",
     )  # fmt: skip
 
 
