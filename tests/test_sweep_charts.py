@@ -1,5 +1,6 @@
 """What the charts of a sweep are made of, exactly, from made-up sweeps; and that each can be drawn by itself."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -182,12 +183,20 @@ class TestMap:
         for row, point in zip(frame.itertuples(), winners.points, strict=True):
             assert row.letters == "=".join(codes[slug] for slug in point.ranking[0])
             assert bool(row.second) == (len(point.ranking[0]) > 1)
-        assert (frame["colour"][0], frame["second"][0]) == ("batched", "vectorized_map")
+            assert bool(row.third) == (len(point.ranking[0]) > 1)
+        assert list(frame.loc[0, ["colour", "second", "third"]]) == ["batched", "vectorized_map", "vectorized_map"]
+
+    def test_a_tie_of_three_has_three_colours(self, winners):
+        tied = [["batched.graph", "vectorized_map.graph", "loop.eager"]]
+        frame = sweep_map.frame(replace(winners, points=[replace(winners.points[0], ranking=tied)]))
+        assert list(frame.loc[0, ["colour", "second", "third"]]) == ["batched", "vectorized_map", "loop"]
 
     def test_a_tie_is_striped_and_the_stripes_have_edges_where_both_are_of_one_colour(self, winners):
         layers = sweep_map.specification("batch", "height")["layer"]
-        stripes = [each for each in layers if each["encoding"].get("color", {}).get("field") == "second"]
-        assert len(stripes) == 2
+        fields = ("second", "third")
+        stripes = [each for each in layers if each["encoding"].get("color", {}).get("field") in fields]
+        assert [each["encoding"]["color"]["field"] for each in stripes] == list(fields)
+        assert [each["transform"][0]["filter"] for each in stripes] == [f"datum.{field} !== ''" for field in fields]
         assert all(each["mark"]["strokeOpacity"] and each["mark"]["stroke"] for each in stripes)
         offsets = [each["mark"]["yOffset"] for each in stripes]
         assert offsets[0] == -offsets[1] and stripes[0]["mark"]["height"] < 2 * offsets[1], "the letters are between"
@@ -207,6 +216,51 @@ class TestMap:
         assert row["fastest"] == "loop.eager"
         assert row["by"].endswith("faster than vectorized_map.graph") or row["by"].endswith("than batched.graph")
         assert "× [" in row["by"]
+
+    def test_where_all_tie_the_ratio_to_the_best_of_the_others_has_its_interval(self, winners):
+        point = winners.points[0]
+        tied = [["batched.graph", "loop.eager", "vectorized_map.graph"]]
+        words = sweep_map.lead(replace(point, ranking=tied), winners)
+        ratio, low, high, slug = re.fullmatch(
+            r"([\d.]+) × \[([\d.]+), ([\d.]+)\] faster than (\S+), a tie", words
+        ).groups()
+        assert float(low) <= float(ratio) <= float(high)
+        latency = {item.strategy: item.latency.median_s for item in point.measurements}
+        assert slug == min(tied[0][1:], key=lambda each: latency[each])
+        assert float(ratio) == pytest.approx(latency[slug] / latency["batched.graph"], rel=0.05)
+
+    def test_what_is_inferred_says_the_leads_that_it_rests_on(self, winners):
+        middle = winners.points[4]
+        assert middle.at == {"batch": 10, "height": 16}
+        around = [tuple(point.at.values()) for point in sweep_map.rests_on(winners, middle)]
+        assert around == [(1, 16), (100, 16), (10, 8), (10, 32)]
+        leads = [
+            float(sweep_map.lead(point, winners).partition(" ")[0]) for point in sweep_map.rests_on(winners, middle)
+        ]
+        words = f"{min(leads)} to {max(leads)} × faster than the next at the 4 measured cells around it"
+        assert sweep_map.frame(winners)["by"][4] == words
+        # Without two sides in its row or its column, it rests on the quarters around it.
+        corners = [point for number, point in enumerate(winners.points) if number in (0, 2, 4, 6, 8)]
+        around = [tuple(point.at.values()) for point in sweep_map.rests_on(replace(winners, points=corners), middle)]
+        assert around == [(1, 8), (1, 32), (100, 8), (100, 32)]
+
+    def test_who_was_left_out_at_a_cell_is_said_with_the_reason(self, winners):
+        assert sweep_map.without(winners.points[0]) == "–"
+        late = "not run here: it would take about {} of the sweep's 60 s"
+        items = [
+            synthetic.failure("loop", "eager", "not_run", late.format("31.8 s")),
+            synthetic.failure("map_fn", "graph", "not_run", late.format("2.22 min")),
+            synthetic.failure("while_loop", "graph", "timeout", "no answer within 10 s"),
+        ]
+        point = replace(winners.points[0], measurements=[*winners.points[0].measurements, *items])
+        said = sweep_map.frame(replace(winners, points=[point]))["without"][0]
+        assert said == (
+            "loop.eager, map_fn.graph: not run (it would take about 31.8 s to 2.22 min of the sweep's 60 s); "
+            "while_loop.graph: timed out (no answer within 10 s)"
+        )
+        layers = sweep_map.specification("batch", "height")["layer"]
+        tips = [[tip["field"] for tip in each["encoding"]["tooltip"]] for each in layers]
+        assert all("without" in tip for tip in tips)
 
     def test_cells_say_what_state_they_are_in(self, winners):
         states = ("waiting", "running", "skipped", "budget")

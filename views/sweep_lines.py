@@ -297,12 +297,17 @@ def _by_reason(run: Run, reason: Callable[[Measurement], str]) -> list[tuple[Lin
         found: dict[str, list[tuple[str, str]]] = {}
         for _, point, item in line.points:
             if words := reason(item):
-                found.setdefault(_AMOUNT.sub("", words), []).append((place(point), words))
+                found.setdefault(kind_of(words), []).append((place(point), words))
         made += [
             (line, f"{'; '.join(place for place, _ in each)}: {span([words for _, words in each])}")
             for each in found.values()
         ]
     return made
+
+
+def kind_of(reason: str) -> str:
+    """What a reason is without its amounts."""
+    return _AMOUNT.sub("", reason)
 
 
 def span(reasons: Sequence[str]) -> str:
