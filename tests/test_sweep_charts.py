@@ -1,5 +1,6 @@
 """What the charts of a sweep are made of, exactly, from made-up sweeps; and that each can be drawn by itself."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -95,6 +96,39 @@ class TestLines:
         assert loop["y"].min() < first["y"] < loop["y"].max()
         assert of(sweep_lines.frame(run, "memory"), "crossing").empty
 
+    @pytest.mark.parametrize("scale", ["log", "linear"])
+    def test_a_crossing_is_on_the_line_as_the_scale_draws_it(self, run, scale):
+        """Halfway between two points as they are drawn, the line is at the geometric mean of their heights."""
+        axis = replace(run.axes[0], scale=scale)
+        middle = {"log": 10**0.5, "linear": 5.5}[scale]
+        crossed = Crossover(a="loop.eager", b="vectorized_map.graph", axis="batch", value=middle, low=2.0, high=9.0)
+        frame = sweep_lines.frame(replace(run, axes=[axis], crossovers=[crossed]), "latency")
+        loop = of(frame, "point").query("strategy == '● loop.eager'").set_index("x")["y"]
+        [ring] = of(frame, "crossing").to_dict("records")
+        assert ring["x"] == middle
+        assert ring["y"] == pytest.approx((loop[1] * loop[10]) ** 0.5)
+
+    def test_what_was_not_run_is_said_apart_once_and_with_all_values_of_one_reason(self, run):
+        def left_out(value: int, message: str) -> Point:
+            item = synthetic.failure("loop", "eager", "not_run", message)
+            return Point(at={"batch": value}, status="complete", measurements=[item])
+
+        late = "it would take about {} of the sweep's 60 s; with a larger budget it is measured"
+        reasons = {
+            20_000: f"not run here: {late.format('31.8 s')}",
+            30_000: f"not run here: {late.format('2.22 min')}",
+            40_000: "not timed here: the time budget was spent",
+        }
+        whole = replace(run, points=[*run.points, *(left_out(*each) for each in reasons.items())])
+        assert [words for _, words in sweep_lines.not_run_lines(whole)] == [
+            f"batch 20,000; batch 30,000: {late.format('31.8 s to 2.22 min')}",
+            "batch 40,000: the time budget was spent",
+        ]
+        assert [words.partition(":")[0] for _, words in sweep_lines.failure_lines(whole)] == ["batch 1,000"]
+        marks = of(sweep_lines.frame(whole, "latency"), "failure").set_index("x")["outcome"]
+        assert marks[20_000].startswith("not run: it would take about 31.8 s")
+        assert marks[40_000] == "not run: the time budget was spent"
+
     def test_each_line_has_its_name_once_at_its_end(self, run):
         points = of(sweep_lines.frame(run, "latency"), "point")
         named = points[points["beside"].notna()]
@@ -149,12 +183,20 @@ class TestMap:
         for row, point in zip(frame.itertuples(), winners.points, strict=True):
             assert row.letters == "=".join(codes[slug] for slug in point.ranking[0])
             assert bool(row.second) == (len(point.ranking[0]) > 1)
-        assert (frame["colour"][0], frame["second"][0]) == ("batched", "vectorized_map")
+            assert bool(row.third) == (len(point.ranking[0]) > 1)
+        assert list(frame.loc[0, ["colour", "second", "third"]]) == ["batched", "vectorized_map", "vectorized_map"]
+
+    def test_a_tie_of_three_has_three_colours(self, winners):
+        tied = [["batched.graph", "vectorized_map.graph", "loop.eager"]]
+        frame = sweep_map.frame(replace(winners, points=[replace(winners.points[0], ranking=tied)]))
+        assert list(frame.loc[0, ["colour", "second", "third"]]) == ["batched", "vectorized_map", "loop"]
 
     def test_a_tie_is_striped_and_the_stripes_have_edges_where_both_are_of_one_colour(self, winners):
         layers = sweep_map.specification("batch", "height")["layer"]
-        stripes = [each for each in layers if each["encoding"].get("color", {}).get("field") == "second"]
-        assert len(stripes) == 2
+        fields = ("second", "third")
+        stripes = [each for each in layers if each["encoding"].get("color", {}).get("field") in fields]
+        assert [each["encoding"]["color"]["field"] for each in stripes] == list(fields)
+        assert [each["transform"][0]["filter"] for each in stripes] == [f"datum.{field} !== ''" for field in fields]
         assert all(each["mark"]["strokeOpacity"] and each["mark"]["stroke"] for each in stripes)
         offsets = [each["mark"]["yOffset"] for each in stripes]
         assert offsets[0] == -offsets[1] and stripes[0]["mark"]["height"] < 2 * offsets[1], "the letters are between"
@@ -175,6 +217,51 @@ class TestMap:
         assert row["by"].endswith("faster than vectorized_map.graph") or row["by"].endswith("than batched.graph")
         assert "× [" in row["by"]
 
+    def test_where_all_tie_the_ratio_to_the_best_of_the_others_has_its_interval(self, winners):
+        point = winners.points[0]
+        tied = [["batched.graph", "loop.eager", "vectorized_map.graph"]]
+        words = sweep_map.lead(replace(point, ranking=tied), winners)
+        ratio, low, high, slug = re.fullmatch(
+            r"([\d.]+) × \[([\d.]+), ([\d.]+)\] faster than (\S+), a tie", words
+        ).groups()
+        assert float(low) <= float(ratio) <= float(high)
+        latency = {item.strategy: item.latency.median_s for item in point.measurements}
+        assert slug == min(tied[0][1:], key=lambda each: latency[each])
+        assert float(ratio) == pytest.approx(latency[slug] / latency["batched.graph"], rel=0.05)
+
+    def test_what_is_inferred_says_the_leads_that_it_rests_on(self, winners):
+        middle = winners.points[4]
+        assert middle.at == {"batch": 10, "height": 16}
+        around = [tuple(point.at.values()) for point in sweep_map.rests_on(winners, middle)]
+        assert around == [(1, 16), (100, 16), (10, 8), (10, 32)]
+        leads = [
+            float(sweep_map.lead(point, winners).partition(" ")[0]) for point in sweep_map.rests_on(winners, middle)
+        ]
+        words = f"{min(leads)} to {max(leads)} × faster than the next at the 4 measured cells around it"
+        assert sweep_map.frame(winners)["by"][4] == words
+        # Without two sides in its row or its column, it rests on the quarters around it.
+        corners = [point for number, point in enumerate(winners.points) if number in (0, 2, 4, 6, 8)]
+        around = [tuple(point.at.values()) for point in sweep_map.rests_on(replace(winners, points=corners), middle)]
+        assert around == [(1, 8), (1, 32), (100, 8), (100, 32)]
+
+    def test_who_was_left_out_at_a_cell_is_said_with_the_reason(self, winners):
+        assert sweep_map.without(winners.points[0]) == "–"
+        late = "not run here: it would take about {} of the sweep's 60 s"
+        items = [
+            synthetic.failure("loop", "eager", "not_run", late.format("31.8 s")),
+            synthetic.failure("map_fn", "graph", "not_run", late.format("2.22 min")),
+            synthetic.failure("while_loop", "graph", "timeout", "no answer within 10 s"),
+        ]
+        point = replace(winners.points[0], measurements=[*winners.points[0].measurements, *items])
+        said = sweep_map.frame(replace(winners, points=[point]))["without"][0]
+        assert said == (
+            "loop.eager, map_fn.graph: not run (it would take about 31.8 s to 2.22 min of the sweep's 60 s); "
+            "while_loop.graph: timed out (no answer within 10 s)"
+        )
+        layers = sweep_map.specification("batch", "height")["layer"]
+        tips = [[tip["field"] for tip in each["encoding"]["tooltip"]] for each in layers]
+        assert all("without" in tip for tip in tips)
+
     def test_cells_say_what_state_they_are_in(self, winners):
         states = ("waiting", "running", "skipped", "budget")
         points = [replace(point, status=state, ranking=[], measurements=[], reason="because")
@@ -187,11 +274,15 @@ class TestMap:
         assert not frame["colour"].any()
         assert "nothing has been measured yet" in sweep_map.takeaway(replace(winners, points=points))
 
-    def test_a_click_selects_by_the_points_index(self, winners):
+    def test_a_click_selects_a_cell_of_this_run_by_its_place(self, winners):
         drawn = sweep_map.specification("batch", "height")
         [param] = drawn["params"]
-        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, ["index"])
-        assert list(sweep_map.frame(winners)["index"]) == list(range(9))
+        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, [sweep_map.SELECTION])
+        cells = list(sweep_map.frame(winners)[sweep_map.SELECTION])
+        assert cells[:2] == [f"{winners.id} 1 8", f"{winners.id} 1 16"] and len(set(cells)) == 9
+        fewer = replace(winners, points=winners.points[1:])
+        assert list(sweep_map.frame(fewer)[sweep_map.SELECTION]) == cells[1:], "whatever its number is"
+        assert not set(cells) & set(sweep_map.frame(replace(winners, id="f" * 24))[sweep_map.SELECTION])
 
 
 def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value():

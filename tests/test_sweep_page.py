@@ -1,6 +1,7 @@
 """The Sweep page without a browser and without TensorFlow: ranges, refusals, forecasts, states of a sweep, links."""
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import environment, runner
+from measure import environment, runner, sweep_forecast
 from measure.processes import HostState
 from measure.request import RequestError
 from measure.run import Point, Run
 from measure.runner import Snapshot
 from measure.sweep_request import SweepRequest
 from tests import synthetic
-from views import progress, sweep_front
+from views import progress, sweep_continue, sweep_front
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN_ID = "0123456789abcdef01234567"
@@ -97,6 +98,36 @@ def calm(app: AppTest) -> AppTest:
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
     return app
+
+
+def without_code(run: Run) -> Run:
+    """As a sweep was whose strategies' code nobody noted: made-up code is not what is here."""
+    points = [
+        replace(point, measurements=[replace(item, code=None) for item in point.measurements]) for point in run.points
+    ]
+    return replace(run, points=points)
+
+
+def over_budget(run_id: str = RUN_ID) -> Run:
+    """A complete sweep in whose 60 s there was no time for the loop at the two largest points."""
+    run = without_code(synthetic.sweep(run_id))
+    left_out = synthetic.failure("loop", "eager", "not_run", "not run here: it would take about 20 min")
+    assert left_out.error is not None
+    left_out = replace(left_out, error=replace(left_out.error, type=sweep_forecast.OVER_BUDGET))
+    values = [1, 10, 100, 1_000_000, 5_000_000]
+    points = [
+        replace(
+            point,
+            at={"batch": value},
+            status="complete",
+            reason="",
+            measurements=[left_out, *run.points[2].measurements[1:]] if value > 100 else point.measurements,
+            ranking=run.points[2].ranking,
+        )
+        for value, point in zip(values, run.points, strict=True)
+    ]
+    request = replace(run.request, workload="square", size={"batch": 1}, budget_s=60.0)
+    return replace(run, request=request, points=points, axes=[replace(run.axes[0], values=values)])
 
 
 def words(app: AppTest) -> str:
@@ -217,8 +248,23 @@ class TestOneAxis:
         [table] = [each.value for each in app.dataframe if "cost per element, b" in each.value.columns]
         assert list(table["strategy"]) == ["■ vectorized_map.graph", "■ batched.graph", "● loop.eager"]
         assert all("[" in cell for cell in table["cost per element, b"])
-        assert "Did not work" in said
+        assert "Did not work" in said and "Not run" not in said
         assert "batch 1,000: timed out" in said
+
+    def test_what_was_not_run_has_a_heading_of_its_own(self, show):
+        said = words(show(over_budget()))
+        assert "**Not run** (1)" in said and "Did not work" not in said
+        assert "batch 1,000,000; batch 5,000,000: it would take about 20 min" in said
+
+    @pytest.mark.parametrize(
+        ("axis", "column"), [("batch", "cost per element, b"), ("side", "cost for each of side, b")]
+    )
+    def test_a_cost_is_of_what_is_swept(self, show, axis, column):
+        run = synthetic.sweep()
+        points = [replace(point, at={axis: point.at["batch"]}) for point in run.points]
+        app = show(replace(run, axes=[replace(run.axes[0], name=axis)], points=points))
+        [table] = [each.value for each in app.dataframe if "fixed cost per call, a" in each.value.columns]
+        assert list(table.columns)[2] == column
 
     def test_the_memory_slider_names_the_fastest_that_fits(self, show):
         run = synthetic.sweep()
@@ -244,6 +290,33 @@ class TestOneAxis:
         app = calm(app.selectbox(key="sweep_point").select_index(1).run())
         assert run.points[1].verdict in words(app)
         assert "Everything" in words(app)
+
+    def test_a_point_stays_chosen_when_the_sweep_adds_one_before_it(self, fake, show):
+        run = synthetic.sweep()
+        # A state is part of a point's name in the list, and it changes too.
+        third = replace(run.points[2], status="running")
+        app = show(replace(run, points=[*run.points[:2], third, *run.points[3:]]))
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        added = replace(run.points[1], at={"batch": 3}, verdict="This is what was added.")
+        points = [run.points[0], added, *run.points[1:]]
+        fake.snapshots[run.id] = Snapshot(replace(run, points=points), "finished", version=next(_versions))
+        for _ in range(2):
+            app = calm(app.run())
+            assert app.selectbox(key="sweep_point").value == (100,)
+            assert app.selectbox(key="front_at").value == (10,)
+            assert run.points[2].verdict in words(app) and added.verdict not in words(app)
+
+    def test_what_is_chosen_in_one_run_is_not_chosen_in_another(self, fake, show):
+        run, other = synthetic.sweep(), synthetic.sweep("b" * 24)
+        app = show(run)
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(_versions))
+        app.query_params["run"] = other.id
+        app = calm(app.run())
+        assert app.selectbox(key="sweep_point").value is None
+        assert app.selectbox(key="front_at").value == (1000,), "its largest point"
 
     def test_a_point_that_was_left_out_says_why(self, show):
         app = show(synthetic.sweep())
@@ -286,7 +359,7 @@ class TestOneAxis:
 
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
-        run = synthetic.sweep("a" * 24)
+        run = without_code(synthetic.sweep("a" * 24))
         points = [*run.points[:3], *(replace(p, status=status, measurements=[], ranking=[]) for p in run.points[3:])]
         app = show(replace(run, status=status, points=points, stop_reason="that was it"))
         assert "3 of 5 points are complete" in words(app)
@@ -294,6 +367,31 @@ class TestOneAxis:
         [(request, continued)] = fake.submitted
         assert continued == "a" * 24
         assert list(request.axes) == run.axes
+
+    def test_it_is_continued_with_the_time_budget_of_the_page_which_says_what_is_enough(self, fake, show):
+        run = over_budget("a" * 24)
+        app = show(run)
+        assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
+        assert app.button(key="continue").disabled, "it would measure nothing"
+        assert re.search(r"; [\dhmins ]+ are enough for all of them: set it under Advanced", words(app))
+        app = calm(app.number_input(key="budget").set_value(86_400.0).run())
+        assert "Continue needs about" in words(app) and "too short" not in words(app)
+        calm(app.button(key="continue").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued == "a" * 24 and request.base.budget_s == 86_400.0
+        assert list(request.axes) == run.axes
+
+    def test_it_says_how_much_a_budget_leaves_out_and_the_one_that_it_names_leaves_out_nothing(self):
+        run = over_budget()
+        short = sweep_continue.outlook(run, 60.0, 64 * GIB)
+        assert (short.missing, short.short, short.in_vain) == (2, 2, True)
+        assert short.enough_s is not None
+        enough = sweep_continue.outlook(run, short.enough_s, 64 * GIB)
+        assert (enough.missing, enough.short, enough.in_vain) == (2, 0, False)
+        assert enough.forecast.seconds <= short.enough_s
+        some = sweep_continue.outlook(run, short.enough_s / 2, 64 * GIB)
+        assert (some.missing, some.short) == (2, 1)
+        assert "leaves out 1 of the 2 measurements that are missing" in sweep_continue.sentence(some, 100.0)
 
     def test_measured_again_it_knows_its_parent_and_says_whether_the_verdict_was_reproduced(self, fake, show):
         first = synthetic.sweep("a" * 24)

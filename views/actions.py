@@ -15,7 +15,7 @@ from measure.run import Run, encode
 from measure.runner import Snapshot
 from measure.sweep_reproduction import SweepReproduction
 from measure.sweep_request import SweepRequest
-from views import guard, look, session, share
+from views import guard, look, session, share, sweep_continue
 from views.memo import Memo
 
 _memo = Memo()
@@ -48,33 +48,27 @@ def _again(run: Run) -> None:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 
 
-def _continue(run: Run) -> None:
-    try:
-        start(sweep_request.of_run(run), continue_from=run.id)
-    except RequestError as error:
-        st.session_state["notices"] = (f"This cannot be continued here: {error}.",)
-
-
 def draw(snapshot: Snapshot) -> None:
     """Where a run comes from, the buttons, and what it says about the run that it repeats."""
     run, finished = snapshot.run, snapshot.state == "finished"
+    outlook = ""
     with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
         if finished:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
             share.button(run.id)
             if finished and run.kind == "sweep" and continuing.is_open(run):
-                st.button(
-                    "Continue", key="continue", icon=":material/resume:", type="primary", on_click=_continue,
-                    args=(run,),
-                    help="Measures what is missing; what there is is not measured again.",
-                )  # fmt: skip
+                outlook = sweep_continue.draw(
+                    run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
+                )
             if finished:
                 st.button(
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
                     help="The same request on this machine; then says whether the verdict was reproduced.",
                 )  # fmt: skip
                 _export(run)
+        if outlook:
+            st.caption(f":material/resume: {look.plain(outlook)}")
         if finished and run.parent is not None:
             _beside_parent(run, snapshot.version)
 

@@ -2,6 +2,8 @@
 
 import functools
 import math
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -25,6 +27,10 @@ _MEMORY_AXIS = (
     "format(datum.value * 1048576, '~r') + ' B'"
 )
 _MEMORY_TICKS = [2.0**power for power in range(-20, 24)]
+# How a reason for not being run begins, beside the word that it has been given already.
+_NOT_HERE = re.compile("^not (run|timed) here: ")
+# A number with its unit, if it has one.
+_AMOUNT = re.compile(r"\d[\d,. ]*(?<=\d)(?: (?:[µnm]?s|min|h|[KMGT]?i?B)\b)?")
 # What an axis reaches over at least, as a factor: memory is labelled at powers of two.
 MEMORY_SPAN = 4.0
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
@@ -103,7 +109,7 @@ def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
     other = [row for line in found for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
     other += [_without_strategies(point, axis.name) for point in run.points if _left_out(point)]
     if quantity == "latency":
-        other += _crossings(run, heights)
+        other += _crossings(run, heights, axis.scale)
     made = pd.concat([points, pd.DataFrame(other)], ignore_index=True) if other else points
     if made.empty:
         return made
@@ -170,7 +176,13 @@ def failed(item: Measurement) -> bool:
 def why(item: Measurement) -> str:
     """Its outcome in words."""
     word = look.OUTCOMES.get(item.outcome, item.outcome)
-    return f"{word}: {item.error.message}" if item.error else word
+    return f"{word}: {reason}" if (reason := why_not(item)) else word
+
+
+def why_not(item: Measurement) -> str:
+    """The reason alone: that it is one for not being run is not said twice."""
+    message = item.error.message if item.error else ""
+    return _NOT_HERE.sub("", message) if item.outcome == "not_run" else message
 
 
 def _failures(line: Line, axis: str, heights: dict[int, float], top: float, quantity: Quantity) -> list[dict[str, Any]]:
@@ -213,12 +225,12 @@ def _without_strategies(point: Point, axis: str) -> dict[str, Any]:
     }
 
 
-def _crossings(run: Run, heights: dict[str, dict[int, float]]) -> list[dict[str, Any]]:
+def _crossings(run: Run, heights: dict[str, dict[int, float]], scale: str) -> list[dict[str, Any]]:
     rows = []
     for each in run.crossovers:
         if each.value is None or each.low is None or each.high is None:
             continue
-        height = _between(heights.get(each.a, {}), each.value)
+        height = _between(heights.get(each.a, {}), each.value, scale)
         if height is not None:
             rows.append(
                 {
@@ -233,8 +245,9 @@ def _crossings(run: Run, heights: dict[str, dict[int, float]]) -> list[dict[str,
     return rows
 
 
-def _between(heights: dict[int, float], value: float) -> float | None:
-    """The height of a line at a value, as it is drawn: straight on logarithmic axes."""
+def _between(heights: dict[int, float], value: float, scale: str) -> float | None:
+    """The height of a line at a value, as it is drawn: straight on axes of which the swept one has this ``scale``, and
+    the other is logarithmic."""
     left = max((known for known in heights if known <= value), default=None)
     right = min((known for known in heights if known >= value), default=None)
     if left is None or right is None:
@@ -242,7 +255,10 @@ def _between(heights: dict[int, float], value: float) -> float | None:
         return None if only is None else heights[only]
     if left == right:
         return heights[left]
-    share = math.log(value / left) / math.log(right / left) if left > 0 else (value - left) / (right - left)
+    if scale == "log":
+        share = math.log(value / left) / math.log(right / left)
+    else:
+        share = (value - left) / (right - left)
     return heights[left] ** (1 - share) * heights[right] ** share
 
 
@@ -266,14 +282,44 @@ def takeaway(run: Run, quantity: Quantity) -> str:
 
 def failure_lines(run: Run) -> list[tuple[Line, str]]:
     """What did not work, a sentence for each strategy and reason, with the values at which it did not."""
+    return _by_reason(run, lambda item: why(item) if failed(item) and item.outcome != "not_run" else "")
+
+
+def not_run_lines(run: Run) -> list[tuple[Line, str]]:
+    """What was not run, a sentence for each strategy and reason, with the values at which it was not."""
+    return _by_reason(run, lambda item: why_not(item) if item.outcome == "not_run" else "")
+
+
+def _by_reason(run: Run, reason: Callable[[Measurement], str]) -> list[tuple[Line, str]]:
+    """A sentence for each strategy and reason; reasons that differ in their amounts only are one."""
     made = []
     for line in lines(run.points, run.axes):
-        reasons: dict[str, list[str]] = {}
+        found: dict[str, list[tuple[str, str]]] = {}
         for _, point, item in line.points:
-            if failed(item):
-                reasons.setdefault(why(item), []).append(place(point))
-        made += [(line, f"{'; '.join(places)}: {reason}") for reason, places in reasons.items()]
+            if words := reason(item):
+                found.setdefault(kind_of(words), []).append((place(point), words))
+        made += [
+            (line, f"{'; '.join(place for place, _ in each)}: {span([words for _, words in each])}")
+            for each in found.values()
+        ]
     return made
+
+
+def kind_of(reason: str) -> str:
+    """What a reason is without its amounts."""
+    return _AMOUNT.sub("", reason)
+
+
+def span(reasons: Sequence[str]) -> str:
+    """Sentences that differ in their amounts only, as one: «about 31.8 s to 2.22 min of 60 s»."""
+    amounts = [_AMOUNT.findall(reason) for reason in (reasons[0], reasons[-1])]
+    ends = iter(zip(*amounts, strict=True))
+
+    def both(match: re.Match[str]) -> str:
+        first, last = next(ends)
+        return first if first == last else f"{first} to {last}"
+
+    return _AMOUNT.sub(both, reasons[0])
 
 
 def place(point: Point) -> str:

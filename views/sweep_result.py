@@ -21,7 +21,10 @@ from views.memo import Memo, packed
 _memo = Memo()
 _ROW_HEIGHT = 30
 _COMPARE = "views/compare.py"
-_POINT = "sweep_point"
+# The point that is looked at: the list's choice, and beside it what it stands for. A list tells points by their place,
+# not by their number, as points are added between others while crossings are refined.
+_POINT, _POINT_CHOSEN = "sweep_point", "sweep_point_chosen"
+_FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,9 @@ def _lines(run: Run, version: int) -> None:
     if shown.latency.num_rows:
         drawn = sweep_lines.specification("latency", axis)
         st.vega_lite_chart(shown.latency, drawn, key="sweep_latency", alt=shown.latency_alt)
-        st.caption("Band: 95 % interval; ring: one overtakes another, with its interval; ✕: it did not work there.")
+        st.caption(
+            "Band: 95 % interval; ring: one overtakes another, with its interval; ✕: did not work, or was not run."
+        )
     st.markdown(f"**Memory** of one call over {look.plain(axis.name)}")
     if shown.memory.num_rows:
         drawn = sweep_lines.specification("memory", axis)
@@ -125,35 +130,41 @@ def _crossovers(run: Run, finished: bool) -> None:
 
 
 def _failures(run: Run) -> None:
-    found = sweep_lines.failure_lines(run)
-    if not found:
-        return
-    st.markdown(f"**Did not work** ({len(found)})")
-    with st.container(border=True, gap="small", key="failures"):
-        for line, words in found:
-            st.html(
-                f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
-                f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
-            )
+    lists = {
+        "Did not work": ("failures", sweep_lines.failure_lines(run)),
+        "Not run": ("not_run", sweep_lines.not_run_lines(run)),
+    }
+    for heading, (key, found) in lists.items():
+        if not found:
+            continue
+        st.markdown(f"**{heading}** ({len(found)})")
+        with st.container(border=True, gap="small", key=key):
+            for line, words in found:
+                st.html(
+                    f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
+                    f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
+                )
 
 
 def _scaling(run: Run) -> None:
     if not run.fits:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
-    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(run.axes[0].name)}")
+    axis = run.axes[0].name
+    each = "cost per element" if axis == "batch" else f"cost for each of {axis}"
+    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
     st.dataframe(
         [
             {
                 "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
                 "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                "cost per element, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                f"{each}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
                 "note": fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
-        alt="Fixed cost per call and cost per element of each strategy",
+        alt=f"Fixed cost per call and {each} of each strategy",
     )  # fmt: skip
 
 
@@ -170,7 +181,7 @@ def _map(run: Run, version: int) -> None:
         frame, drawn, key="sweep_map", alt=sweep_map.takeaway(run), on_select="rerun",
         selection_mode=sweep_map.SELECTION,
     )  # fmt: skip
-    _take_selection(event)
+    _take_selection(run, event)
     measured = sum(bool(point.ranking) and not sweep_map.inferred(point) for point in run.points)
     st.caption(
         f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
@@ -178,12 +189,13 @@ def _map(run: Run, version: int) -> None:
     )
 
 
-def _take_selection(event: Any) -> None:
+def _take_selection(run: Run, event: Any) -> None:
     """A click chooses the point, until another one is chosen by other means."""
-    picked = [each.get("index") for each in event.selection.get(sweep_map.SELECTION, [])]
-    if picked and picked[0] is not None and picked[0] != st.session_state.get("sweep_clicked"):
+    picked = [each.get(sweep_map.SELECTION) for each in event.selection.get(sweep_map.SELECTION, [])]
+    clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
+    if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
         st.session_state["sweep_clicked"] = picked[0]
-        st.session_state[_POINT] = int(picked[0])
+        st.session_state[_POINT_CHOSEN] = (run.id, sweep_map.place(clicked))
 
 
 # --- latency against memory ------------------------------------------------------------------------------------------
@@ -213,15 +225,25 @@ def _draw_front(run: Run, version: int) -> None:
 
 def _choose_point(run: Run) -> int:
     """The largest one, until another one is chosen."""
-    offered = sweep_front.offered(run)
-    if st.session_state.get("front_chosen") != run.id or st.session_state.get("front_at") not in offered:
-        st.session_state["front_at"] = max(offered, key=lambda index: tuple(run.points[index].at.values()))
-    return int(
-        st.selectbox(
-            "At", offered, key="front_at", on_change=_chosen, args=("front_chosen", run.id),
-            format_func=lambda index: sweep_lines.place(run.points[index]),
-        )
+    offered = {sweep_map.place(run.points[index]): index for index in sweep_front.offered(run)}
+    chosen = _chosen_place(_FRONT_CHOSEN, run)
+    st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
+    picked = st.selectbox(
+        "At", list(offered), key=_FRONT_AT, on_change=_choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
+        format_func=lambda place: sweep_lines.place(run.points[offered[place]]),
     )  # fmt: skip
+    return offered[picked]
+
+
+def _choose(chosen: str, widget: str, run_id: str) -> None:
+    """What is picked in a list holds for this run, wherever its points are by then."""
+    st.session_state[chosen] = (run_id, st.session_state[widget])
+
+
+def _chosen_place(chosen: str, run: Run) -> sweep_map.Place | None:
+    """What was picked for this run; a choice in another one says nothing about it."""
+    run_id, place = st.session_state.get(chosen) or (None, None)
+    return place if run_id == run.id else None
 
 
 def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
@@ -256,18 +278,19 @@ def _about_front(dials: Sequence[pareto.Dial]) -> str:
 
 
 def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
-    offered = [index for index, point in enumerate(run.points) if point.status != "waiting"]
+    offered = {sweep_map.place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
-    if st.session_state.get(_POINT) not in offered:
-        st.session_state[_POINT] = None
-    index = st.selectbox(
-        "Show the comparison at", offered, index=None, key=_POINT, placeholder="choose a point",
-        format_func=lambda index: _named(run.points[index]),
+    chosen = _chosen_place(_POINT_CHOSEN, run)
+    st.session_state[_POINT] = chosen if chosen in offered else None
+    picked = st.selectbox(
+        "Show the comparison at", list(offered), index=None, key=_POINT, placeholder="choose a point",
+        on_change=_choose, args=(_POINT_CHOSEN, _POINT, run.id),
+        format_func=lambda place: _named(offered[place]),
     )  # fmt: skip
-    if index is None:
+    if picked is None:
         return
-    point = run.points[index]
+    point = offered[picked]
     case = point_run(run, point)
     with st.container(border=True, key="point", gap="small"):
         st.page_link(
