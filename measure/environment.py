@@ -1,7 +1,27 @@
 """What a run was measured on: a fixed list of facts, each with how it is read and how it is shown.
 
-All keys are in every run, null where a fact is not known. Nothing private is among them: no name of a machine or a
-person, no path. Nothing here needs TensorFlow. Files of the system are read under a ``root`` that tests can replace.
+All keys are in every run, null where a fact is not known; a run of an earlier Mapbench may lack the later ones. Nothing
+private is among them: no name of a machine or a person, no path. Nothing here needs TensorFlow. Files of the system are
+read under a ``root`` that tests can replace.
+
+The keys, in their order (sizes in bytes, cores may be fractions):
+
+- versions and system: ``mapbench``, ``analysis``, ``python``, ``python_implementation``, ``os``, ``os_release``,
+  ``tensorflow``, ``numpy``, ``keras``
+- processor: ``cpu_model``, ``architecture``, ``cpu_features``, ``cache_l1d_bytes``, ``cache_l2_bytes``,
+  ``cache_l3_bytes``, ``cores_machine``, ``cores_granted`` (the lesser of the next two), ``cores_affinity``,
+  ``cores_cgroup`` (null without a limit), ``cpu_governor``, ``virtualised``
+- memory: ``memory_total_bytes``, ``memory_available_bytes``, ``memory_limit_bytes``, ``swap_total_bytes``,
+  ``swap_used_bytes``, ``huge_pages``
+- GPUs: ``gpus``, ``gpu_memory_bytes``, ``gpu_driver``, ``gpu_memory_growth``, ``gpu_allocator``, ``cuda``, ``cudnn``
+- threads: ``threads_intra``, ``threads_inter`` (as configured), ``threads_intra_used``, ``threads_inter_used`` (in
+  effect), ``openblas_threads`` (of NumPy's matrix products)
+- libraries: ``onednn``, ``flags``, ``allocator`` (the C library's), ``tensorflow_allocator`` (of tensors in the
+  machine's memory)
+- the run: ``start_method``, ``load_of_others_cores``, ``load_average_1min``
+
+What is true of the processes that are measured and need not be of this one (``gpus`` to ``cudnn``, ``onednn``,
+``openblas_threads``, ``tensorflow_allocator``), one of them has reported.
 """
 
 import importlib.metadata
@@ -62,8 +82,9 @@ def collect(
     """All facts by key, ready for JSON.
 
     ``start_method``: "fork" or "fresh", how subjects start. ``tensorflow``: what a process that has TensorFlow
-    reported: ``gpus`` (dicts with ``name``, ``compute_capability`` and ``memory_bytes``), ``gpu_driver``, ``cuda``,
-    ``cudnn``, ``onednn``. ``threads``: TensorFlow's thread count as configured, None where TensorFlow chooses.
+    reported: ``gpus`` (dicts with ``name``, ``compute_capability`` and ``memory_bytes``), ``gpu_driver``,
+    ``gpu_memory_growth``, ``gpu_allocator``, ``cuda``, ``cudnn``, ``onednn``, ``openblas_threads``,
+    ``tensorflow_allocator``. ``threads``: TensorFlow's thread count as configured, None where TensorFlow chooses.
     ``load_window_s``: for how long to watch what others do.
     """
     source = Source(
@@ -82,8 +103,9 @@ def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for fact in FACTS:
         value = environment.get(fact.key)
+        unknown = fact.unknown if fact.key in environment else Fact.unknown  # what nobody asked for is not known
         try:
-            rows.append((fact.label, fact.unknown if value is None else fact.show(value)))
+            rows.append((fact.label, unknown if value is None else fact.show(value)))
         except (TypeError, ValueError, AttributeError, KeyError):  # a run made elsewhere may hold anything
             rows.append((fact.label, str(value)))
     return rows
@@ -201,12 +223,26 @@ def _gpu_driver(source: Source) -> str | None:
     return found.group(1) if found else None
 
 
-def _for_gpus(key: str) -> Callable[[Source], str | None]:
+def _for_gpus(key: str) -> Callable[[Source], Any]:
     # TensorFlow's builds name the CUDA that they were made with even where there is no GPU to use it.
     return lambda source: source.tensorflow.get(key) if source.tensorflow.get("gpus") else None
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
+
+
+def _reported(key: str) -> Callable[[Source], Any]:
+    """What a process that is measured has said of itself."""
+    return lambda source: source.tensorflow.get(key)
+
+
+def _cores_of_group(source: Source) -> float | None:
+    cores = control_groups.cores(source.root)
+    return None if cores is None else round(cores, 2)
+
+
+def _yes_or_no(value: bool) -> str:
+    return {True: "yes", False: "no"}[value]
 
 
 def _listed(values: list[str]) -> str:
@@ -247,6 +283,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("cache_l3_bytes", "Level 3 cache", lambda source: processor.cache_bytes(source.root, 3), text.size),
     Fact("cores_machine", "Cores of the machine", lambda source: os.cpu_count(), _cores),
     Fact("cores_granted", "Cores granted", lambda source: processor.granted(source.root), _cores),
+    Fact("cores_affinity", "Cores by affinity", lambda source: processor.affinity(), _cores),
+    Fact("cores_cgroup", "Cores by the control group", _cores_of_group, _cores, unknown="no limit"),
     Fact("cpu_governor", "Frequency governor", lambda source: processor.governor(source.root)),
     Fact("virtualised", "Virtual machine", lambda source: processor.virtualised(source.root)),
     Fact("memory_total_bytes", "Memory", lambda source: control_groups.memory(source.root)["total"], text.size),
@@ -258,15 +296,19 @@ FACTS: tuple[Fact, ...] = (
     Fact("gpus", "GPUs", _gpus, _listed),
     Fact("gpu_memory_bytes", "Memory of each GPU", _gpu_memory, _sizes, unknown="none"),
     Fact("gpu_driver", "GPU driver", _gpu_driver, unknown="none"),
+    Fact("gpu_memory_growth", "Memory of GPUs grows", _for_gpus("gpu_memory_growth"), _yes_or_no, unknown="not used"),
+    Fact("gpu_allocator", "Allocator of GPUs", _for_gpus("gpu_allocator"), unknown="not used"),
     Fact("cuda", "CUDA", _for_gpus("cuda"), unknown="not used"),
     Fact("cudnn", "cuDNN", _for_gpus("cudnn"), unknown="not used"),
     Fact("threads_intra", "Threads within an op", lambda source: source.threads, unknown="TensorFlow's choice"),
     Fact("threads_inter", "Threads across ops", lambda source: source.threads, unknown="TensorFlow's choice"),
     Fact("threads_intra_used", "Threads within an op, in effect", _threads_used(False)),
     Fact("threads_inter_used", "Threads across ops, in effect", _threads_used(True)),
-    Fact("onednn", "oneDNN", lambda source: source.tensorflow.get("onednn"), {True: "on", False: "off"}.__getitem__),
+    Fact("openblas_threads", "Threads of NumPy's matrix products", _reported("openblas_threads")),
+    Fact("onednn", "oneDNN", _reported("onednn"), {True: "on", False: "off"}.__getitem__),
     Fact("flags", "Flags", lambda source: flags.read(source.variables), _shown_flags),
     Fact("allocator", "Allocator of the C library", _allocator),
+    Fact("tensorflow_allocator", "Allocator of tensors", _reported("tensorflow_allocator")),
     Fact(
         "start_method",
         "Processes start",

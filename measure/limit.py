@@ -10,16 +10,19 @@ from typing import Any
 from msgspec.structs import replace
 
 import strategies
-from measure import text
+from measure import allocator, text
 from measure.probes import Rates, Work
 from measure.run import Limit, Measurement, Run, Term
 from strategies import planning
-from workloads.spec import Cost, Workload
+from workloads.spec import Cost, Workload, leaves
 
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
 RESOLUTION = 0.15
 # What `judge` keeps in a measurement's ``why``.
 MULTIPLE, NOTE = "times_limit", "limit_note"
+# Larger blocks glibc maps anew each time and gives back when they are freed: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit
+# systems, beyond which neither the threshold that adapts itself nor M_MMAP_THRESHOLD can go (mallopt(3)).
+_MOST_KEPT_BYTES = 32 * 2**20
 
 
 def work(
@@ -33,6 +36,9 @@ def work(
         flops=size["batch"] * cost.flops,
         functions={name: size["batch"] * count for name, count in cost.functions.items()},
         dtype=dtype,
+        largest_output_bytes=max(
+            (leaf.bytes for leaf in leaves(workload.variant(options).result(size, dtype, options=options))), default=0
+        ),
     )
 
 
@@ -64,6 +70,7 @@ def limit(asked: Work, rates: Rates) -> Limit:
         dispatch_s=dispatch_s,
         op_s=rates.op_s,
         call_s=rates.call_s,
+        largest_output_bytes=asked.largest_output_bytes,
     )
 
 
@@ -76,6 +83,31 @@ def describe(found: Limit) -> str:
     }
     reason = f", {found.term}: {by_term[found.term]}" if found.term else ""
     return text.seconds(found.seconds) + reason
+
+
+def fresh_pages(run: Run) -> str:
+    """The sentence that a memory-bound run needs where an output is larger than what the C library keeps for its next
+    use, so that calls of some or all strategies pay for fresh pages; empty where that is not so, or not known."""
+    found, environment = run.limit, run.environment
+    if found is None or found.term != "memory-bound" or found.largest_output_bytes <= _MOST_KEPT_BYTES:
+        return ""
+    if not run.request.device.startswith("CPU") or not str(environment.get("allocator")).startswith("glibc"):
+        return ""
+    if environment.get("tensorflow_allocator") == allocator.C_LIBRARY:
+        whose = "every strategy's time"
+    elif any(_is_of_numpy(item.mapper) and item.latency is not None for item in run.measurements):
+        whose = "the time of NumPy's strategies (TensorFlow keeps its own)"
+    else:
+        return ""
+    return (
+        f"An output of {text.size(found.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
+        f"library keeps: fresh pages from the system are part of {whose}, and not of the limit."
+    )
+
+
+def shown(times: float | None) -> str:
+    """A multiple in words: ``≈ 1 ×`` where probes cannot tell it from 1."""
+    return "≈ 1 ×" if times == 1.0 else text.factor(times)
 
 
 def probes(found: Limit) -> str:
@@ -111,7 +143,8 @@ def _count(number: int) -> str:
 
 
 def multiple(item: Measurement) -> float | None:
-    """How many times the limit a measurement takes; None where that is not known, or where `note` says why not."""
+    """How many times the limit a measurement takes, at least 1, for probes cannot tell what is a little below from it;
+    None where that is not known, or where `note` says why not."""
     times = item.why.get(MULTIPLE)
     return float(times) if isinstance(times, int | float) and not isinstance(times, bool) else None
 

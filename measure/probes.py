@@ -50,13 +50,15 @@ _CHAIN = 16
 
 class Work(Struct, frozen=True, kw_only=True):
     """What one call asks of a device: bytes read (inputs and variables, each once) and written (outputs, once),
-    floating-point operations, and results of functions such as ``sin``, by their names in ``tf.math``."""
+    floating-point operations, and results of functions such as ``sin``, by their names in ``tf.math``.
+    ``largest_output_bytes``: of the largest tensor that is written."""
 
     read_bytes: int
     written_bytes: int
     flops: int
     functions: dict[str, int] = {}
     dtype: str = "float32"
+    largest_output_bytes: int = 0
 
 
 class Rates(Struct, frozen=True, kw_only=True):

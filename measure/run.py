@@ -48,7 +48,8 @@ class Limit(Struct, frozen=True, kw_only=True):
     """The least time that one call can take on the device: ``term`` says which roof is the highest. ``functions``:
     results wanted of functions that have a pace of their own, such as ``sin``, and ``functions_per_s`` that pace.
     ``bandwidth_bytes_per_s``: at the case's own size and share of reading; ``dispatch_s``: the lesser of ``op_s``, an
-    eager op, and ``call_s``, a call of a ``tf.function``."""
+    eager op, and ``call_s``, a call of a ``tf.function``. ``largest_output_bytes``: of the largest tensor that is
+    written, 0 where it is not known."""
 
     seconds: float
     bytes: int
@@ -63,6 +64,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     functions_per_s: dict[str, float] = {}
     op_s: float | None = None
     call_s: float | None = None
+    largest_output_bytes: int = 0
 
 
 class Control(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from measure import correctness, gpu, memory, probes
+from measure import allocator, correctness, gpu, memory, probes
 from measure.lifeline import die_with_parent
 from measure.protocol import Channel
 from measure.run import Struct
@@ -266,6 +266,8 @@ def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
             name, memory_bytes = found.get("device_name"), gpu.memory_bytes(int(index))
             gpus.append({"name": name, "compute_capability": capability, "memory_bytes": memory_bytes})
     build = tf.sysconfig.get_build_info()
+    # Whether it is on depends on the build, the processor and a variable.
+    onednn = bool(_pywrap_util_port.IsMklEnabled())
     sender.send(
         "devices",
         names=names,
@@ -273,8 +275,13 @@ def _devices(spec: Spec, sender: _Sender, channel: Channel) -> None:
         gpu_driver=gpu.driver() if gpus else None,
         cuda=build.get("cuda_version"),
         cudnn=build.get("cudnn_version"),
-        # Whether it is on depends on the build, the processor and a variable.
-        onednn=bool(_pywrap_util_port.IsMklEnabled()),
+        onednn=onednn,
+        # Of this process, as of all subjects: the variables of the server need not be theirs.
+        openblas_threads=allocator.openblas_threads(),
+        tensorflow_allocator=allocator.of_processor(os.environ, onednn),
+        gpu_allocator=allocator.of_gpus(os.environ) if gpus else None,
+        # As `serve` sets it for whatever runs on a GPU.
+        gpu_memory_growth=True if gpus else None,
     )
 
 

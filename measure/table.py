@@ -22,7 +22,7 @@ def render(run: Run) -> str:
     """The table and the verdict."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
     if run.limit:
-        parts.append(f"The limit is {limit.describe(run.limit)}.")
+        parts.append(" ".join(filter(None, (f"The limit is {limit.describe(run.limit)}.", limit.fresh_pages(run)))))
         parts += [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
     if run.control:
         parts.append(resolution(run.control))
@@ -52,7 +52,7 @@ def _row(item: Measurement, rank: dict[str, int]) -> tuple[str, ...]:
         item.strategy,
         text.seconds(latency.median_s) if latency else "–",
         f"{text.seconds(latency.low_s)} – {text.seconds(latency.high_s)}" if latency else "–",
-        text.factor(limit.multiple(item)),
+        limit.shown(limit.multiple(item)),
         text.seconds(item.first_call_s),
         text.size(memory.peak_bytes) if memory else "–",
         text.size(memory.temporary_bytes) if memory else "–",

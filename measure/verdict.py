@@ -85,7 +85,7 @@ def _memory(measurement: Measurement) -> str:
 
 def _of_limit(measurement: Measurement) -> str:
     times = limit.multiple(measurement)
-    return "" if times is None else f", {text.factor(times)} the limit"
+    return "" if times is None else f", {limit.shown(times)} the limit"
 
 
 def _count(number: int) -> str:

@@ -100,7 +100,7 @@ class TestRows:
 
 class TestLatency:
     def test_one_line_per_strategy_with_its_figures(self, shown, run):
-        frame = latency_chart.frame(shown, run.limit.seconds)
+        frame = latency_chart.frame(shown, run.limit)
         assert len(frame) == len(shown)
         first = frame.iloc[0]
         assert first["strategy"] == "◆ batched.xla" and first["colour"] == "batched" and first["mode"] == "xla"
@@ -142,9 +142,12 @@ class TestLatency:
         def texts(limited: bool) -> str:
             return json.dumps(latency_chart.specification(limited=limited))
 
-        assert '"multiple of the limit"' in texts(True) and '"text": "limit"' in texts(True)
+        assert '"multiple of the limit"' in texts(True) and '"text": {"field": "name of the limit"' in texts(True)
         assert "limit" not in texts(False).replace("labelLimit", "")
-        assert "limit" in latency_chart.frame(shown, run.limit.seconds)
+        bound = latency_chart.frame(shown, replace(run.limit, term="memory-bound"))
+        assert set(bound["name of the limit"]) == {"limit, memory-bound"}
+        earlier = latency_chart.frame(shown, replace(run.limit, term=""))
+        assert set(earlier["name of the limit"]) == {"limit"}
         without = latency_chart.frame(rows.make(replace(run, limit=None)), None)
         assert not [name for name in without if "limit" in name]
 

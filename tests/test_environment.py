@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from measure import gpu, load, processor
+from measure import allocator, environment, gpu, load, processor
 from measure.environment import available_memory, collect, describe
 from measure.flags import without_paths
 
@@ -19,11 +20,12 @@ MIB = 2**20
 KEYS = [
     *("mapbench", "analysis", "python", "python_implementation", "os", "os_release", "tensorflow", "numpy", "keras"),
     *("cpu_model", "architecture", "cpu_features", "cache_l1d_bytes", "cache_l2_bytes", "cache_l3_bytes"),
-    *("cores_machine", "cores_granted", "cpu_governor", "virtualised"),
+    *("cores_machine", "cores_granted", "cores_affinity", "cores_cgroup", "cpu_governor", "virtualised"),
     *("memory_total_bytes", "memory_available_bytes", "memory_limit_bytes", "swap_total_bytes", "swap_used_bytes"),
     "huge_pages",
-    *("gpus", "gpu_memory_bytes", "gpu_driver", "cuda", "cudnn", "threads_intra", "threads_inter"),
-    *("threads_intra_used", "threads_inter_used", "onednn", "flags", "allocator"),
+    *("gpus", "gpu_memory_bytes", "gpu_driver", "gpu_memory_growth", "gpu_allocator", "cuda", "cudnn"),
+    *("threads_intra", "threads_inter", "threads_intra_used", "threads_inter_used", "openblas_threads"),
+    *("onednn", "flags", "allocator", "tensorflow_allocator"),
     *("start_method", "load_of_others_cores", "load_average_1min"),
 ]
 
@@ -69,6 +71,17 @@ def test_the_keys_are_always_the_same(tmp_path, machine):
     empty = collect(start_method="fresh", root=tmp_path / "nothing", variables={})
     assert list(empty) == KEYS
     json.dumps(empty, allow_nan=False)
+
+
+def test_every_key_is_told_where_the_list_is_documented():
+    said = environment.__doc__.partition("- versions and system:")[2].partition("What is true of")[0]
+    assert set(re.findall(r"``(\w+)``", said)) == set(KEYS)
+
+
+def test_what_an_earlier_run_did_not_ask_for_is_not_known():
+    earlier = {key: None for key in KEYS if key != "cores_cgroup"}
+    assert dict(describe(earlier))["Cores by the control group"] == "not known"
+    assert dict(describe(dict.fromkeys(KEYS)))["Cores by the control group"] == "no limit"
 
 
 def test_every_fact_has_a_label_and_a_text(machine):
@@ -126,6 +139,10 @@ def test_gpus_are_those_that_tensorflow_reports(machine):
     assert collect(start_method="fork", root=machine, tensorflow=reported)["gpu_driver"] == "1.2.3"
     assert facts["onednn"] is True and dict(describe(facts))["oneDNN"] == "on"
     assert (facts["cuda"], facts["cudnn"]) == ("12.5", "9")
+    grown = {"gpu_memory_growth": True, "gpu_allocator": "cuda_malloc_async"}
+    told = collect(start_method="fork", tensorflow=reported | grown, variables={"TF_FORCE_GPU_ALLOW_GROWTH": "false"})
+    assert {key: told[key] for key in grown} == grown and told["flags"] == {}, "Mapbench sets that variable itself"
+    assert dict(describe(told))["Memory of GPUs grows"] == "yes"
     without = collect(start_method="fork", root=machine, tensorflow={**reported, "gpus": []})
     assert (without["gpus"], without["cuda"], without["cudnn"]) == ([], None, None)
 
@@ -222,6 +239,82 @@ def test_tensorflow_starts_as_many_threads_as_are_told(variables, threads):
     assert tuple(map(int, run.stdout.split())) == threads * 2, run.stderr[-2_000:]
 
 
+# --- allocators, as the processes that are measured have them ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "onednn", "found"),
+    [
+        ({}, True, allocator.POOL),
+        ({}, False, allocator.C_LIBRARY),
+        ({"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}, True, allocator.C_LIBRARY),
+        ({"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "0"}, True, allocator.POOL),
+        ({"TF_CPU_ALLOCATOR_USE_BFC": "True"}, False, allocator.BFC),
+        ({"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}, True, allocator.BFC),
+    ],
+)
+def test_the_allocator_of_tensors_follows_from_onednn_and_variables(variables, onednn, found):
+    assert allocator.of_processor(variables, onednn) == found
+
+
+def test_the_allocator_of_gpus_is_bfc_or_what_a_variable_names():
+    assert allocator.of_gpus({}) == "BFC"
+    assert allocator.of_gpus({"TF_GPU_ALLOCATOR": "cuda_malloc_async"}) == "cuda_malloc_async"
+
+
+_FAULTS = """
+import json, os, resource
+from measure import allocator, subject
+
+class Channel:
+    def send(self, message): said.append(message)
+    def receive(self): return None
+
+said = []
+subject.serve(subject.Spec(role="devices"), Channel())
+import tensorflow as tf
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+# Larger than the largest block that the C library keeps, of pages of which each is a fault where it is new.
+numbers = tf.zeros([40 * 2**18])
+for _ in range(3):
+    tf.negative(numbers)
+before = faults()
+tf.negative(numbers)
+print(json.dumps([said[0], faults() - before]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults as Linux does")
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OPENBLAS_NUM_THREADS": "1"},
+        {"TF_ENABLE_ONEDNN_OPTS": "0", "OPENBLAS_NUM_THREADS": "1"},
+        {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
+        {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"},
+    ],
+)
+def test_a_process_tells_its_allocator_and_pages_are_fresh_where_that_is_the_c_library(variables):
+    others = ("TF_", "OPENBLAS", "OMP_", "MALLOC")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", **variables}
+    root = Path(__file__).parent.parent
+    run = subprocess.run([sys.executable, "-c", _FAULTS], cwd=root, env=own, capture_output=True, text=True, check=True)
+    told, faults = json.loads(run.stdout)
+    expected = allocator.of_processor(variables, told["onednn"])
+    assert told["tensorflow_allocator"] == expected
+    # 40 MiB are 20 large pages, or 10 240 small ones.
+    assert (faults >= 20) == (expected == allocator.C_LIBRARY)
+    # NumPy's wheels have an OpenBLAS of at most 64.
+    most = 1 if "OPENBLAS_NUM_THREADS" in variables else 64
+    assert told["openblas_threads"] == min(most, processor.affinity())
+    assert told["gpu_allocator"] is None and told["gpu_memory_growth"] is None
+
+
 # --- control groups ---------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +358,8 @@ def test_version_2_inside_a_container_has_the_topmost_folder_only(machine):
         },
     )
     assert available_memory(machine) == 400 * MIB
-    assert collect(start_method="fork", root=machine)["cores_granted"] == 0.5
+    facts = collect(start_method="fork", root=machine)
+    assert (facts["cores_granted"], facts["cores_cgroup"], facts["cores_affinity"]) == (0.5, 0.5, processor.affinity())
 
 
 def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
@@ -285,9 +379,12 @@ def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
         },
     )
     assert available_memory(machine) == 1248 * MIB
-    assert collect(start_method="fork", root=machine)["cores_granted"] == 2.5
+    facts = collect(start_method="fork", root=machine)
+    # Which of the two binds can be seen.
+    assert (facts["cores_granted"], facts["cores_cgroup"], facts["cores_affinity"]) == (2.5, 2.5, 8)
     write(machine, {"sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_quota_us": "-1\n"})
     assert processor.granted(machine) == 8
+    assert collect(start_method="fork", root=machine)["cores_cgroup"] is None
 
 
 def test_a_limit_beyond_the_machine_is_none(machine):

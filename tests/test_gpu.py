@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from measure import environment, memory, probes, timing
+from measure import environment, memory, probes, timing, why
 from measure.comparison import Comparison, Settings
 from measure.processes import Event, HostState
 from measure.request import parse
@@ -155,6 +155,9 @@ def test_what_a_run_says_of_gpus_is_what_a_process_has_found(simulated: dict[str
     assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"] * 2
     assert facts["gpu_memory_bytes"] == [2**30, 2**31] and facts["gpu_driver"] == "550.54.15"
     assert facts["onednn"] is found["onednn"]
+    assert (facts["gpu_memory_growth"], facts["gpu_allocator"]) == (True, "BFC")
+    assert facts["tensorflow_allocator"] == found["tensorflow_allocator"] is not None
+    assert facts["openblas_threads"] == found["openblas_threads"]
 
 
 def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
@@ -387,6 +390,9 @@ def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> N
 # --- a comparison -----------------------------------------------------------------------------------------------------
 
 
+RATES = probes.Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
+
+
 class SimulatedGpu:
     """A launcher whose subjects answer as those on a GPU with so much room would: each strategy needs ``peak_bytes``
     there. It keeps what was asked for and how many timing subjects lived at once."""
@@ -402,6 +408,8 @@ class SimulatedGpu:
             "memory": lambda: self._memory(peak_bytes),
             "timing": lambda: [{"event": "ready", "runtime_s": 0.1}],
             "process_peak": lambda: [{"event": "process_peak", "bytes": 1}],
+            "probes": lambda: [{"event": "rates", "rates": msgspec.to_builtins(RATES)}],
+            "why": lambda: [{"event": "why", "why": why.written(why.Why(op_count=1, profiled_s=0.005))}],
         }
         self._numbers = itertools.count(1)
         self._alive: dict[int, queue.Queue[Event]] = {}
@@ -452,8 +460,9 @@ STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.g
 
 def compare(launcher: SimulatedGpu, device: str = "GPU:1") -> Run:
     asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
-    settings = Settings(rules=QUICK, probes=False)
-    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings).run()  # type: ignore[arg-type]
+    settings = Settings(rules=QUICK)
+    keep = lambda slug, said, artifacts: True  # noqa: E731
+    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=keep).run()  # type: ignore[arg-type]
 
 
 def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
@@ -475,10 +484,24 @@ def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:
     launcher = SimulatedGpu(8 * GIB, 2**20)
     compare(launcher)
     assert launcher.specs[0].role == "room" and [spec.role for spec in launcher.specs].count("room") == 1
-    assert {spec.device for spec in launcher.specs if spec.role in ("room", "memory", "timing")} == {"GPU:1"}
     on_cpu = SimulatedGpu(8 * GIB, 2**20)
     compare(on_cpu, "CPU:0")
     assert "room" not in {spec.role for spec in on_cpu.specs}
+
+
+def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_asked_for() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    run = compare(launcher)
+    on_gpu = ("room", "memory", "timing", "probes", "why")
+    assert {(spec.role, spec.device) for spec in launcher.specs} == {
+        ("reference", "CPU:0"),
+        *((role, "GPU:1") for role in on_gpu),
+    }
+    # The scripts too: TensorFlow is shown this GPU alone, by the probes' and by all strategies'.
+    scripts = [spec.script for spec in launcher.specs if spec.role in on_gpu and spec.role != "room"]
+    assert all("set_visible_devices" in each and "[1]" in each for each in scripts) and len(scripts) > 10
+    assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
+    assert all(why.known(item) for item in run.measurements if not item.twin_of)
 
 
 def test_the_room_of_a_gpu_is_the_memory_limit_where_none_was_asked_for() -> None:

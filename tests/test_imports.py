@@ -68,7 +68,7 @@ def said(data: bytes) -> str:
 def use(run: Run) -> None:
     """Everything that a page or an export makes of a run."""
     found = rows.make(run, rows.choose_baseline(run))
-    latency_chart.frame(found, run.limit.seconds if run.limit else None)
+    latency_chart.frame(found, run.limit)
     latency_chart.takeaway(found)
     memory_chart.frame(found)
     memory_chart.takeaway(found)

@@ -1,6 +1,7 @@
 """The limit: roofs from made-up rates, multiples and the sentences in their place, and probes that run."""
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
-from measure import limit, verdict
+from measure import limit, table, verdict
 from measure.probes import Rates, Work
 from measure.run import Limit, Run
 from measure.said import is_well_formed
 from tests import synthetic
 from tests.benchmarks.limit import faults
 from tests.engine import measure, running, running_host, small_request
-from views import latency_chart, rows, tables
+from views import latency_chart, look, result, rows, tables
 
 GIGA = 1e9
 RATES = Rates(
@@ -185,7 +186,7 @@ def test_the_verdict_the_figures_the_table_and_the_chart_show_the_multiple() -> 
     said = f"{leader.of_limit:.2f} × the limit"
     assert f", {said}: " in verdict.verdict(run) and said in tables.figures(found, run, None)[0]["interval"]
     assert tables.everything_frame(found, run)["× limit"].min() == pytest.approx(leader.of_limit)
-    frame = latency_chart.frame(found, 0.00071)
+    frame = latency_chart.frame(found, run.limit)
     assert frame["multiple of the limit"][0] == f"{leader.of_limit:.2f} ×" and set(frame["limit"]) == {0.00071}
 
 
@@ -195,7 +196,102 @@ def test_below_the_limit_no_figure_is_shown_anywhere() -> None:
     assert beaten and all(row.of_limit is None and row.of_limit_note in row.notes for row in beaten)
     assert "the limit" not in verdict.verdict(run)
     assert tables.everything_frame(found, run)["× limit"].min() >= 1
-    assert latency_chart.frame(found, 0.0022)["multiple of the limit"][0] == beaten[0].of_limit_note
+    assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == beaten[0].of_limit_note
+
+
+def test_what_is_at_the_limit_as_far_as_probes_can_tell_is_shown_so_everywhere() -> None:
+    run, found = shown(0.00155)  # 1.42 ms are 0.92 of it
+    leader = found[0]
+    assert leader.of_limit == 1.0
+    assert ", ≈ 1 × the limit: " in verdict.verdict(run)
+    assert tables.figures(found, run, None)[0]["interval"].endswith(", ≈ 1 × the limit")
+    assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
+    assert next(line for line in table.body(run) if line[0] == "1")[4] == "≈ 1 ×"
+    # A column of numbers cannot say so: its help does.
+    assert "from 0.85 to 1" in tables.COLUMNS["× limit"][1] and "dispatch" in tables.COLUMNS["× limit"][1]
+
+
+# --- what fresh pages are part of -------------------------------------------------------------------------------------
+
+MIB = 2**20
+
+
+def paged(
+    largest: int = 80 * MIB, tensors: str = "C library", libc: str = "glibc 2.36", device: str = "CPU:0", **more: Any
+) -> Run:
+    """A run with an output so large, whose tensors and arrays are handed out by these."""
+    run = synthetic.run(unhappy=False)
+    found = replace(of(read=80 * MIB, written=80 * MIB), largest_output_bytes=largest, **more)
+    environment = {"allocator": libc, "tensorflow_allocator": tensors}
+    return replace(run, limit=found, environment=environment, request=replace(run.request, device=device))
+
+
+def with_numpy(run: Run) -> Run:
+    first = replace(run.measurements[0], strategy="numpy_batched.eager", mapper="numpy_batched", mode="eager")
+    return replace(run, measurements=[first, *run.measurements[1:]])
+
+
+def test_where_an_output_is_beyond_what_the_c_library_keeps_it_is_said_whose_time_has_fresh_pages() -> None:
+    said = limit.fresh_pages(paged())
+    assert said == (
+        "An output of 80.0 MiB is beyond the 32.0 MiB that the C library keeps: fresh pages from the system are part "
+        "of every strategy's time, and not of the limit."
+    )
+    assert said in table.render(paged()) and look.plain(said) in result._limit(paged())
+    own = paged(tensors="oneDNN's pool")
+    assert limit.fresh_pages(own) == "", "TensorFlow keeps what it has freed"
+    assert "part of the time of NumPy's strategies (TensorFlow keeps its own)" in limit.fresh_pages(with_numpy(own))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        paged(largest=32 * MIB),
+        paged(largest=0),  # of an earlier Mapbench
+        paged(libc="jemalloc (preloaded)"),
+        paged(device="GPU:0"),
+        paged(tensors="BFC"),
+        paged(term="compute-bound"),
+        replace(paged(), limit=None),
+        replace(paged(), environment={}),
+    ],
+)
+def test_where_pages_are_not_fresh_or_do_not_matter_or_nobody_knows_nothing_is_said(run: Run) -> None:
+    assert limit.fresh_pages(run) == ""
+
+
+def test_of_several_outputs_the_largest_counts() -> None:
+    workload = workloads.get("per_example_gradients")
+    size = {"batch": 10, "features": 8}
+    for options, largest in (({}, 8), ({"model": "mlp"}, 8 * 16)):
+        chosen = workload.variant(options)
+        work = limit.work(workload, size, "float32", options, chosen.call(chosen.cost, size, "float32"))
+        assert work.largest_output_bytes == 10 * largest * 4 < work.written_bytes
+        rates = replace(RATES, functions_per_s={"tanh": GIGA})
+        assert limit.limit(work, rates).largest_output_bytes == work.largest_output_bytes
+
+
+_KEPT = """
+import resource
+import numpy as np
+
+def faults(mib):
+    numbers = np.ones(mib * 2**18, np.float32)
+    for _ in range(4):
+        np.negative(numbers)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    np.negative(numbers)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+print(faults(31), faults(33))
+"""
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver(), reason="the blocks that are kept are those of glibc")
+def test_the_c_library_keeps_blocks_up_to_where_the_sentence_begins() -> None:
+    run = subprocess.run([sys.executable, "-c", _KEPT], capture_output=True, text=True, check=True)
+    below, above = map(int, run.stdout.split())
+    assert below < 16 <= above, "33 MiB are more than 16 large pages"
 
 
 # --- probes -----------------------------------------------------------------------------------------------------------

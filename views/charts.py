@@ -50,6 +50,8 @@ STRATEGY = alt.Y(
     ),
 )
 RIGHT_EDGE = alt.value("width")
+# The field with the name of the limit's line: one value in all lines.
+LIMIT_NAME = "name of the limit"
 # Room around a chart, in pixels; Vega adds what the column of values at the right takes.
 PADDING = {"left": 0, "top": 14, "right": 4, "bottom": 0}
 
@@ -90,10 +92,10 @@ def note() -> alt.Chart:
 
 
 def limit_name(*, opacity: float) -> alt.Chart:
-    """The name of the limit's line, above the rows."""
+    """The name of the limit's line, above the rows; nothing more than «limit» where a chart has no field for it."""
     return (
         unfilled()
-        .transform_aggregate(limit="min(limit)")
+        .transform_aggregate(limit="min(limit)", groupby=[LIMIT_NAME])
         .mark_text(align="center", dy=-8, fontSize=11, opacity=opacity, text="limit", color=INK)
         .encode(y=alt.value(0))
     )

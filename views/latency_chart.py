@@ -5,10 +5,13 @@ import functools
 import altair as alt
 import pandas as pd
 
+from measure import limit
+from measure.run import Limit
 from views import look
 from views.charts import (
     COLOUR,
     INK,
+    LIMIT_NAME,
     PADDING,
     RIGHT_EDGE,
     SECONDS_AXIS,
@@ -30,7 +33,7 @@ _OF_LIMIT = "multiple of the limit"
 
 @functools.cache
 def specification(*, limited: bool) -> Spec:
-    """``limited``: whether the run knows the least time possible."""
+    """``limited``: whether the run knows the least time possible, and what sets it."""
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -46,9 +49,9 @@ def specification(*, limited: bool) -> Spec:
             ),
         )
 
-    limit = unfilled().transform_aggregate(limit="min(limit)")
-    limit_line = limit.mark_rule(strokeDash=[3, 3], opacity=0.7, color=INK).encode(x=x("limit"))
-    limit_text = limit_name(opacity=0.8).encode(x=x("limit"))
+    least = unfilled().transform_aggregate(limit="min(limit)")
+    limit_line = least.mark_rule(strokeDash=[3, 3], opacity=0.7, color=INK).encode(x=x("limit"))
+    limit_text = limit_name(opacity=0.8).encode(x=x("limit"), text=alt.Text(field=LIMIT_NAME))
     intervals = (
         unfilled()
         .transform_filter("isValid(datum.low)")
@@ -79,8 +82,9 @@ def specification(*, limited: bool) -> Spec:
     return spec(*((limit_line, limit_text) if limited else ()), *shared, padding=PADDING)
 
 
-def frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
-    """One line per strategy; ``tie`` numbers the tie group of those that are not alone in theirs."""
+def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
+    """One line per strategy; ``tie`` numbers the tie group of those that are not alone in theirs. ``least``: the run's
+    limit, where it knows one."""
     lines = []
     for row in rows:
         has_interval = row.median_s is not None and row.low_s is not None and row.high_s is not None
@@ -99,7 +103,7 @@ def frame(rows: list[Row], limit_s: float | None) -> pd.DataFrame:
                 "latency": _interval(row) if has_interval else look.MISSING,
                 "first call": look.seconds(row.first_call_s),
                 "faster than baseline": look.factor(row.factor),
-                **({} if limit_s is None else {"limit": limit_s, _OF_LIMIT: _of_limit(row)}),
+                **({} if least is None else _limited(row, least)),
             }
         )
     made = pd.DataFrame(lines)
@@ -113,8 +117,13 @@ def _value(row: Row) -> str:
     return look.seconds(row.median_s) + ("" if row.outcome in ("ok", "not_run") else " ✕")
 
 
+def _limited(row: Row, least: Limit) -> dict[str, object]:
+    name = f"limit, {least.term}" if least.term else "limit"  # without what sets it in runs of an earlier Mapbench
+    return {"limit": least.seconds, LIMIT_NAME: name, _OF_LIMIT: _of_limit(row)}
+
+
 def _of_limit(row: Row) -> str:
-    return row.of_limit_note or look.factor(row.of_limit)
+    return row.of_limit_note or limit.shown(row.of_limit)
 
 
 def _interval(row: Row) -> str:

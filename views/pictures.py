@@ -43,9 +43,8 @@ class Picture:
 
 
 def _latency(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    limit_s = run.limit.seconds if run.limit else None
-    drawn = charts.sized(latency_chart.specification(limited=limit_s is not None), len(found))
-    return drawn, latency_chart.frame(found, limit_s)
+    drawn = charts.sized(latency_chart.specification(limited=run.limit is not None), len(found))
+    return drawn, latency_chart.frame(found, run.limit)
 
 
 def _memory(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:

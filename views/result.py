@@ -39,19 +39,26 @@ class Shown:
 def _shown(run: Run, version: int, baseline: str | None) -> Shown:
     found = rows.make(run, baseline)
     revision = (run.id, version, baseline)
-    limit_s = run.limit.seconds if run.limit else None
     return Shown(
         rows=found,
-        latency=packed(charts.revised(latency_chart.frame(found, limit_s), *revision)),
+        latency=packed(charts.revised(latency_chart.frame(found, run.limit), *revision)),
         memory=packed(charts.revised(memory_chart.frame(found), *revision)),
         correctness=packed(tables.correctness_frame(found)),
         everything=packed(tables.everything_frame(found, run)),
         figures=tables.figures(found, run, baseline),
         latency_alt=latency_chart.takeaway(found),
         memory_alt=memory_chart.takeaway(found),
-        limited=limit_s is not None,
-        limit=f"; dashed: the limit, {look.plain(limit.describe(run.limit))}" if run.limit else "",
+        limited=run.limit is not None,
+        limit=_limit(run),
     )
+
+
+def _limit(run: Run) -> str:
+    """How the caption of the latencies ends: with what the limit is, where it is known."""
+    if run.limit is None:
+        return "."
+    said = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
+    return look.plain(said.rstrip())
 
 
 def draw(
@@ -124,7 +131,7 @@ def _charts(shown: Shown, prefix: str) -> None:
             st.markdown("**Latency** of one call, log axis")
             spec = charts.sized(latency_chart.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
-            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}.")
+            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}")
         with grid.cell():
             st.markdown("**Memory** of one call")
             spec = charts.sized(memory_chart.specification(limited=shown.limited), count)

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from measure import limit
 from measure.run import Correctness, Measurement, Run
 from views import look
 from views.rows import Row, strategies_of
@@ -96,7 +97,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "from": ("%.4g ms", "Lower end of the latency's 95 % interval."),
     "to": ("%.4g ms", "Upper end of the latency's 95 % interval."),
     "× faster": ("%.3g ×", "Latency of the baseline over the strategy's own."),
-    "× limit": ("%.3g ×", "Latency over the limit: the least time that the bytes and the arithmetic allow."),
+    "× limit": (
+        "%.3g ×",
+        "Latency over the limit: the least time that the bytes, the arithmetic and the dispatch of a call allow. The "
+        "probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
+    ),
     "first call": ("%.4g ms", "Tracing and compiling included."),
     "break even": (
         "%.0f calls",
@@ -184,7 +189,7 @@ def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
     names = fastest.label.replace(" ", _NO_BREAK) + (f" and {ties} in a tie" if ties else "")
     interval = whole.removeprefix(value).strip()
     if fastest.of_limit is not None:
-        interval = f"{interval}, {look.factor(fastest.of_limit)} the limit"
+        interval = f"{interval}, {limit.shown(fastest.of_limit)} the limit"
     return _figure("Fastest", value, interval, names)
 
 
