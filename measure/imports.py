@@ -5,6 +5,7 @@ belongs together has the same length, and every name refers to something. Its te
 printed: whoever shows one escapes it. Its code is text, and is never executed.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -60,6 +61,9 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 # What these hold is not fixed by the schema.
 _FREE = ("environment", "workload_options", "options", "why", "values", "tolerance")
+
+# What a file says whose maker did not hash: it vouches for nothing.
+_NOT_HASHED = "0" * 64
 
 Path = tuple[str | int, ...]
 
@@ -256,6 +260,8 @@ def _look_at_time(text: str | None, path: Path, *, needed: bool) -> None:
 
 
 def _look_at_measurement(item: Measurement, path: Path) -> None:
+    if item.code is not None and item.code.sha256 not in (_hash(item.code.source), _NOT_HASHED):
+        _refuse((*path, "code", "sha256"), "it is not the hash of the source")
     try:
         why.read(item.why)
     except ValueError as error:
@@ -280,6 +286,10 @@ def _look_at_measurement(item: Measurement, path: Path) -> None:
             (*path, "memory", "timeline"),
             f"t_s and live_bytes have {len(timeline.t_s)} and {len(timeline.live_bytes)} values",
         )
+
+
+def _hash(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def _look_at_order(values: Sequence[float], path: Path) -> None:

@@ -1,20 +1,26 @@
 """The Runs page and what can be done with a run that is shown, without a browser and without TensorFlow."""
 
+import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
+from measure import continuing, runner
 from measure.place import StoreError
-from measure.run import Run, encode
+from measure.processes import HostState
+from measure.request import RequestError
+from measure.run import Code, Point, Run, encode
 from measure.runner import Snapshot
 from measure.store import Store
+from measure.sweep_request import SweepRequest, of_run, parse_sweep
 from tests import synthetic
+from tests.engine import DEADLINE_S, small_request
 from tests.synthetic import HOSTILE
 from tests.test_page import ROOT, FakeRunner, calm, words
 from views import runs
@@ -278,3 +284,105 @@ def test_choices_are_as_they_were_left_when_one_comes_back(fake: StoredRunner) -
     calm(app.switch_page("views/compare.py").run())
     assert app.number_input(key="size_batch").value == 7
     assert dict(app.query_params) == left
+
+
+# --- the runner and the store, with nothing that could measure ---
+
+
+class NoHost:
+    """A launcher whose host never comes up."""
+
+    start_method = "fork"
+
+    def state(self) -> HostState:
+        return HostState("failed", "there is none", ("CPU:0",))
+
+    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def a_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], runner.Runner]]:
+    """``a_runner()``: a server's runner; all have one store."""
+    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
+    made = []
+
+    def make() -> runner.Runner:
+        made.append(runner.Runner(store_=Store(tmp_path / "home"), launcher_=NoHost()))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+class TestRunner:
+    def test_what_a_second_server_deletes_is_gone_on_the_first_one_too(self, a_runner):
+        first, second = a_runner(), a_runner()
+        run_id = first.submit(small_request("batched.eager"))
+        assert first.wait(run_id, DEADLINE_S)
+        seen = first.snapshot(run_id)
+        assert (seen.state, seen.here) == ("finished", True) and seen.run == second.snapshot(run_id).run
+        assert second.delete([run_id]) == [run_id]
+        assert first.snapshot(run_id) is None and second.snapshot(run_id) is None
+
+    def test_a_sweep_from_elsewhere_is_not_continued(self, a_runner):
+        own = a_runner()
+        request = parse_sweep(
+            {"workload": "square", "strategies": ["batched.eager"], "axes": [{"name": "batch", "values": [1, 2]}]}
+        )
+        forged = replace(
+            synthetic.sweep(ID), status="cancelled", request=request.base.record(), axes=list(request.axes), points=[],
+            crossovers=[], fits=[], environment={},
+        )  # fmt: skip
+        own.store.add(forged)
+        with pytest.raises(RequestError, match=r"comes from elsewhere.*«Measure again here»"):
+            own.submit_sweep(of_run(forged), continue_from=ID)
+        own.store.delete([ID])
+        own.store.save(forged)  # the same, had it been measured here
+        assert own.wait(own.submit_sweep(of_run(forged), continue_from=ID), DEADLINE_S)
+
+    def test_the_page_has_no_button_for_it(self, fake):
+        forged = replace(synthetic.sweep(ID), status="cancelled")
+        fake.store.add(forged)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = ID
+        app = calm(app.switch_page("views/sweep.py").run())
+        assert "again" in {button.key for button in app.button}
+        assert "continue" not in {button.key for button in app.button}
+        fake.store.delete([ID])
+        fake.store.save(forged)
+        assert "continue" in {button.key for button in calm(app.run()).button}
+
+
+def measured_sweep(source: str | None = None, sha256: str | None = None) -> tuple[SweepRequest, Run]:
+    """A sweep of two points that was cancelled; with other code at its second point."""
+    request = parse_sweep(
+        {"workload": "square", "strategies": ["batched.eager"], "axes": [{"name": "batch", "values": [1, 2]}]}
+    )
+    rng = np.random.default_rng(0)
+    points = []
+    for n in (1, 2):
+        asked = request.comparison({"batch": n})
+        right = continuing._script(asked, "batched.eager")
+        code = Code(source=right, sha256=hashlib.sha256(right.encode()).hexdigest())
+        if n == 2:
+            code = Code(source=source or right, sha256=sha256 or code.sha256)
+        item = replace(synthetic.measurement("batched.eager", rng), code=code)
+        points.append(Point(at={"batch": n}, status="complete", measurements=[item], ranking=[["batched.eager"]]))
+    run = Run(
+        id=ID, kind="sweep", created="2025-01-15T09:30:00Z", status="cancelled", request=request.base.record(),
+        axes=list(request.axes), points=points,
+    )  # fmt: skip
+    return request, run
+
+
+def test_every_source_of_a_sweep_that_is_continued_is_what_its_hash_says():
+    request, run = measured_sweep()
+    assert continuing.taken_over(run, request, {}) == run.points
+    request, forged = measured_sweep(source="EVIL")
+    with pytest.raises(RequestError, match=r"the code of batched\.eager for square has changed"):
+        continuing.taken_over(forged, request, {})

@@ -63,7 +63,9 @@ def draw(snapshot: Snapshot) -> None:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
             share.button(run.id)
-            if finished and run.kind == "sweep" and continuing.is_open(run):
+            # One that comes from elsewhere has no such button: see `continuing.refusal`.
+            can_go_on = continuing.is_open(run) and not continuing.refusal(run, imported=snapshot.imported)
+            if finished and run.kind == "sweep" and can_go_on:
                 st.button(
                     "Continue", key="continue", icon=":material/resume:", type="primary", on_click=_continue,
                     args=(run,),
