@@ -21,14 +21,20 @@ def outcome(item: Measurement) -> str:
 def render(run: Run) -> str:
     """The table and the verdict."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
-    if run.limit:
-        parts.append(f"The limit is {limit.describe(run.limit)}.")
-        parts += [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
+    parts += limits(run)
     if run.control:
         parts.append(resolution(run.control))
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
+
+
+def limits(run: Run) -> list[str]:
+    """What sets the limit, and why a strategy has no multiple of it; a sentence each."""
+    if run.limit is None:
+        return []
+    notes = [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
+    return [f"The limit is {limit.describe(run.limit)}.", *notes]
 
 
 def body(run: Run) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from tests import synthetic
 from tests.engine import DEADLINE_S, small_request
 from tests.synthetic import HOSTILE
 from tests.test_page import ROOT, FakeRunner, calm, words
-from views import runs
+from views import pictures, runs
 
 ID = "0123456789abcdef01234567"
 _BASE = synthetic.run(ID, unhappy=False)
@@ -166,6 +167,19 @@ class TestDelete:
         calm(app.button(key="runs_delete_yes").click().run())
         assert fake.store.ids() == [f"{1:024x}"]
 
+    @pytest.mark.parametrize("why", ["database is locked", "database or disk is full", "attempt to write a readonly"])
+    def test_a_store_that_cannot_delete_is_said(self, visit, fake, monkeypatch, why):
+        fake.store.save(a_run())
+
+        def broken(*_: object) -> None:
+            raise StoreError(why)
+
+        app = calm(choose(visit(), 0).button(key="runs_delete").click().run())
+        monkeypatch.setattr(fake.store, "delete", broken)
+        app = calm(app.button(key="runs_delete_yes").click().run())
+        assert [each.value for each in app.warning] == [f"Nothing was deleted: {why}\\."]
+        assert len(table(app)) == 1
+
     def test_another_table_forgets_what_was_chosen_in_this_one(self, visit, fake):
         fake.store.save(a_run(1))
         app = choose(visit(), 0)
@@ -184,6 +198,41 @@ class TestExport:
             assert {name: archive.read(name) for name in archive.namelist()} == {
                 f"mapbench-{number:024x}.json": encode(a_run(number)) for number in range(2)
             }
+
+    def test_what_is_damaged_or_gone_is_left_out_of_an_archive_and_said(self, fake):
+        for number in range(3):
+            fake.store.save(a_run(number))
+        ids = fake.store.ids()
+        with sqlite3.connect(fake.store._url.database) as connection:
+            connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ids[1],))
+        connection.close()
+        kept = Store(Path(fake.store._url.database).parent)
+        fake.store = kept
+        with zipfile.ZipFile(io.BytesIO(runs._files([*ids, "e" * 24]))) as archive:
+            assert sorted(archive.namelist()) == sorted(
+                [f"mapbench-{ids[0]}.json", f"mapbench-{ids[2]}.json", "left out.txt"]
+            )
+            said = archive.read("left out.txt").decode().splitlines()
+        assert said[0].startswith(f"Run {ids[1]} cannot be read: what is stored of it is damaged")
+        assert said[1] == f"Run {'e' * 24} has been deleted."
+        assert runs._files([ids[1]]).startswith(b"Run ")
+
+    def test_only_charts_that_show_something_are_offered(self, fake):
+        fake.store.save(a_run(1))
+        fake.store.save(replace(synthetic.sweep(ID), id=f"{2:024x}"))
+        no_memory = [replace(m, memory=None) for m in _BASE.measurements]
+        fake.store.save(a_run(3, measurements=no_memory))
+        offered = {}
+        for number, page in ((1, "compare"), (2, "sweep"), (3, "compare")):
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+            app.query_params["run"] = f"{number:024x}"
+            app.session_state["export"] = True
+            app = calm(app.switch_page(f"views/{page}.py").run())
+            keys = {button.key for button in app.get("download_button")}
+            offered[number] = {key.removeprefix("download_") for key in keys if key.endswith("-svg")}
+        assert offered[1] == {f"{name}-svg" for name in pictures.PICTURES}
+        assert offered[2] == {f"{name}-svg" for name in pictures.LINES}
+        assert offered[3] == {f"{name}-svg" for name in pictures.PICTURES} - {"timeline-svg"}
 
 
 class TestImport:
@@ -239,6 +288,16 @@ class TestImported:
         assert _BASE.verdict in words(open_run(a_run(1, request=there)))
         nowhere = replace(_BASE.request, device=HOSTILE[:20], workload=HOSTILE, size={HOSTILE: 1}, dtype=HOSTILE)
         assert _BASE.verdict in words(open_run(a_run(2, request=nowhere)))
+
+    def test_strategies_whose_names_differ_in_signs_only_are_shown(self, open_run):
+        failed = [
+            replace(synthetic.failure("a", "b", "failed", "no", f"detail {name}"), strategy=name)
+            for name in ("a.b", "a-b", "a b", "a/b")
+        ]
+        app = open_run(a_run(measurements=[*_BASE.measurements, *failed]))
+        assert [code.value for code in app.code if code.value.startswith("detail")] == [
+            "detail a.b", "detail a-b", "detail a b", "detail a/b"
+        ]  # fmt: skip
 
     def test_measuring_it_again_goes_through_the_rules_of_a_request(self, open_run, fake):
         app = open_run(a_run())

@@ -76,7 +76,7 @@ def draw(snapshot: Snapshot) -> None:
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
                     help="The same request on this machine; then says whether the verdict was reproduced.",
                 )  # fmt: skip
-                _export(run)
+                _export(run, snapshot.version)
         if finished and run.parent is not None:
             _beside_parent(run, snapshot.version)
 
@@ -91,7 +91,7 @@ def _origin(run: Run, *, imported: bool) -> str:
     return f"{mark}{look.plain(words)}"
 
 
-def _export(run: Run) -> None:
+def _export(run: Run, version: int) -> None:
     # Drawn when it is open: ten buttons are not for every rerun.
     with st.popover("Export", icon=":material/download:", key="export", on_change="rerun") as opened:
         if not opened.open:
@@ -106,7 +106,7 @@ def _export(run: Run) -> None:
         )  # fmt: skip
         from views import pictures  # what draws them is not needed before
 
-        for name, picture in pictures.of(run).items():
+        for name, picture in _memo.get((run.id, version, "pictures"), lambda: pictures.shown(run)).items():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(picture.title, width="stretch")
                 for form in pictures.FORMATS:
