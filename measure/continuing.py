@@ -26,6 +26,16 @@ def is_open(run: Run) -> bool:
     return run.status != "complete" or any(map(_lacks_time, run.points))
 
 
+def refusal(run: Run, *, imported: bool) -> str | None:
+    """Why a sweep cannot be continued wherever it is, as a sentence: what it holds has to have been measured here."""
+    if imported:
+        return (
+            f"run {run.id} comes from elsewhere, and what it holds cannot be vouched for here: «Measure again here» "
+            "measures all of it anew"
+        )
+    return None
+
+
 def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list[Point]:
     """What of ``run`` need not be measured again, where it asked the same, of the same code, and was measured on what
     is ``here``, the environment of this process: points that are complete as they are; points of the grid where
@@ -93,17 +103,19 @@ def _known(measurements: Iterable[Measurement]) -> Iterable[Measurement]:
 
 
 def _look_at_code(run: Run, request: SweepRequest, points: Sequence[Point]) -> None:
-    """Refuse to mix what two versions of a workload or of a mapper did: each strategy is looked at where it was first
-    measured, as the same sources make its script at all points."""
+    """Refuse to mix what two versions of a workload or of a mapper did. The script of each strategy is made anew where
+    it was first measured, as the same sources make it at all points; each source is hashed."""
     seen = set()
     for point in points:
         asked, slugs = request.comparison(point.at), request.slugs(point.at)
         for item in point.measurements:
-            if item.strategy in seen or item.code is None:
+            if item.code is None:
                 continue
-            seen.add(item.strategy)
-            source = _script(asked, slugs[item.strategy])
-            if item.code.sha256 != hashlib.sha256(source.encode()).hexdigest():
+            same = item.code.sha256 == hashlib.sha256(item.code.source.encode()).hexdigest()
+            if item.strategy not in seen:
+                seen.add(item.strategy)
+                same = same and item.code.source == _script(asked, slugs[item.strategy])
+            if not same:
                 raise RequestError(
                     f"run {run.id} cannot be continued: the code of {item.strategy} for {asked.workload} has changed "
                     "since it was measured; measure it anew"

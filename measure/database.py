@@ -11,6 +11,11 @@ import sqlalchemy as sa
 # How long a writer waits for another one. A write takes milliseconds; a migration may take longer.
 _PATIENCE_S = 60.0
 
+# Signs of what the list shows and searches; elsewhere than in SQLite a column has a length.
+NAME, SHOWN, WORDS = 200, 500, 2_500
+# Where a blob has no length, some databases take 64 KiB at most.
+_DOCUMENT = sa.LargeBinary(2**27)
+
 _metadata = sa.MetaData()
 
 # What the Runs page searches, lists and filters: small rows, apart from the documents.
@@ -22,13 +27,13 @@ runs = sa.Table(
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("created", sa.String(32), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("workload", sa.String(200), nullable=False),
-    sa.Column("size", sa.Text, nullable=False),
-    sa.Column("device", sa.String(16), nullable=False),
-    sa.Column("machine", sa.Text, nullable=False),
-    sa.Column("verdict", sa.Text, nullable=False),
+    sa.Column("workload", sa.String(NAME), nullable=False),
+    sa.Column("size", sa.String(SHOWN), nullable=False),
+    sa.Column("device", sa.String(NAME), nullable=False),
+    sa.Column("machine", sa.String(SHOWN), nullable=False),
+    sa.Column("verdict", sa.String(SHOWN), nullable=False),
     # All that can be searched for, in lower case.
-    sa.Column("words", sa.Text, nullable=False),
+    sa.Column("words", sa.String(WORDS), nullable=False),
     # Who asked for it, and whether it came as a file: no part of the run.
     sa.Column("owner", sa.String(64), nullable=False),
     sa.Column("imported", sa.Boolean, nullable=False),
@@ -47,7 +52,7 @@ parts = sa.Table(
     _metadata,
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("place", sa.Integer, primary_key=True),
-    sa.Column("document", sa.LargeBinary, nullable=False),
+    sa.Column("document", _DOCUMENT, nullable=False),
 )
 
 # What an explanation leaves beside its figures, by the name of its file; compressed.
@@ -55,9 +60,9 @@ artifacts = sa.Table(
     "artifacts",
     _metadata,
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("strategy", sa.String(200), primary_key=True),
+    sa.Column("strategy", sa.String(NAME), primary_key=True),
     sa.Column("name", sa.String(32), primary_key=True),
-    sa.Column("document", sa.LargeBinary, nullable=False),
+    sa.Column("document", _DOCUMENT, nullable=False),
 )
 
 _versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure import environment, sweep_analysis, sweep_table, table, text
+from measure import environment, limit, sweep_analysis, sweep_table, table, text, why
 from measure.analysis import rows
 from measure.run import Run
 
 _TABLE = (
     *("rank", "strategy", "mapper", "mode", "outcome", "latency_s", "low_s", "high_s", "first_call_s"),
     *("peak_bytes", "output_bytes", "temporary_bytes", "process_peak_bytes", "max_abs", "max_rel", "max_ulp"),
-    *("processes", "samples", "error", "warnings"),
+    *("processes", "samples", "error", "warnings", "times_limit", "limit_note", "limit_s", "limit_term"),
 )
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
 # What makes a spreadsheet take a text for a formula, or hides such a sign from who looks for it.
@@ -61,6 +61,8 @@ def _table(run: Run) -> list[tuple[Any, ...]]:
                 sum(len(replica.samples_s) for replica in item.replicas),
                 item.error.message if item.error else None,
                 " ".join(warning.message for warning in item.warnings),
+                *(limit.multiple(item), limit.note(item) or None),
+                *((run.limit.seconds, run.limit.term or None) if run.limit else (None, None)),
             )
         )
     return lines
@@ -93,12 +95,16 @@ def markdown(run: Run, link: str | None = None) -> str:
         parts += _sweep(run)
     else:
         parts.append(_grid(table.HEAD, _body(run)))
+        # One paragraph each: a list would make a bullet of a sentence.
+        parts += [_plain(line) for line in table.limits(run)]
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
     if run.warnings:
         parts.append("\n".join(f"- {_plain(warning.message)}" for warning in run.warnings))
+    if reasons := _reasons(run):
+        parts.append(f"<details>\n<summary>Why</summary>\n\n{reasons}\n\n</details>")
     facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]
     parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
     parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
@@ -126,6 +132,14 @@ def _sweep(run: Run) -> list[str]:
     return [_grid(head, body), "\n".join(f"- {_plain(note)}" for note in notes)]
 
 
+def _reasons(run: Run) -> str:
+    """A sentence for each strategy that has been explained."""
+    explained = {item.strategy for item in run.measurements if why.known(item) is not None}
+    if run.kind != "compare" or not explained:
+        return ""
+    return "\n".join(f"- {_plain(said)}" for slug, said in why.sentences(run).items() if slug in explained)
+
+
 def _body(run: Run) -> list[list[str]]:
     strategy = table.HEAD.index("strategy")
     return [
@@ -141,7 +155,7 @@ def _grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(head)
+    writer.writerow(_cell(value) for value in head)
     writer.writerows([_cell(value) for value in line] for line in lines)
     return file.getvalue()
 
@@ -150,7 +164,7 @@ def _cell(value: Any) -> Any:
     """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
     if not isinstance(value, str):
         return value
-    plain = value.replace("\r\n", "\n").replace("\r", "\n")  # which Python's module would not quote alone
+    plain = _COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
     return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
 
 
@@ -162,11 +176,13 @@ _AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
 _FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
 _WORD_JOINER = "\u2060"
 _NAME = re.compile(r"[\w.?=,]+")
+# What a terminal takes for a command, and what turns the direction of the text around it: no part of a text.
+_COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def _plain(words: str) -> str:
     """``words`` on one line, as they are."""
-    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", " ".join(words.split()))
+    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", _COMMANDS.sub("", " ".join(words.split())))
     return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
 
 

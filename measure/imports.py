@@ -5,6 +5,9 @@ belongs together has the same length, and every name refers to something. Its te
 printed: whoever shows one escapes it. Its code is text, and is never executed.
 """
 
+import hashlib
+import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -13,15 +16,16 @@ from typing import Any, NoReturn
 import msgspec
 
 from measure import why
+from measure.allocations import TIMELINE_POINTS
 from measure.place import is_id
-from measure.run import Measurement, Point, Replica, Run, decode
+from measure.run import Analysis, Measurement, Point, Replica, RequestRecord, Run, decode, encode
 from measure.sweep_request import MOST_CELLS, MOST_POINTS
 
-# A comparison takes some 100 kB, a sweep of many points a few MB. The others keep what is read from taking much more
-# room than its file does.
-MOST_BYTES = 16 * 2**20
-_MOST_VALUES = 2_000_000
-_MOST_CONTAINERS = 200_000
+# A comparison takes some 100 kB, a sweep of many points a few MB, and one of 400 points and all strategies, each with a
+# dozen rounds in five processes, 63 MiB. The others keep what is read from taking much more room than its file does.
+MOST_BYTES = 80 * 2**20
+_MOST_VALUES = 5_000_000
+_MOST_CONTAINERS = 800_000
 _MOST_STRATEGIES = 1_000
 # The analysis makes a table of these: processes × rounds.
 _MOST_CELLS = 5_000_000
@@ -29,6 +33,10 @@ _MOST_DEPTH = 14
 # A grid's points, and those between.
 _MOST_POINTS = 2 * MOST_CELLS
 _MOST_VALUE = 2**31 - 1
+# Of what every list of runs and every page shows: far beyond any workload and any machine.
+_MOST_ENTRIES = 50
+_MOST_FACTS = 5_000
+_MOST_OF_FACTS = 100_000  # signs
 
 _LONGEST = 20_000
 _LONGEST_NAME = 200
@@ -58,30 +66,90 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "confidence": (0.5, 0.9999),
     "calls_per_sample": (1, 1e12),
 }
+# Mapbench's own words, which quote nobody. An error's may come from anywhere, terminal colours included.
+_OWN_WORDS = ("verdict", "method", "ended", "none")
+# What a terminal takes for a command, and what turns the direction of the text around it.
+_COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # What these hold is not fixed by the schema.
 _FREE = ("environment", "workload_options", "options", "why", "values", "tolerance")
+
+# What a file says whose maker did not hash: it vouches for nothing.
+_NOT_HASHED = "0" * 64
 
 Path = tuple[str | int, ...]
 
 
 def read(data: bytes) -> Run:
     """The run in a file from elsewhere. Raises ValueError with one sentence that says what is wrong, and where."""
+    try:
+        _look_at_weight(data, "this file")
+        run = decode(data)
+        raw = _parsed(data)
+        _look_for_others(raw, run, ())
+        _look_at(run, (), "")
+        _look_at_whole(run)
+        # What a file leaves out has a default, which an export writes.
+        _look_at_weight(encode(run), "this file, written in full,")
+    except ValueError as error:
+        raise ValueError(_printable(str(error))) from None
+    return run
+
+
+def _look_at_weight(data: bytes, what: str) -> None:
     if len(data) > MOST_BYTES:
         raise ValueError(
-            f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {MOST_BYTES // 2**20} MiB are allowed"
+            f"{what} is too large: it has {len(data) / 2**20:.1f} MiB, and {MOST_BYTES // 2**20} MiB are allowed"
         )
     if data.count(b",") > _MOST_VALUES or data.count(b"[") + data.count(b"{") > _MOST_CONTAINERS:
-        raise ValueError("this file holds too many values to be a run")
-    run = decode(data)
-    _look_for_others(msgspec.json.decode(data), run, ())
-    _look_at(run, (), "")
-    _look_at_whole(run)
-    return run
+        raise ValueError(f"{what} holds too many values to be a run")
+
+
+class _Twice(dict[str, Any]):
+    """An object in which ``name`` occurs more than once."""
+
+    name: str
+
+
+def _parsed(data: bytes) -> Any:
+    """The document as it is written. Refuses what says one thing twice: the one that comes first would be lost."""
+    found = False
+
+    def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        value = dict(pairs)
+        if len(value) == len(pairs):
+            return value
+        found = True
+        names = [name for name, _ in pairs]
+        twice = _Twice(value)
+        twice.name = next(name for index, name in enumerate(names) if name in names[:index])
+        return twice
+
+    try:
+        raw = json.loads(data, object_pairs_hook=take)
+        if found:
+            _look_for_twice(raw, ())
+    except RecursionError:
+        raise ValueError("this is not a valid run file: it is nested too deeply") from None
+    return raw
+
+
+def _look_for_twice(raw: Any, path: Path) -> None:
+    if isinstance(raw, _Twice):
+        _refuse((*path, raw.name), "it occurs a second time")
+    items = raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list) else ()
+    for key, item in items:
+        _look_for_twice(item, (*path, key))
 
 
 def _refuse(path: Path, reason: str) -> NoReturn:
     parts = (f"[{part}]" if isinstance(part, int) else f".{_shown(part)}" for part in path)
     raise ValueError(f"this is not a valid run file: {reason} - at `${''.join(parts)}`")
+
+
+def _printable(text: str) -> str:
+    """A sentence that quotes a file, for a terminal: what is no sign of a text is written as its code."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _shown(value: object) -> str:
@@ -116,6 +184,10 @@ def _look_at(value: Any, path: Path, name: str, *, free: bool = False) -> None:
             _look_at_text(key, (*path, key), _LONGEST_NAME)
             _look_at(item, (*path, key), name, free=free)
     elif isinstance(value, list):
+        if not free and value and type(value[0]) in (int, float):  # then all are: samples are most of a file
+            low, high = _BOUNDS.get(name, _COUNT)
+            if low <= min(value) and max(value) <= high:
+                return
         for index, item in enumerate(value):
             _look_at(item, (*path, index), name, free=free)
     elif isinstance(value, str):
@@ -129,7 +201,7 @@ def _look_at(value: Any, path: Path, name: str, *, free: bool = False) -> None:
 def _look_at_text(text: str, path: Path, longest: int) -> None:
     if len(text) > longest:
         _refuse(path, f"a text of {len(text):,} signs is too long: {longest:,} are allowed")
-    if "\0" in text:
+    if "\0" in text or (path and path[-1] in _OWN_WORDS and _COMMANDS.search(text)):
         _refuse(path, "a text holds a sign that cannot be shown")
     if longest == _LONGEST_NAME and not text.isprintable():
         _refuse(path, "a name holds a sign that cannot be printed")
@@ -143,18 +215,40 @@ def _look_at_whole(run: Run) -> None:
         _refuse(("id",), f"{_shown(run.id)!r} is not an id: 24 digits and letters from a to f are needed")
     if run.parent is not None and not is_id(run.parent):
         _refuse(("parent",), f"{_shown(run.parent)!r} is not an id: 24 digits and letters from a to f are needed")
-    for name in ("created", "started", "finished"):
-        _look_at_time(getattr(run, name), (name,), needed=name == "created")
+    _look_at_times(run)
+    if not 1 <= run.analysis.version <= Analysis().version:
+        _refuse(("analysis", "version"), f"{run.analysis.version} is not known: {Analysis().version} is")
+    _look_at_request(run.request)
+    facts, signs = _weight(run.environment)
+    if facts > _MOST_FACTS or signs > _MOST_OF_FACTS:
+        _refuse(("environment",), f"it holds {facts:,} facts of {signs:,} signs: that is more than any machine has")
     others = ("axes", "points", "crossovers", "fits") if run.kind == "compare" else ("measurements", "ranking")
     for name in others:
         if getattr(run, name):
             _refuse((name,), f"a run of kind {run.kind} has none")
     if run.kind == "sweep":
         _look_at_sweep(run)
-    _look_at_body(run, ())
+    _look_at_body(run, run.request, ())
 
 
-def _look_at_body(body: Run | Point, path: Path) -> None:
+def _look_at_request(request: RequestRecord) -> None:
+    for name in ("size", "workload_options"):
+        if len(getattr(request, name)) > _MOST_ENTRIES:
+            _refuse(("request", name), f"there are more than {_MOST_ENTRIES}")
+    if len(request.strategies) > _MOST_STRATEGIES:
+        _refuse(("request", "strategies"), f"there are more than {_MOST_STRATEGIES:,}")
+
+
+def _weight(value: Any) -> tuple[int, int]:
+    """How many values there are, and of how many signs."""
+    if isinstance(value, dict | list):
+        keys = list(value) if isinstance(value, dict) else []
+        each = [_weight(item) for item in (value.values() if isinstance(value, dict) else value)]
+        return 1 + sum(n for n, _ in each), sum(map(len, keys)) + sum(n for _, n in each)
+    return 1, len(str(value))
+
+
+def _look_at_body(body: Run | Point, request: RequestRecord, path: Path) -> None:
     """What a comparison and a point of a sweep have in common."""
     if len(body.measurements) > _MOST_STRATEGIES:
         _refuse((*path, "measurements"), f"there are more than {_MOST_STRATEGIES:,}")
@@ -173,7 +267,15 @@ def _look_at_body(body: Run | Point, path: Path) -> None:
     rounds = {number for replica in _replicas(body) for number in replica.rounds}
     if sum(1 for _ in _replicas(body)) * len(rounds) > _MOST_CELLS:
         _refuse((*path, "measurements"), "there are too many samples")
+    named = {*by_slug, *request.strategies}
+    for index, item in enumerate(body.measurements):
+        for place, each in enumerate(item.break_even):
+            if each.against not in named:
+                its_path = (*path, "measurements", index, "break_even", place, "against")
+                _refuse(its_path, f"there is no strategy {_shown(each.against)!r}")
     if body.control is not None:
+        if body.control.strategy not in named:
+            _refuse((*path, "control", "strategy"), f"there is no strategy {_shown(body.control.strategy)!r}")
         _look_at_order((body.control.low, body.control.high), (*path, "control"))
 
 
@@ -233,7 +335,7 @@ def _look_at_points(run: Run) -> None:
             for slug in (slug for group in point.ranking for slug in group):
                 if slug not in run.request.strategies:
                     _refuse((*path, "ranking"), f"there is no strategy {_shown(slug)!r}")
-        _look_at_body(point, path)
+        _look_at_body(point, run.request, path)
 
 
 def _look_at_names(slugs: Sequence[str], known: set[str], axis: str, axes: set[str], path: Path) -> None:
@@ -244,18 +346,30 @@ def _look_at_names(slugs: Sequence[str], known: set[str], axis: str, axes: set[s
         _refuse((*path, "axis"), f"there is no axis {_shown(axis)!r}")
 
 
-def _look_at_time(text: str | None, path: Path, *, needed: bool) -> None:
-    if text is None and not needed:
-        return
-    try:
-        if datetime.fromisoformat(str(text)).utcoffset() is not None:
-            return
-    except ValueError:
-        pass
-    _refuse(path, f"{_shown(text)!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z")
+# Of a calendar, and within a lifetime: `datetime` reads weeks and the year 9999 too.
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _look_at_times(run: Run) -> None:
+    moments = {}
+    for name in ("created", "started", "finished"):
+        text = getattr(run, name)
+        if text is None and name != "created":
+            continue
+        try:
+            if not _TIME.fullmatch(str(text)):
+                raise ValueError
+            moments[name] = datetime.fromisoformat(str(text))
+        except ValueError:
+            _refuse((name,), f"{_shown(text)!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z")
+    for (before, first), (after, then) in pairwise(moments.items()):
+        if then < first:
+            _refuse((after,), f"it is before `{before}`")
 
 
 def _look_at_measurement(item: Measurement, path: Path) -> None:
+    if item.code is not None and item.code.sha256 not in (_hash(item.code.source), _NOT_HASHED):
+        _refuse((*path, "code", "sha256"), "it is not the hash of the source")
     try:
         why.read(item.why)
     except ValueError as error:
@@ -280,6 +394,12 @@ def _look_at_measurement(item: Measurement, path: Path) -> None:
             (*path, "memory", "timeline"),
             f"t_s and live_bytes have {len(timeline.t_s)} and {len(timeline.live_bytes)} values",
         )
+    if timeline is not None and len(timeline.t_s) > TIMELINE_POINTS:
+        _refuse((*path, "memory", "timeline"), f"there are more than {TIMELINE_POINTS} points")
+
+
+def _hash(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def _look_at_order(values: Sequence[float], path: Path) -> None:

@@ -291,9 +291,14 @@ _decoder = msgspec.json.Decoder(Run)
 _version_decoder = msgspec.json.Decoder(_Versioned)
 
 
+# Beyond this many bytes nobody reads a file, and its indentation would weigh as much as what it holds.
+_READ_BY_PEOPLE = 4 * 2**20
+
+
 def encode(run: Run) -> bytes:
-    """The run as indented JSON in UTF-8."""
-    return msgspec.json.format(msgspec.json.encode(run), indent=1)
+    """The run as JSON in UTF-8, indented where it is not large."""
+    data = msgspec.json.encode(run)
+    return data if len(data) > _READ_BY_PEOPLE else msgspec.json.format(data, indent=1)
 
 
 def decode(data: bytes) -> Run:

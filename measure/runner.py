@@ -224,17 +224,21 @@ class Runner:
         is damaged, `StoreError` where the store cannot be read."""
         with self._lock:
             job = self._jobs.get(run_id)
-            if job is not None:
+            if job is not None and (job.explains is not None or not job.saved or job.state != "finished"):
                 return self._snapshot(run_id, job)
+        # Another server may have deleted or explained what this one has measured.
         kept = self.store.look(run_id) if place.is_id(run_id) else None
         if kept is None:
+            with self._lock:
+                self._jobs.pop(run_id, None)
             return None
         return Snapshot(
             run=kept.run,
             state="running" if kept.live else "finished",
             message="another Mapbench on this machine is measuring" if kept.live else "",
             version=kept.version,
-            here=False,
+            fault=job is not None and job.fault,
+            here=job is not None,
             imported=kept.imported,
         )
 
@@ -304,6 +308,8 @@ class Runner:
             raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
         if snapshot.state != "finished":
             raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
+        if refusal := continuing.refusal(snapshot.run, imported=snapshot.imported):
+            raise RequestError(refusal)
         here = environment.collect(
             start_method=self._launcher.start_method,
             threads=request.base.threads,

@@ -430,13 +430,18 @@ def _row(run: Run) -> dict[str, Any]:
         "id": run.id,
         "created": _in_utc(run.created),
         "status": run.status,
-        "workload": request.workload,
-        "size": ", ".join((*_swept(run), *_fixed(run))),
-        "device": request.device,
-        "machine": environment.machine(run.environment),
-        "verdict": run.verdict,
+        "workload": request.workload[: database.NAME],
+        "size": _cut(", ".join((*_swept(run), *_fixed(run)))),
+        "device": request.device[: database.NAME],
+        "machine": _cut(environment.machine(run.environment)),
+        "verdict": _cut(run.verdict),
     }
-    return row | {"words": " ".join((*row.values(), request.dtype, run.kind)).lower()}
+    return row | {"words": " ".join((*row.values(), request.dtype, run.kind)).lower()[: database.WORDS]}
+
+
+def _cut(text: str) -> str:
+    """As much of it as a list shows: nobody's run weighs the list down for everybody."""
+    return text if len(text) <= database.SHOWN else f"{text[: database.SHOWN - 1]}…"
 
 
 def _swept(run: Run) -> list[str]:

@@ -21,14 +21,21 @@ def outcome(item: Measurement) -> str:
 def render(run: Run) -> str:
     """The table and the verdict."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
-    if run.limit:
-        parts.append(" ".join(filter(None, (f"The limit is {limit.describe(run.limit)}.", limit.fresh_pages(run)))))
-        parts += [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
+    parts += limits(run)
     if run.control:
         parts.append(resolution(run.control))
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
+
+
+def limits(run: Run) -> list[str]:
+    """What sets the limit, whose time has fresh pages in it, and why a strategy has no multiple of it."""
+    if run.limit is None:
+        return []
+    notes = [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
+    told = f"The limit is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
+    return [told, *notes]
 
 
 def body(run: Run) -> list[tuple[str, ...]]:

@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from measure import __main__ as command_line
-from measure import export, table
-from measure.run import Error, Run, encode
+from measure import export, imports, limit, table, why
+from measure.run import Crossover, Error, Run, encode
 from measure.store import Store
 from tests import synthetic
 from tests.engine import ROOT, environment
@@ -42,6 +42,34 @@ def hostile(text: str) -> Run:
         stop_reason=text,
         environment={"cpu_model": text, "os": text},
         request=replace(run.request, workload=text, dtype=text, device=text, size={text: 1}),
+    )
+
+
+def hostile_sweep(text: str, axes: int) -> Run:
+    """A sweep in which every text is this one, the names of its axes as well."""
+    run = synthetic.sweep(ID) if axes == 1 else synthetic.winners(ID)
+    names = {axis.name: f"{text}{' ' * number}" for number, axis in enumerate(run.axes)}
+    points = [
+        replace(
+            point,
+            at={names[name]: value for name, value in point.at.items()},
+            reason=text,
+            measurements=[replace(item, strategy=text, mapper=text, mode=text) for item in point.measurements[:1]],
+            ranking=[[text]],
+        )
+        for point in run.points
+    ]
+    axis = names[run.axes[0].name]
+    return replace(
+        run,
+        axes=[replace(axis, name=names[axis.name]) for axis in run.axes],
+        points=points,
+        crossovers=[Crossover(a=text, b=text, axis=axis, none=text)],
+        fits=[replace(fit, strategy=text, axis=axis, note=text) for fit in run.fits[:1]],
+        verdict=text,
+        status="interrupted",
+        stop_reason=text,
+        request=replace(run.request, workload=text, dtype=text, device=text, size={text: 1}, strategies=[text]),
     )
 
 
@@ -74,10 +102,32 @@ def test_every_sample_is_in_the_samples():
 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_cell_is_a_formula(formula: str):
-    for text in (export.table_csv(hostile(formula)), export.samples_csv(hostile(formula))):
-        cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
-        assert "'" + formula.replace("\r", "\n") in cells
-        assert not [cell for cell in cells if cell.lstrip(" ")[:1] in tuple("=+-@\t\r\n＝")]
+    for run in (hostile(formula), hostile_sweep(formula, 1), hostile_sweep(formula, 2)):
+        for text in (export.table_csv(run), export.samples_csv(run)):
+            cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
+            assert "'" + formula.replace("\r", "\n") in cells
+            assert not [cell for cell in cells if cell.lstrip(" ")[:1] in tuple("=+-@\t\r\n＝")]
+
+
+def test_the_limit_is_in_the_table():
+    run = limit.judge(replace(synthetic.run(ID), limit=replace(synthetic.run(ID).limit, term="memory-bound")))
+    faster = replace(run.limit, seconds=0.0018)
+    noted = limit.judge(replace(run, limit=faster))
+    for each in (run, noted):
+        for line in lines(export.table_csv(each)):
+            m = each.measurement(line["strategy"])
+            assert line["times_limit"] == ("" if limit.multiple(m) is None else repr(limit.multiple(m)))
+            assert line["limit_note"] == limit.note(m)
+            assert (line["limit_s"], line["limit_term"]) == (repr(each.limit.seconds), "memory-bound")
+    assert any(line["limit_note"].startswith("faster than") for line in lines(export.table_csv(noted)))
+    assert {line["limit_s"] for line in lines(export.table_csv(replace(run, limit=None)))} == {""}
+
+
+@pytest.mark.parametrize("command", ["a\x1b]0;x\x07b", "a\x08b", "a\u202eb", "\x1b[31ma", "a\x9b2Jb"])
+def test_no_text_that_leaves_is_a_command_to_a_terminal(command: str):
+    for run in (hostile(command), hostile_sweep(command, 1), hostile_sweep(command, 2)):
+        for text in (export.table_csv(run), export.samples_csv(run), export.markdown(run)):
+            assert not [sign for sign in text if not sign.isprintable() and sign not in "\n\u2060"]
 
 
 # --- Markdown --------------------------------------------------------------------------------------------------------
@@ -122,6 +172,39 @@ def test_a_text_stays_a_text_in_a_summary(text: str):
     assert as_shown == shown
 
 
+def test_a_summary_names_the_limit_and_says_why_a_strategy_has_no_multiple():
+    run = synthetic.run(ID)
+    noted = limit.judge(replace(run, limit=replace(run.limit, seconds=0.0018, term="memory-bound")))
+    page = rendered(export.markdown(noted))
+    for line in table.limits(noted):
+        assert line in page and line in table.render(noted)
+    assert "The limit is 1.80 ms, memory-bound: 9.38 MiB at 14 GB/s." in page
+    assert "batched.xla is faster than the limit" in page and page.count("faster than the limit") == 5
+    assert "The limit is" not in export.markdown(replace(run, limit=None))
+
+
+def test_a_summary_holds_the_reasons_in_a_fold_where_there_are_some():
+    run = synthetic.run(ID)
+    assert "<summary>Why</summary>" not in export.markdown(run)
+    found = why.Why(
+        call_s=1e-3, profiled_s=1e-3, op_count=1, in_ops_s=9e-4, ops=[why.Ran(name="</details>", count=1, seconds=9e-4)]
+    )
+    explained = [replace(run.measurements[0], why=why.written(found)), *run.measurements[1:]]
+    page = rendered(export.markdown(replace(run, measurements=explained)))
+    fold = page.split("<summary>Why</summary>")[1].split("</details>")[0]
+    assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold
+
+
+@pytest.mark.parametrize("text", ["<script>x</script>", "a | b", "`code`", "[x](http://y)", "</details>", "\\|", "| "])
+@pytest.mark.parametrize("axes", [1, 2])
+def test_a_text_stays_a_text_in_the_summary_of_a_sweep(text: str, axes: int):
+    page = rendered(export.markdown(hostile_sweep(text, axes), None))
+    allowed = {"p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "ul", "li"}
+    assert set(re.findall(r"<([a-z0-9]+)", page)) <= allowed, page
+    before = page.split("<details>")[0]
+    assert page.count("</details>") == 1 and before.count("<th") - before.count("<thead") == axes + 2
+
+
 @pytest.mark.parametrize("text", ["@someone", "fixes #12", "GH-12", "https://x.example", "www.x.example", ":smile:"])
 def test_nobody_is_mentioned_and_nothing_is_linked(text: str):
     outside_of_code = re.sub(r"`[^`]*`", "", export.markdown(hostile(text), None))
@@ -150,6 +233,14 @@ def test_texts_in_a_picture_are_texts():
     run = hostile("<script>alert(1)</script><image href='http://x/y.png'/>")
     svg = (pictures.convert(run, "latency", "svg") or b"").decode()
     assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_texts_in_a_picture_of_a_sweep_are_texts(axes: int):
+    run = hostile_sweep("<script>alert(1)</script><image href='http://x/y.png'/>", axes)
+    for name in pictures.of(run):
+        svg = (pictures.convert(run, name, "svg") or b"").decode()
+        assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg, name
 
 
 def test_a_chart_without_anything_to_show_is_no_picture():
@@ -206,7 +297,7 @@ def test_what_cannot_be_exported_is_said(
 ):
     broken, large = tmp_path / "broken.json", tmp_path / "large.json"
     broken.write_bytes(file.read_bytes().replace(b'"budget_s": 30.0', b'"budget_s": -1'))
-    large.write_bytes(b" " * 2**25)
+    large.write_bytes(b" " * (imports.MOST_BYTES + 1))
     names = {"RUN": file, "BROKEN": broken, "LARGE": large}
     assert command_line.main(["export", *(str(names.get(each, each)) for each in arguments)]) == 2
     told = capsys.readouterr()

@@ -2,8 +2,10 @@
 
 import copy
 import functools
+import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from measure import export, imports, reproduction, sweep_analysis, sweep_table
-from measure.run import SCHEMA, Crossover, Replica, Run, decode, encode
+from measure.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
 from measure.store import Store
+from measure.sweep_request import MOST_CELLS, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
 from tests.synthetic import HOSTILE
-from views import charts, curves, latency_chart, memory_chart, rows, tables
+from views import charts, curves, latency_chart, memory_chart, pictures, rows, tables
 
 ID = "0123456789abcdef01234567"
 FROZEN = Path(__file__).with_name("run_1.json")
@@ -161,6 +164,7 @@ def changed(*path: str | int, to: Any, run: Run | None = None) -> bytes:
     return json.dumps(document).encode()
 
 
+MANY = {f"n{number}": 1 for number in range(51)}
 _REPLICA = ("measurements", 0, "replicas", 0)
 
 
@@ -203,6 +207,7 @@ _REPLICA = ("measurements", 0, "replicas", 0)
         (changed("analysis", "confidence", to=1.0), r"\$\.analysis\.confidence"),
         (changed("measurements", 0, "strategy", to="a\nb"), "cannot be printed"),
         (changed("verdict", to="a\0b"), "cannot be shown"),
+        (changed("measurements", 0, "code", "sha256", to="1" * 64), r"not the hash.*measurements\[0\]\.code\.sha256`"),
         (changed("verdict", to="x" * 30_000), r"30,000 signs is too long: 20,000 are allowed - at `\$\.verdict`"),
         (changed("environment", to={"a": [[[[[[[[[[[[[1]]]]]]]]]]]]]}), "nested too deeply"),
         (encode(small()).replace(b'"budget_s": 30.0', b'"budget_s": NaN'), "malformed"),
@@ -210,9 +215,27 @@ _REPLICA = ("measurements", 0, "replicas", 0)
         (encode(small()).replace(b'"cores": 2', b'"cores": -Infinity'), "malformed"),
         (encode(small()).replace(b'"cores": 2', b'"cores": "\\ud800"'), "not a valid run file"),
         (encode(small()).replace(b'"cores": 2', b'"cores": ' + b"[" * 5_000 + b"]" * 5_000), "nested too deeply"),
-        (b" " * (imports.MOST_BYTES + 1), "too large: it has 16.0 MiB, and 16 MiB are allowed"),
-        (b'{"id": [' + b"0," * 2_100_000 + b"0]}", "too many values"),
-        (b'{"id": ' + b"[" * 150_000 + b"{" * 60_000, "too many values"),
+        (b" " * (imports.MOST_BYTES + 1), "too large: it has 80.0 MiB, and 80 MiB are allowed"),
+        (b'{"id": [' + b"0," * 5_100_000 + b"0]}", "too many values"),
+        (b'{"id": ' + b"[" * 600_000 + b"{" * 300_000, "too many values"),
+        (encode(small()).replace(b'"seed"', b'"threads"', 1), r"occurs a second time - at `\$\.request\.threads`"),
+        (encode(small()).replace(b'"cores"', b'"\\u0063pu"'), r"occurs a second time - at `\$\.environment\.cpu`"),
+        (changed("finished", to="2025-01-15T09:29:59Z"), r"it is before `started` - at `\$\.finished`"),
+        (changed("started", to="2025-01-15T09:29:59Z"), r"it is before `created` - at `\$\.started`"),
+        (changed("created", to="2025-W03-3T09:30:00Z"), r"is not a time of day.* - at `\$\.created`"),
+        (changed("created", to="9999-01-15T09:30:00Z"), r"is not a time of day.* - at `\$\.created`"),
+        (changed("created", to="2025-02-30T09:30:00Z"), r"is not a time of day.* - at `\$\.created`"),
+        (changed("analysis", "version", to=2), r"2 is not known: 1 is - at `\$\.analysis\.version`"),
+        (changed("control", "strategy", to="nobody"), r"no strategy 'nobody' - at `\$\.control\.strategy`"),
+        (changed("measurements", 0, "break_even", 0, "against", to="nobody"), r"break_even\[0\]\.against`"),
+        (changed("measurements", 0, "memory", "timeline", to={"t_s": [0] * 501, "live_bytes": [0] * 501}), "than 500"),
+        (changed("request", "size", to=MANY), r"more than 50 - at `\$\.request\.size`"),
+        (changed("request", "workload_options", to=MANY), r"more than 50 - at `\$\.request\.workload_options`"),
+        (changed("request", "strategies", to=["x"] * 1_001), r"more than 1,000 - at `\$\.request\.strategies`"),
+        (changed("environment", "gpus", to=["x" * 20_000] * 6), r"120,\d\d\d signs.* - at `\$\.environment`"),
+        (changed("environment", "gpus", to=[1] * 6_000), r"6,\d\d\d facts.* - at `\$\.environment`"),
+        (changed("verdict", to="\x1b]0;x\x07"), r"cannot be shown - at `\$\.verdict`"),
+        (changed("verdict", to="gpj.\u202eexe"), r"cannot be shown - at `\$\.verdict`"),
     ],
 )  # fmt: skip
 def test_what_is_not_valid_is_refused_with_the_path_of_the_fault(data: bytes, says: str):
@@ -254,6 +277,82 @@ def test_a_sweep_that_is_not_valid_is_refused_with_the_path_of_the_fault(path: t
     sweep = replace(small_sweep(), crossovers=[crossover])
     assert imports.read(encode(sweep)) == sweep
     assert re.search(says, said(changed(*path, to=to, run=sweep)), re.DOTALL), said(changed(*path, to=to, run=sweep))
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m\nX", "\x1b]0;x\x07", "\u202e", "a\x08"])
+def test_a_refusal_holds_no_sign_that_a_terminal_obeys(name: str):
+    for data in (
+        changed(name, to=1),
+        changed("measurements", 0, "why", to={name: 1}),
+        changed("status", to=name),
+        changed("schema", to=name),
+        changed("request", "size", name, to=1),
+    ):
+        reason = said(data)
+        assert reason.isprintable() and name.encode("unicode_escape").decode()[:4] in reason, reason
+
+
+def large_sweep(points: int) -> Run:
+    """A sweep of so many points and all strategies, each with a dozen rounds in five processes."""
+    request = parse_sweep(
+        {
+            "workload": "outer_product",
+            "strategies": "all",
+            "axes": [
+                {"name": "batch", "values": list(range(1, points // 20 + 1))},
+                {"name": "side", "values": list(range(1, 21))},
+            ],
+        }
+    )
+    first = synthetic.run(ID).measurement("batched.xla")
+    source = "x" * 1_300  # as long as scripts are
+    code = Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest())
+    item = replace(
+        first, break_even=[], code=code, memory=replace(first.memory, timeline=None), latency=synthetic.latency(1e-3)
+    )  # fmt: skip
+    slugs = request.base.strategies
+    measurements = [replace(item, strategy=slug) for slug in slugs]
+    ranking = [[slug] for slug in slugs]
+    found = [Point(at=at, status="complete", measurements=measurements, ranking=ranking) for at in request.points()]
+    return Run(
+        id=ID, kind="sweep", created="2025-01-15T09:30:00Z", status="complete", request=request.base.record(),
+        axes=list(request.axes), points=found,
+    )  # fmt: skip
+
+
+def test_what_the_largest_sweep_weighs_is_allowed():
+    whole = large_sweep(MOST_CELLS)
+    assert len(whole.points) == MOST_CELLS
+    data = encode(whole)
+    assert len(data) > 50 * 2**20
+    imports._look_at_weight(data, "it")
+
+
+def test_a_large_sweep_comes_back_as_it_went_and_becomes_a_picture(tmp_path: Path):
+    whole = large_sweep(40)
+    data = encode(whole)
+    assert len(data) > 2**22 and b"\n" not in data, "nobody reads it: it is not indented"
+    kept = Store(tmp_path)
+    assert kept.add(imports.read(data))
+    assert encode(kept.load(ID)) == data
+    assert pictures.render(whole, "map", "svg").startswith(b"<svg")
+
+
+def test_what_is_small_only_since_it_leaves_out_what_it_says_is_refused(monkeypatch: pytest.MonkeyPatch):
+    names = [f"n{number}" for number in range(900)]
+    document = json.loads(encode(small())) | {
+        "measurements": [{"strategy": name, "mapper": "m", "mode": "m"} for name in names],
+        "ranking": [], "control": None,
+    }  # fmt: skip
+    data = json.dumps(document).encode()
+    imports.read(data)
+    monkeypatch.setattr(imports, "MOST_BYTES", 2 * len(data))
+    assert "this file, written in full, is too large" in said(data)
+
+
+def test_the_server_takes_as_large_an_upload_as_an_import():
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
+    assert config["server"]["maxUploadSize"] * 2**20 == imports.MOST_BYTES
 
 
 def test_a_table_of_samples_that_would_not_fit_into_memory_is_refused():

@@ -1,23 +1,30 @@
 """The Runs page and what can be done with a run that is shown, without a browser and without TensorFlow."""
 
+import hashlib
 import io
+import sqlite3
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
+from measure import continuing, runner
 from measure.place import StoreError
-from measure.run import Run, encode
+from measure.processes import HostState
+from measure.request import RequestError
+from measure.run import Code, Point, Run, encode
 from measure.runner import Snapshot
 from measure.store import Store
+from measure.sweep_request import SweepRequest, of_run, parse_sweep
 from tests import synthetic
+from tests.engine import DEADLINE_S, small_request
 from tests.synthetic import HOSTILE
 from tests.test_page import ROOT, FakeRunner, calm, words
-from views import runs
+from views import pictures, runs
 
 ID = "0123456789abcdef01234567"
 _BASE = synthetic.run(ID, unhappy=False)
@@ -160,6 +167,19 @@ class TestDelete:
         calm(app.button(key="runs_delete_yes").click().run())
         assert fake.store.ids() == [f"{1:024x}"]
 
+    @pytest.mark.parametrize("why", ["database is locked", "database or disk is full", "attempt to write a readonly"])
+    def test_a_store_that_cannot_delete_is_said(self, visit, fake, monkeypatch, why):
+        fake.store.save(a_run())
+
+        def broken(*_: object) -> None:
+            raise StoreError(why)
+
+        app = calm(choose(visit(), 0).button(key="runs_delete").click().run())
+        monkeypatch.setattr(fake.store, "delete", broken)
+        app = calm(app.button(key="runs_delete_yes").click().run())
+        assert [each.value for each in app.warning] == [f"Nothing was deleted: {why}\\."]
+        assert len(table(app)) == 1
+
     def test_another_table_forgets_what_was_chosen_in_this_one(self, visit, fake):
         fake.store.save(a_run(1))
         app = choose(visit(), 0)
@@ -178,6 +198,41 @@ class TestExport:
             assert {name: archive.read(name) for name in archive.namelist()} == {
                 f"mapbench-{number:024x}.json": encode(a_run(number)) for number in range(2)
             }
+
+    def test_what_is_damaged_or_gone_is_left_out_of_an_archive_and_said(self, fake):
+        for number in range(3):
+            fake.store.save(a_run(number))
+        ids = fake.store.ids()
+        with sqlite3.connect(fake.store._url.database) as connection:
+            connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ids[1],))
+        connection.close()
+        kept = Store(Path(fake.store._url.database).parent)
+        fake.store = kept
+        with zipfile.ZipFile(io.BytesIO(runs._files([*ids, "e" * 24]))) as archive:
+            assert sorted(archive.namelist()) == sorted(
+                [f"mapbench-{ids[0]}.json", f"mapbench-{ids[2]}.json", "left out.txt"]
+            )
+            said = archive.read("left out.txt").decode().splitlines()
+        assert said[0].startswith(f"Run {ids[1]} cannot be read: what is stored of it is damaged")
+        assert said[1] == f"Run {'e' * 24} has been deleted."
+        assert runs._files([ids[1]]).startswith(b"Run ")
+
+    def test_only_charts_that_show_something_are_offered(self, fake):
+        fake.store.save(a_run(1))
+        fake.store.save(replace(synthetic.sweep(ID), id=f"{2:024x}"))
+        no_memory = [replace(m, memory=None) for m in _BASE.measurements]
+        fake.store.save(a_run(3, measurements=no_memory))
+        offered = {}
+        for number, page in ((1, "compare"), (2, "sweep"), (3, "compare")):
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+            app.query_params["run"] = f"{number:024x}"
+            app.session_state["export"] = True
+            app = calm(app.switch_page(f"views/{page}.py").run())
+            keys = {button.key for button in app.get("download_button")}
+            offered[number] = {key.removeprefix("download_") for key in keys if key.endswith("-svg")}
+        assert offered[1] == {f"{name}-svg" for name in pictures.PICTURES}
+        assert offered[2] == {f"{name}-svg" for name in pictures.LINES}
+        assert offered[3] == {f"{name}-svg" for name in pictures.PICTURES} - {"timeline-svg"}
 
 
 class TestImport:
@@ -234,6 +289,16 @@ class TestImported:
         nowhere = replace(_BASE.request, device=HOSTILE[:20], workload=HOSTILE, size={HOSTILE: 1}, dtype=HOSTILE)
         assert _BASE.verdict in words(open_run(a_run(2, request=nowhere)))
 
+    def test_strategies_whose_names_differ_in_signs_only_are_shown(self, open_run):
+        failed = [
+            replace(synthetic.failure("a", "b", "failed", "no", f"detail {name}"), strategy=name)
+            for name in ("a.b", "a-b", "a b", "a/b")
+        ]
+        app = open_run(a_run(measurements=[*_BASE.measurements, *failed]))
+        assert [code.value for code in app.code if code.value.startswith("detail")] == [
+            "detail a.b", "detail a-b", "detail a b", "detail a/b"
+        ]  # fmt: skip
+
     def test_measuring_it_again_goes_through_the_rules_of_a_request(self, open_run, fake):
         app = open_run(a_run())
         app.button(key="again").click().run()
@@ -278,3 +343,105 @@ def test_choices_are_as_they_were_left_when_one_comes_back(fake: StoredRunner) -
     calm(app.switch_page("views/compare.py").run())
     assert app.number_input(key="size_batch").value == 7
     assert dict(app.query_params) == left
+
+
+# --- the runner and the store, with nothing that could measure ---
+
+
+class NoHost:
+    """A launcher whose host never comes up."""
+
+    start_method = "fork"
+
+    def state(self) -> HostState:
+        return HostState("failed", "there is none", ("CPU:0",))
+
+    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def a_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], runner.Runner]]:
+    """``a_runner()``: a server's runner; all have one store."""
+    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
+    made = []
+
+    def make() -> runner.Runner:
+        made.append(runner.Runner(store_=Store(tmp_path / "home"), launcher_=NoHost()))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+class TestRunner:
+    def test_what_a_second_server_deletes_is_gone_on_the_first_one_too(self, a_runner):
+        first, second = a_runner(), a_runner()
+        run_id = first.submit(small_request("batched.eager"))
+        assert first.wait(run_id, DEADLINE_S)
+        seen = first.snapshot(run_id)
+        assert (seen.state, seen.here) == ("finished", True) and seen.run == second.snapshot(run_id).run
+        assert second.delete([run_id]) == [run_id]
+        assert first.snapshot(run_id) is None and second.snapshot(run_id) is None
+
+    def test_a_sweep_from_elsewhere_is_not_continued(self, a_runner):
+        own = a_runner()
+        request = parse_sweep(
+            {"workload": "square", "strategies": ["batched.eager"], "axes": [{"name": "batch", "values": [1, 2]}]}
+        )
+        forged = replace(
+            synthetic.sweep(ID), status="cancelled", request=request.base.record(), axes=list(request.axes), points=[],
+            crossovers=[], fits=[], environment={},
+        )  # fmt: skip
+        own.store.add(forged)
+        with pytest.raises(RequestError, match=r"comes from elsewhere.*«Measure again here»"):
+            own.submit_sweep(of_run(forged), continue_from=ID)
+        own.store.delete([ID])
+        own.store.save(forged)  # the same, had it been measured here
+        assert own.wait(own.submit_sweep(of_run(forged), continue_from=ID), DEADLINE_S)
+
+    def test_the_page_has_no_button_for_it(self, fake):
+        forged = replace(synthetic.sweep(ID), status="cancelled")
+        fake.store.add(forged)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = ID
+        app = calm(app.switch_page("views/sweep.py").run())
+        assert "again" in {button.key for button in app.button}
+        assert "continue" not in {button.key for button in app.button}
+        fake.store.delete([ID])
+        fake.store.save(forged)
+        assert "continue" in {button.key for button in calm(app.run()).button}
+
+
+def measured_sweep(source: str | None = None, sha256: str | None = None) -> tuple[SweepRequest, Run]:
+    """A sweep of two points that was cancelled; with other code at its second point."""
+    request = parse_sweep(
+        {"workload": "square", "strategies": ["batched.eager"], "axes": [{"name": "batch", "values": [1, 2]}]}
+    )
+    rng = np.random.default_rng(0)
+    points = []
+    for n in (1, 2):
+        asked = request.comparison({"batch": n})
+        right = continuing._script(asked, "batched.eager")
+        code = Code(source=right, sha256=hashlib.sha256(right.encode()).hexdigest())
+        if n == 2:
+            code = Code(source=source or right, sha256=sha256 or code.sha256)
+        item = replace(synthetic.measurement("batched.eager", rng), code=code)
+        points.append(Point(at={"batch": n}, status="complete", measurements=[item], ranking=[["batched.eager"]]))
+    run = Run(
+        id=ID, kind="sweep", created="2025-01-15T09:30:00Z", status="cancelled", request=request.base.record(),
+        axes=list(request.axes), points=points,
+    )  # fmt: skip
+    return request, run
+
+
+def test_every_source_of_a_sweep_that_is_continued_is_what_its_hash_says():
+    request, run = measured_sweep()
+    assert continuing.taken_over(run, request, {}) == run.points
+    request, forged = measured_sweep(source="EVIL")
+    with pytest.raises(RequestError, match=r"the code of batched\.eager for square has changed"):
+        continuing.taken_over(forged, request, {})

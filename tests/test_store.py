@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 from sqlalchemy.dialects import mysql, postgresql
 
-from measure import database, place, store
+from measure import database, environment, imports, place, store, why
 from measure.place import StoreError
 from measure.run import Run, decode, encode
 from tests import synthetic
@@ -276,6 +276,29 @@ def test_a_run_from_elsewhere_is_kept_and_marked(kept: store.Store):
     assert kept.load(ID) == a_run()
 
 
+def test_no_run_weighs_the_list_down(kept: store.Store):
+    """Not even one that nobody has checked."""
+    many = {f"size_{number}": number for number in range(10_000)}
+    kept.add(
+        a_run(
+            request=replace(_FINISHED.request, size=many, workload="w" * 5_000, device="d" * 5_000),
+            environment={"gpus": ["x" * 20_000] * 700},
+            verdict="v" * 20_000,
+        )
+    )
+    assert len(environment.machine(kept.load(ID).environment)) > 10**6
+    (entry,) = kept.entries()
+    assert max(map(len, (entry.size, entry.machine, entry.verdict))) <= 500 and entry.verdict.endswith("v…")
+    assert len(entry.workload) == len(entry.device) == 200
+    with sqlite3.connect(kept._url.database) as connection:
+        assert connection.execute("SELECT max(length(words)) FROM runs").fetchone()[0] <= 2_500
+    connection.close()
+
+
+def test_what_can_be_imported_fits_its_columns():
+    assert imports._LONGEST_NAME <= database.NAME
+
+
 def test_deleted_runs_are_gone_and_running_ones_stay(kept: store.Store):
     for number in range(3):
         kept.save(a_run(f"{number:024x}"))
@@ -350,6 +373,26 @@ def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: 
         kept.load(ID)
 
 
+def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: store.Store):
+    """As a Mapbench made it that knew of no explanations: filled by that version's own tables, row by row."""
+    engine = database.connect(kept._url, database.MIGRATIONS[:1])
+    with database.for_writing(engine).begin() as connection:
+        assert not sa.inspect(connection).has_table("artifacts")
+        for number in range(3):
+            assert store._insert(connection, a_run(f"{number:024x}"), "ann", imported=number == 1)
+    engine.dispose()
+    assert sorted(kept.ids()) == [f"{number:024x}" for number in range(3)]
+    assert [kept.look(f"{number:024x}").imported for number in range(3)] == [False, True, False]
+    assert kept.load(f"{2:024x}") == a_run(f"{2:024x}")
+    slug = a_run().measurements[0].strategy
+    assert kept.explain(f"{0:024x}", slug, {"note": "now"}, {why.GRAPH: b"a graph"})
+    assert kept.artifact(f"{0:024x}", slug, why.GRAPH) == b"a graph"
+    assert kept.delete([f"{0:024x}"], owner="ann") == [f"{0:024x}"]
+    with sqlite3.connect(kept._url.database) as connection:
+        assert connection.execute("SELECT version FROM mapbench_store ORDER BY version").fetchall() == [(1,), (2,)]
+    connection.close()
+
+
 def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store):
     kept.save(a_run())
     kept.close()
@@ -368,8 +411,16 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store)
 
 @pytest.mark.parametrize("dialect", [postgresql.dialect(), mysql.dialect()], ids=["postgresql", "mysql"])
 def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
-    for table in (database.runs, database.parts):
-        assert "CREATE TABLE" in str(sa.schema.CreateTable(table).compile(dialect=dialect))
+    tables = [*database._metadata.sorted_tables, database._versions]
+    assert {table.name for table in tables} == {"runs", "parts", "artifacts", "mapbench_store"}
+    for table in tables:
+        made = str(sa.schema.CreateTable(table).compile(dialect=dialect))
+        assert "CREATE TABLE" in made
+        # Without a length MySQL's blobs and texts end at 64 KiB.
+        assert not re.search(r"\b(BLOB|TEXT)(?!\()", made), made
+        for column in table.columns:
+            if isinstance(column.type, sa.LargeBinary):
+                assert column.type.length >= why.MOST_ARTIFACT_BYTES
         for index in table.indexes:
             assert not any(isinstance(column.type, sa.Text) for column in index.columns), "needs a length elsewhere"
 

@@ -492,7 +492,7 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
     assert after.points[:2] == before.points[:2], "nothing is measured twice"
     assert [point.status for point in after.points] == ["complete"] * 4
     elsewhere = replace(before, id="1" * 24, environment={**before.environment, "cpu_model": "Another one"})
-    own.store.add(elsewhere)
+    own.store.save(elsewhere)
     with pytest.raises(RequestError, match="cannot be continued here: Processor was Another one"):
         own.submit_sweep(of_run(elsewhere), continue_from=elsewhere.id)
     with pytest.raises(RequestError, match="is not known here"):

@@ -57,7 +57,9 @@ def draw(snapshot: Snapshot) -> None:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
             share.button(run.id)
-            if finished and run.kind == "sweep" and continuing.is_open(run):
+            # One that comes from elsewhere has no such button: see `continuing.refusal`.
+            can_go_on = continuing.is_open(run) and not continuing.refusal(run, imported=snapshot.imported)
+            if finished and run.kind == "sweep" and can_go_on:
                 outlook = sweep_continue.draw(
                     run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
                 )
@@ -66,7 +68,7 @@ def draw(snapshot: Snapshot) -> None:
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
                     help="The same request on this machine; then says whether the verdict was reproduced.",
                 )  # fmt: skip
-                _export(run)
+                _export(run, snapshot.version)
         if outlook:
             st.caption(f":material/resume: {look.plain(outlook)}")
         if finished and run.parent is not None:
@@ -83,7 +85,7 @@ def _origin(run: Run, *, imported: bool) -> str:
     return f"{mark}{look.plain(words)}"
 
 
-def _export(run: Run) -> None:
+def _export(run: Run, version: int) -> None:
     # Drawn when it is open: ten buttons are not for every rerun.
     with st.popover("Export", icon=":material/download:", key="export", on_change="rerun") as opened:
         if not opened.open:
@@ -98,7 +100,7 @@ def _export(run: Run) -> None:
         )  # fmt: skip
         from views import pictures  # what draws them is not needed before
 
-        for name, picture in pictures.of(run).items():
+        for name, picture in _memo.get((run.id, version, "pictures"), lambda: pictures.shown(run)).items():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(picture.title, width="stretch")
                 for form in pictures.FORMATS:

@@ -15,8 +15,7 @@ from typing import Any
 import pandas as pd
 import vl_convert
 
-from measure import imports
-from measure.run import Run, encode
+from measure.run import Run, decode, encode
 from views import charts, curves, latency_chart, look, memory_chart, rows, sweep_front, sweep_lines, sweep_map
 from views.charts import Spec
 from views.rows import Row
@@ -114,6 +113,11 @@ def of(run: Run) -> dict[str, Picture]:
     return LINES if len(run.axes) == 1 else MAP
 
 
+def shown(run: Run) -> dict[str, Picture]:
+    """Those in which the run has something to show."""
+    return {name: picture for name, picture in of(run).items() if specification(run, name) is not None}
+
+
 def specification(run: Run, name: str) -> Spec | None:
     """The chart with its data, title and colours; None where the run has nothing to show in it."""
     picture, found = of(run)[name], rows.make(run, rows.choose_baseline(run))
@@ -201,7 +205,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")
     parser.add_argument("--name", dest="stem", default="run", help="what the files of 'all' begin with")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
-    run = imports.read(sys.stdin.buffer.read())
+    run = decode(sys.stdin.buffer.read())  # a file from elsewhere has been checked by whoever let it in
     if chosen.name != "all" and chosen.name not in of(run):
         print(f"a {run.kind} has no chart «{chosen.name}»: it has {', '.join(of(run))}", file=sys.stderr)
         return 1

@@ -153,14 +153,14 @@ def _failures(shown: Shown, run: Run, prefix: str) -> None:
         return
     st.markdown(f"**Did not work** ({len(lines)})")
     with st.container(border=True, gap="small", key="failures"):
-        for row, sentence in lines:
+        for number, (row, sentence) in enumerate(lines):
             st.html(
                 f"<div>{look.strategy_html(row.slug, row.mapper, row.mode)} "
                 f'<b style="margin:0 .5em">{html.escape(row.status)}</b> '
                 f'<span style="overflow-wrap:anywhere">{html.escape(sentence)}</span></div>'
             )
             if row.detail.strip() and row.detail.strip() != sentence.strip():
-                with st.expander("Full text", type="compact", key=look.key(f"{prefix}detail", row.slug)):
+                with st.expander("Full text", type="compact", key=look.key(f"{prefix}detail", str(number), row.slug)):
                     st.code(row.detail, language=None, wrap_lines=True, height=260)
 
 

@@ -26,6 +26,8 @@ _STATUSES = {
 _ROW_HEIGHT = 30
 _UPLOAD = "runs_upload"
 _COMPARE = "views/compare.py"
+# Of an archive: what says which runs are not in it.
+_LEFT_OUT = "left out.txt"
 
 
 def _to_first_page() -> None:
@@ -90,15 +92,30 @@ def _table(entries: list[Entry]) -> list[Entry]:
 
 
 def _files(ids: list[str]) -> bytes:
-    """The run files of these runs: one as it is, several in an archive."""
+    """The run files of these runs: one as it is, several in an archive. What cannot be read is left out, and a text in
+    the file says so."""
     kept = runner.shared().store
-    found = [run for run_id in ids if (run := kept.load(run_id)) is not None]
-    if len(ids) == 1 and found:
-        return encode(found[0])
+    files, left_out = {}, []
+    for run_id in ids:
+        try:
+            run = kept.load(run_id)
+        except (ValueError, StoreError) as error:
+            left_out.append(f"Run {run_id} cannot be read: {error}.")
+            continue
+        if run is None:
+            left_out.append(f"Run {run_id} has been deleted.")
+        else:
+            files[f"mapbench-{run_id}.json"] = encode(run)
+    if len(ids) == 1 and files:
+        return next(iter(files.values()))
+    if len(ids) == 1:
+        return "\n".join(left_out).encode()
+    if left_out:
+        files[_LEFT_OUT] = "\n".join([*left_out, ""]).encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for run in found:
-            archive.writestr(f"mapbench-{run.id}.json", encode(run))
+        for name, data in files.items():
+            archive.writestr(name, data)
     return packed.getvalue()
 
 
@@ -110,7 +127,11 @@ def _may_delete(entry: Entry) -> bool:
 
 
 def _delete(ids: list[str]) -> None:
-    gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
+    try:
+        gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
+    except StoreError as error:
+        st.session_state["runs_said"] = ("error", f"Nothing was deleted: {error}.", None)
+        return
     st.session_state["runs_said"] = ("success", f"{len(gone)} run{'s' * (len(gone) != 1)} deleted.", None)
 
 
