@@ -21,12 +21,14 @@ _PS_PER_NS = 1000
 _PS_PER_US = 1e6
 
 # Ops that only run other ops, which are counted themselves: their time is not the time of an op.
-_CONTAINERS = frozenset(
+CONTAINERS = frozenset(
     (
         *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall"),
         *("StatefulPartitionedCall", "For", "SymbolicGradient", "RemoteCall"),
     )
 )
+# By which a call that is watched waits for its device: no op of the strategy's.
+_WAITING = "SyncDevice"
 _TYPE = re.compile(r"_?[A-Z]\w*")
 _EAGER = "EagerLocalExecute: "
 _EAGER_RUN = "KernelAndDeviceFunc::Run"
@@ -81,15 +83,19 @@ class Share:
 
 @dataclass(frozen=True)
 class Profile:
-    """One call in figures. ``in_ops_s``: how long at least one op ran; ``in_kernels_s`` likewise. ``runtime_s``: how
-    long the calling thread was inside TensorFlow's runtime; ``building_s``: how long it built graphs."""
+    """One call in figures. ``ops`` are without those that only run others. ``in_ops_s``: how long at least one op ran;
+    ``in_kernels_s`` likewise, ``in_streams_s`` of kernels on a GPU alone. ``runtime_s``: how long the calling thread
+    was inside TensorFlow's runtime, of which it waited ``waiting_s`` for a GPU; ``building_s``: how long it built
+    graphs."""
 
     call_s: float
     ops: tuple[Share, ...]
     in_ops_s: float
     kernels: tuple[Share, ...]
     in_kernels_s: float
+    in_streams_s: float
     runtime_s: float
+    waiting_s: float
     building_s: float
     threads: int
 
@@ -146,9 +152,12 @@ def _value(stat: Any, names: Mapping[int, str]) -> Any:
 def profile(trace: Trace) -> Profile:
     """What ran in the call, how often and how long."""
     ops: list[Span] = []
+    waits: list[Span] = []
     kernels: list[Span] = []
     for _, own in _by_thread(trace.spans):
-        ops += _ops(own)
+        for span in _ops(own):
+            if span.name not in CONTAINERS:
+                (waits if span.name == _WAITING else ops).append(span)
         kernels += _leaves(span for span in own if _is_kernel(span, trace.threads[span.thread].plane))
     on_devices = [
         span
@@ -166,10 +175,12 @@ def profile(trace: Trace) -> Profile:
     return Profile(
         call_s=(trace.end_ps - trace.start_ps) / _PS_PER_S,
         ops=_shares(ops),
-        in_ops_s=union_s(span for span in ops if span.name not in _CONTAINERS),
+        in_ops_s=union_s(ops),
         kernels=_shares(kernels),
         in_kernels_s=union_s(kernels),
+        in_streams_s=union_s(on_devices),
         runtime_s=runtime_s - building_s,
+        waiting_s=union_s(waits),
         building_s=building_s,
         threads=len({span.thread for span in (*ops, *kernels)} - {span.thread for span in on_devices}),
     )

@@ -7,15 +7,16 @@ pure functions of a run. The keys of ``why`` are those of `Why`; nothing else ma
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from measure import advice, statistics, text
-from measure.run import Measurement, Run
-from measure.trace import Share
+from measure import advice, limit, statistics, text
+from measure.run import Limit, Measurement, Run
+from measure.trace import CONTAINERS, Share
 
 # What an explanation leaves beside its figures, under the names of its files.
 GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
@@ -68,22 +69,26 @@ class Why(_Part, frozen=True, kw_only=True):
     """What happened in one steady call.
 
     ``call_s``: median of calls that nobody watched, in the same process; ``profiled_s``: the call that was traced, of
-    which are all other seconds. ``traces_first``: functions traced by the first call; ``traces_per_call``: by each
-    further one; ``tracing_count``: as ``experimental_get_tracing_count`` has it after all calls. ``building_s``: time
-    of a call that building graphs took. ``in_ops_s``: how long at least one op ran, ``in_kernels_s``: likewise one of
-    XLA's or a GPU's kernels. ``python_s``: time that the calling thread spent outside of TensorFlow's runtime.
-    ``op_threads``: threads of the host on which ops or kernels began; ``threads``: those that were busy in calls that
-    nobody watched; ``cores``: their processor time over wall-clock time. ``loops``: while loops that XLA left;
-    ``compiled_in``: inputs whose values are part of XLA's program, which serves no others; ``other_instructions``:
-    those outside of fusions. ``note``: why there are no figures. ``runtime_start_s``: what TensorFlow spent once in the
-    first timed process; ``times_limit``: the latency over the limit's, and ``limit_note`` why it has no such multiple.
+    which are all other seconds. ``traces_first``: functions traced by the first call; ``traces_warm``: by the few that
+    followed it before one was watched; ``traces_per_call``: by each that was watched, on average; ``tracing_count``: as
+    ``experimental_get_tracing_count`` has it after all calls. ``building_s``: time of a call that building graphs took.
+    ``in_ops_s``: how long at least one op ran on the host, ``in_kernels_s``: likewise one of XLA's or a GPU's kernels,
+    ``in_streams_s``: one of a GPU's, whatever the host did meanwhile. ``python_s``: time that the calling thread spent
+    outside of TensorFlow's runtime; ``waiting_s``: time that it waited for a GPU. ``op_threads``: threads of the host
+    on which ops or kernels began; ``threads``: those that were busy in calls that nobody watched; ``cores``: their
+    processor time over wall-clock time. ``loops``: while loops that XLA left; ``compiled_in``: inputs whose values are
+    part of XLA's program, which serves no others; ``other_instructions``: those outside of fusions; ``of_element``:
+    what XLA compiled is not the strategy but its element function, by itself. ``note``: why there are no figures.
+    ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``: the latency over the
+    limit's, and ``limit_note`` why it has no such multiple.
     A comparison knows these three without explaining anything.
     """
 
     call_s: _Seconds = 0.0
     profiled_s: _Seconds = 0.0
     traces_first: _Count = 0
-    traces_per_call: _Count = 0
+    traces_warm: _Count = 0
+    traces_per_call: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
     tracing_count: _Count | None = None
     building_s: _Seconds = 0.0
     graph: Graph | None = None
@@ -93,7 +98,9 @@ class Why(_Part, frozen=True, kw_only=True):
     kernel_count: _Count = 0
     kernels: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
     in_kernels_s: _Seconds = 0.0
+    in_streams_s: _Seconds = 0.0
     python_s: _Seconds = 0.0
+    waiting_s: _Seconds = 0.0
     op_threads: _Count = 0
     threads: _Count | None = None
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
@@ -104,6 +111,7 @@ class Why(_Part, frozen=True, kw_only=True):
     fused_ops: _Count = 0
     fusions: Annotated[list[Fusion], Meta(max_length=_MOST_ROWS)] = []
     other_instructions: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
+    of_element: bool = False
     note: Annotated[str, Meta(max_length=MOST_NOTE)] = ""
     runtime_start_s: _Seconds | None = None
     times_limit: _Seconds | None = None
@@ -164,6 +172,47 @@ def fallbacks(said: Iterable[str]) -> list[str]:
     ][:_MOST_ROWS]
 
 
+# Runs from before containers were left out of their ops still hold them.
+
+
+def op_rows(why: Why) -> list[Ran]:
+    """The ops of a call that are no containers of others."""
+    return [row for row in why.ops if row.name not in CONTAINERS]
+
+
+def op_count(why: Why) -> int:
+    """How many of them a call runs."""
+    return max(0, why.op_count - sum(row.count for row in why.ops if row.name in CONTAINERS))
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Where the host's time in the watched call went, in seconds: parts that do not overlap. ``on_gpu_s`` is no part
+    of them: a GPU's kernels run while the host does something else, or waits."""
+
+    python_s: float
+    building_s: float
+    working_s: float
+    waiting_s: float
+    between_s: float
+    on_gpu_s: float
+
+
+def spent(why: Why) -> Spent:
+    """How the call that was watched divides up; what is left over, ``between_s``, went into starting ops and
+    scheduling them."""
+    working_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
+    known_s = why.python_s + why.building_s + working_s + why.waiting_s
+    return Spent(
+        python_s=why.python_s,
+        building_s=why.building_s,
+        working_s=working_s,
+        waiting_s=why.waiting_s,
+        between_s=max(0.0, why.profiled_s - known_s),
+        on_gpu_s=why.in_streams_s,
+    )
+
+
 # --- sentences -------------------------------------------------------------------------------------------------------
 
 _DATASET = re.compile(r"Dataset(V\d+)?$|^DatasetToSingleElement$")
@@ -197,12 +246,19 @@ def sentences(run: Run) -> dict[str, str]:
         ratio = None
         if best is not None and item is not best and item.strategy in levels and best.strategy in levels:
             ratio = statistics.ratio(levels[item.strategy], levels[best.strategy], run.analysis.confidence)
-        found[item.strategy] = sentence(item, run.request.size.get("batch", 0), best, ratio)
+        found[item.strategy] = sentence(item, run.request.size.get("batch", 0), best, ratio, run.limit)
     return found
 
 
-def sentence(item: Measurement, batch: int, best: Measurement | None, ratio: statistics.Ratio | None) -> str:
-    """What a strategy's call consists of, its memory, and the gap to the fastest, in one sentence."""
+def sentence(
+    item: Measurement,
+    batch: int,
+    best: Measurement | None,
+    ratio: statistics.Ratio | None,
+    roof: Limit | None = None,
+) -> str:
+    """What a strategy's call consists of, its memory, and the gap to the fastest, in one sentence; that of the fastest
+    is the gap to the limit, ``roof``."""
     slug = f"`{item.strategy}`"
     if item.outcome == "unsupported":
         return f"{slug} cannot run: {_reason(item)}."
@@ -214,8 +270,9 @@ def sentence(item: Measurement, batch: int, best: Measurement | None, ratio: sta
         note = str(item.why.get("note") or "").rstrip(".")
         said = f"could not be explained: {note}" if note else "has not been explained yet"
         return f"{slug} {said}{_WRONG if item.outcome == 'wrong' else ''}."
-    parts = filter(None, (f"{slug} {mechanism(item, why, batch)}", copies(item), _gap(best, ratio)))
-    return f"{'; '.join(parts)}{_WRONG if item.outcome == 'wrong' else ''}."
+    gap = _gap(best, ratio) or _to_the_limit(item, roof)
+    parts = (f"{slug} {mechanism(item, why, batch)}", _element(why), _retraces(why), copies(item), gap)
+    return f"{'; '.join(filter(None, parts))}{_WRONG if item.outcome == 'wrong' else ''}."
 
 
 def _reason(item: Measurement) -> str:
@@ -231,45 +288,72 @@ def _gap(best: Measurement | None, ratio: statistics.Ratio | None) -> str:
         low, high = (text.factor(value).removesuffix(" ×") for value in (ratio.low, ratio.high))
         gap = f"that takes {text.factor(ratio.ratio)} [{low}, {high}] as long as `{best.strategy}`"
     why = known(best)
-    runs = _count(why.kernel_count, "kernel") if why and why.kernel_count else _count(why.op_count, "op") if why else ""
-    return f"{gap} with its {runs}" if runs else gap
+    if why is None:
+        return gap
+    counts = _count(why.kernel_count, "kernel") if _is_compiled(why) and why.kernel_count else _counts(why)
+    return f"{gap} with its {counts}" if counts else gap
+
+
+def _to_the_limit(item: Measurement, roof: Limit | None) -> str:
+    """«that is 1.90 × the limit (memory-bound)», or why it has no such multiple."""
+    times, note = limit.multiple(item), limit.note(item).rstrip(".")
+    if times is not None:
+        return f"that is {text.factor(times)} the limit{f' ({roof.term})' if roof and roof.term else ''}"
+    return f"that is {note}" if note else ""
 
 
 def work(why: Why) -> str:
     """What runs in a call, as a noun: «one fusion of 3 ops, one pass over memory», «300 ops», «1 kernel»."""
-    if why.loops is not None:
-        return _program(why)
-    return _count(why.op_count, "op") if why.op_count else _count(why.kernel_count, "kernel")
+    return _program(why) if _is_compiled(why) else _counts(why) or "no op"
 
 
 def mechanism(item: Measurement, why: Why, batch: int) -> str:
     """What takes the time of a call, as a predicate."""
-    if not why.op_count and not why.kernel_count:
-        slices = f", slice by slice for {batch} slices" if item.mapper == "numpy" and batch else ""
-        return f"spends all of its time in Python and NumPy{slices}: no op of TensorFlow's runs"
+    if not op_count(why) and not why.kernel_count and not _is_compiled(why):
+        if item.mode == "eager":
+            slices = f", slice by slice for {batch} slices" if item.mapper == "numpy" and batch else ""
+            return f"spends all of its time in Python and NumPy{slices}: no op of TensorFlow's runs"
+        return "runs no op that takes time: calling the function is all that it does"
     if why.fallbacks:
         ops = ", ".join(f"`{op}`" for op in why.fallbacks)
-        then = _traces(why) if why.traces_per_call else _runs(why) if why.loops is None else _compiled(why)
+        then = _traces(why) if why.traces_per_call >= 1 else _compiled(why) if _is_compiled(why) else _runs(why)
         return f"falls back to a while loop for {ops}, which `tf.vectorized_map` cannot vectorise, and {then}"
-    if why.traces_per_call:
+    if why.traces_per_call >= 1:
         return _traces(why)
     if any(row.name in _PYTHON_OPS for row in why.ops):
         return _leaves_tensorflow(why)
     if any(_DATASET.search(row.name) for row in why.ops):
         return _pipeline(why, batch)
-    if why.loops is not None:
+    if _is_compiled(why):
         return _compiled(why)
     if item.mode == "eager":
         return _from_python(why)
     return _in_a_graph(item, why, batch)
 
 
+def _is_compiled(why: Why) -> bool:
+    """Whether XLA made one program of the whole strategy."""
+    return why.loops is not None and not why.of_element
+
+
 def _traces(why: Why) -> str:
-    functions = "a function" if why.traces_per_call == 1 else f"{why.traces_per_call} functions"
+    each = why.traces_per_call
+    anew = "a function anew in every call" if each == 1 else f"{each:,.0f} functions anew in every call"
+    if not float(each).is_integer():
+        anew = f"functions anew, {each:.3g} a call on average"
     return (
-        f"traces {functions} anew in every call: {_watched_share(why.building_s, why)} of its time goes into "
+        f"traces {anew}: {_watched_share(why.building_s, why)} of its time goes into "
         f"building graphs, and {_watched_share(_work_s(why), why)} into {work(why)}"
     )
+
+
+def _retraces(why: Why) -> str:
+    """What a steady call should not do: it is not steady before it stops, and costs far more than a call."""
+    if 0 < why.traces_per_call < 1:
+        return f"some of its calls trace a function anew, {why.traces_per_call:.2g} a call on average"
+    if why.traces_warm and not why.traces_per_call:
+        return f"after the first call it traced {_count(why.traces_warm, 'further function')} before it was steady"
+    return ""
 
 
 def _leaves_tensorflow(why: Why) -> str:
@@ -278,7 +362,7 @@ def _leaves_tensorflow(why: Why) -> str:
     times = "once" if calls == 1 else f"{calls:,} times"
     return (
         f"leaves TensorFlow {times} in a call, by `{rows[0].name}`: NumPy takes {_share(seconds, why)} of the time, "
-        f"and the other {_count(why.op_count - calls, 'op')} and the way there and back the rest"
+        f"and the other {_count(op_count(why) - calls, 'op')} and the way there and back the rest"
     )
 
 
@@ -291,19 +375,22 @@ def _pipeline(why: Why, batch: int) -> str:
 
 
 def _from_python(why: Why) -> str:
+    if why.in_streams_s:
+        return f"runs {_on_a_gpu(why)} the host spends {_starting(why)}, around {_host_ops(why)}"
     inside_s = _work_s(why)
-    between_s = max(0.0, why.profiled_s - why.python_s - inside_s)
-    mean = text.seconds(sum(row.seconds for row in why.ops) / why.op_count) if why.op_count else ""
-    ops = f"{_count(why.op_count, 'op')} of {mean} each" if why.op_count > 1 else f"1 op of {mean}"
     if inside_s >= _MOST * why.profiled_s:
-        return (
-            f"spends {_watched_share(inside_s, why)} of its time in {_count(why.op_count, 'op')}, {_mostly(why)}"
-            f"{_on_threads(why)}"
-        )
-    where = "between" if why.op_count > 1 else "around"
+        share = _watched_share(inside_s, why)
+        return f"spends {share} of its time in {_counts(why)}{_mostly(why)}{_on_threads(why)}"
+    where = "around" if _is_one(why) else "between"
+    return f"spends {_starting(why)}, {where} {_with_means(why)}"
+
+
+def _starting(why: Why) -> str:
+    parts = spent(why)
+    what = "ops" if op_count(why) else "kernels"
     return (
-        f"spends {_watched_share(why.python_s, why)} of its time in Python, and {_watched_share(between_s, why)} in "
-        f"starting ops, {where} {ops}"
+        f"{_watched_share(parts.python_s, why)} of its time in Python, and {_watched_share(parts.between_s, why)} in "
+        f"starting {what}"
     )
 
 
@@ -318,27 +405,55 @@ def _in_a_graph(item: Measurement, why: Why, batch: int) -> str:
 
 def _runs(why: Why, verb: str = "runs ") -> str:
     """So many ops, how much of the time they take, and where the rest goes."""
+    if why.in_streams_s:
+        return f"{verb}{_on_a_gpu(why)} the host runs {_host_ops(why)}"
     inside_s = _work_s(why)
-    if not why.op_count or inside_s >= _MOST * _whole_s(why):
+    if inside_s >= _MOST * _whole_s(why):
         share = f"{_share(inside_s, why)} of its time"
-        if why.op_count == 1:
-            return f"{verb}{work(why)}, {_mostly(why)}, which takes {share}{_on_threads(why)}"
-        return f"{verb}{work(why)}, which take {share}, {_mostly(why)}{_on_threads(why)}"
-    between = "scheduling them and calling the function" if why.op_count > 1 else "calling the function"
-    mean = text.seconds(sum(row.seconds for row in why.ops) / why.op_count)
-    each = f"of {mean} each" if why.op_count > 1 else f"of {mean}"
-    return f"{verb}{work(why)} {each}, and spends {_share(_whole_s(why) - inside_s, why)} on {between}"
+        if _is_one(why):
+            return f"{verb}{_counts(why)}{_mostly(why)}, which takes {share}{_on_threads(why)}"
+        return f"{verb}{_counts(why)}, which take {share}{_mostly(why)}{_on_threads(why)}"
+    between = "calling the function" if _is_one(why) else "scheduling them and calling the function"
+    return f"{verb}{_with_means(why)}, and spends {_share(_whole_s(why) - inside_s, why)} on {between}"
+
+
+def _on_a_gpu(why: Why) -> str:
+    """«900 kernels on the GPU, which take 12 % of its time, most of it in `gemm`; beside them», whatever the host does
+    meanwhile."""
+    takes, them = ("takes", "it") if why.kernel_count == 1 else ("take", "them")
+    return f"{_counts(why)}, which {takes} {_share(why.in_streams_s, why)} of its time{_mostly(why)}; beside {them}"
+
+
+def _host_ops(why: Why) -> str:
+    """What the host runs while a GPU computes: «300 ops in 1.20 ms»."""
+    return f"{_count(op_count(why), 'op')} in {text.seconds(why.in_ops_s)}" if op_count(why) else "no op"
+
+
+def _element(why: Why) -> str:
+    """What XLA made of an element function that it compiles by itself."""
+    if not why.of_element:
+        return ""
+    if why.loops is None:
+        return "XLA compiles the element function by itself, and does not tell its program"
+    program = _instructions(why) or "a program without work of its own"
+    return f"of the element function XLA makes {program}{_kept(why)}{_compiled_in(why)}"
 
 
 def _compiled(why: Why) -> str:
-    outside = max(0.0, _whole_s(why) - why.in_kernels_s)
-    loop = ", in a loop that XLA kept" if why.loops else ""
-    if why.kernel_count and why.in_kernels_s < _MOST * _whole_s(why):
-        cost = f"{_share(outside, why)} of its time is the fixed cost of a call"
-    else:
-        takes = "it takes" if why.kernel_count == 1 else "they take"
-        cost = f"{takes} {_share(why.in_kernels_s, why)} of its time{_on_threads(why)}" if why.kernel_count else ""
-    return ": ".join(filter(None, (f"runs {_program(why)}{loop}{_compiled_in(why)}", cost)))
+    inside_s = _work_s(why)
+    program = f"runs {_program(why)}{_kept(why)}{_compiled_in(why)}"
+    if not why.kernel_count:
+        return program
+    if inside_s < _MOST * _whole_s(why):
+        busy = f", while the GPU works for {_share(inside_s, why)}" if why.in_streams_s else ""
+        return f"{program}: {_share(_whole_s(why) - inside_s, why)} of its time is the fixed cost of a call{busy}"
+    takes = "it takes" if why.kernel_count == 1 else "they take"
+    where = ", on the GPU" if why.in_streams_s else _on_threads(why)
+    return f"{program}: {takes} {_share(inside_s, why)} of its time{where}"
+
+
+def _kept(why: Why) -> str:
+    return ", in a loop that XLA kept" if why.loops else ""
 
 
 def _compiled_in(why: Why) -> str:
@@ -350,18 +465,28 @@ def _compiled_in(why: Why) -> str:
 
 
 def _program(why: Why) -> str:
-    """What XLA made of it: «one fusion of 3 ops, one pass over memory»."""
+    """What XLA made of it, and in how many kernels that runs: «one fusion of 3 ops, one pass over memory»."""
+    program = _instructions(why) or "a program without work of its own"
+    if not why.kernel_count or _is_one_pass(why):
+        return program
+    return f"{program}, {_count(why.kernel_count, 'kernel')} a call"
+
+
+def _is_one_pass(why: Why) -> bool:
+    return why.fusion_count == 1 and not sum(row.count for row in why.other_instructions) and not why.loops
+
+
+def _instructions(why: Why) -> str:
     others = sum(row.count for row in why.other_instructions)
     kinds = ", ".join(f"`{row.name}`" for row in why.other_instructions[:_MOST_KINDS])
-    if why.fusion_count == 1 and not others and not why.loops:
+    if _is_one_pass(why):
         return f"one fusion of {_count(why.fused_ops, 'op')}{_fused(why)}, one pass over memory"
     parts = []
     if why.fusion_count:
         parts.append(f"{_count(why.fusion_count, 'fusion')} of {_count(why.fused_ops, 'op')}")
     if others:
         parts.append(f"{_count(others, 'further instruction' if parts else 'instruction')} ({kinds})")
-    program = " and ".join(parts) or "a program without work of its own"
-    return f"{program}, {_count(why.kernel_count, 'kernel')} a call" if why.kernel_count else program
+    return " and ".join(parts)
 
 
 def _fused(why: Why) -> str:
@@ -396,15 +521,50 @@ def copies(item: Measurement) -> str:
 
 
 def _work_s(why: Why) -> float:
-    return max(why.in_ops_s, why.in_kernels_s)
+    """How long ops or kernels ran; where a GPU's did, what counts is theirs: the host's ops only start them."""
+    return why.in_streams_s or max(why.in_ops_s, why.in_kernels_s)
+
+
+def _kinds(why: Why) -> list[tuple[str, int, list[Ran]]]:
+    """What runs in a call: a noun, how often, and the rows of its table."""
+    if why.in_streams_s:
+        return [("kernel", why.kernel_count, why.kernels)]
+    kinds = [("op", op_count(why), op_rows(why)), ("kernel", why.kernel_count, why.kernels)]
+    return [kind for kind in kinds if kind[1]]
+
+
+def _is_one(why: Why) -> bool:
+    return sum(count for _, count, _ in _kinds(why)) == 1
+
+
+def _counts(why: Why) -> str:
+    """«300 ops», «81 ops and 20 kernels», «2 kernels on the GPU»."""
+    where = " on the GPU" if why.in_streams_s else ""
+    return " and ".join(f"{_count(count, noun)}{where}" for noun, count, _ in _kinds(why))
+
+
+def _with_means(why: Why) -> str:
+    """«300 ops of 2.00 µs each»; no mean where nothing is known to have taken time."""
+    parts = []
+    for noun, count, rows in _kinds(why):
+        seconds = sum(row.seconds for row in rows)
+        mean = f" of {text.seconds(seconds / count)}{' each' if count > 1 else ''}" if seconds else ""
+        parts.append(_count(count, noun) + mean)
+    return " and ".join(parts)
 
 
 def _mostly(why: Why) -> str:
-    rows = why.ops or why.kernels
-    if not rows:
+    """«, most of it in `Mul`», where that is so; otherwise what takes longest, and its share."""
+    rows = [row for _, _, rows in _kinds(why) for row in rows]
+    whole_s = sum(row.seconds for row in rows)
+    if not whole_s:
         return ""
-    share = "most of it in " if len(rows) > 1 else "all of it in " if rows[0].count > 1 else ""
-    return f"{share}`{rows[0].name}`"
+    longest = max(rows, key=lambda row: row.seconds)
+    if len(rows) == 1:
+        return f", {'all of it in ' if longest.count > 1 else ''}`{longest.name}`"
+    if longest.seconds >= _MOST * whole_s:
+        return f", most of it in `{longest.name}`"
+    return f", {_percent(longest.seconds, whole_s)} of it in `{longest.name}`, the longest"
 
 
 def _whole_s(why: Why) -> float:

@@ -31,10 +31,12 @@ _MOST_NODES = 50_000
 
 
 def explain(
-    module: ModuleType, mode: str, title: str, folder: Path, synchronise: Callable[[], None], *, on_gpu: bool
+    module: ModuleType, mode: str, slug: str, folder: Path, synchronise: Callable[[], None], *, on_gpu: bool
 ) -> Why:
-    """Call the strategy a few times and say what happened; leaves its artifacts in ``folder``."""
+    """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``."""
     import tensorflow as tf
+
+    of_element = mode != "xla" and "jit_compile=true" in slug.partition("?")[2].split("&")
 
     def call() -> None:
         outputs = module.strategy(module.elems)
@@ -43,7 +45,7 @@ def explain(
 
     with traced(keep_graphs=True) as first, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as traces:
         begun = time.perf_counter()
-        if mode == "xla":
+        if mode == "xla" or of_element:
             call()  # compiling leaves hundreds of thousands of events
             profiler = _profile(tf, traces, on_gpu)
         else:
@@ -54,36 +56,28 @@ def explain(
         named = len(first.names)
         if time.perf_counter() - begun < _REPEATED_S:
             _repeat(call, _MOST_WARM)
+        warm = len(first.names) - named
         with traced(keep_graphs=True) as again:
             watched = _repeat(lambda: _watched(tf, call), _MOST_WATCHED)
             profiler()
         seen = trace.read(_space(traces))
     profile = trace.profile(seen)
-    (folder / TRACE).write_bytes(trace.chrome(seen, title))
+    (folder / TRACE).write_bytes(trace.chrome(seen, slug))
     call_s, cores, threads = _plain(call)
     graphs = _graphs(module, mode, again if again.names else first)
     nodes = "\n\n".join(_node_list(name, definition) for name, definition in graphs)
     if nodes:
         (folder / GRAPH).write_text(_cut(nodes), encoding="utf-8")
-    fusions: tuple[Fusion, ...] = ()
-    others: tuple[str, ...] = ()
-    loops = None
-    compiled_in = 0
-    if mode == "xla":
-        text = why_hlo.without_paths(
-            str(module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo"))
-        )
-        (folder / HLO).write_text(_cut(text), encoding="utf-8")
-        program = why_hlo.parse(text)
-        fusions = tuple(Fusion(name=each.name, ops=each.ops) for each in program.fusions)
-        others, loops = program.others, program.loops
-        compiled_in = max(0, len(module.strategy.get_concrete_function(module.elems).inputs) - program.inputs)
+    program, compiled_in = _program(module, folder, of_element=of_element) if mode == "xla" or of_element else (None, 0)
+    fusions = tuple(Fusion(name=each.name, ops=each.ops) for each in program.fusions) if program else ()
+    others = program.others if program else ()
     count = getattr(module.strategy, "experimental_get_tracing_count", None)
     return Why(
         call_s=call_s,
         profiled_s=profile.call_s,
         traces_first=named,
-        traces_per_call=len(again.names) // watched,
+        traces_warm=warm,
+        traces_per_call=len(again.names) / watched,
         tracing_count=count() if count is not None else None,
         building_s=profile.building_s,
         graph=_facts(graphs),
@@ -93,17 +87,39 @@ def explain(
         kernel_count=sum(share.count for share in profile.kernels),
         kernels=most_of(profile.kernels),
         in_kernels_s=profile.in_kernels_s,
+        in_streams_s=profile.in_streams_s,
         python_s=profile.python_s,
+        waiting_s=profile.waiting_s,
         op_threads=profile.threads,
         threads=threads,
         cores=cores,
-        loops=loops,
+        loops=program.loops if program else None,
         compiled_in=compiled_in,
         fusion_count=len(fusions),
         fused_ops=sum(len(fusion.ops) for fusion in fusions),
         fusions=_largest(fusions),
         other_instructions=[Ran(name=name, count=number) for name, number in Counter(others).most_common(_MOST_KINDS)],
+        of_element=of_element,
     )
+
+
+def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[why_hlo.Program | None, int]:
+    """XLA's program, of the strategy or of the element function that it compiles by itself, and how many inputs' values
+    are compiled in; leaves its text in ``folder``. None where that of an element function is not to be had."""
+    import tensorflow as tf
+
+    function, values = module.strategy, module.elems
+    try:
+        if of_element:
+            function, values = module.fn, tf.nest.map_structure(lambda leaf: leaf[0], values)
+        text = why_hlo.without_paths(str(function.experimental_get_compiler_ir(values)(stage="optimized_hlo")))
+    except (tf.errors.OpError, AttributeError, LookupError, TypeError, ValueError):
+        if not of_element:
+            raise
+        return None, 0  # a batch of none, or something that only the strategy knows how to call
+    (folder / HLO).write_text(_cut(text), encoding="utf-8")
+    program = why_hlo.parse(text)
+    return program, max(0, len(function.get_concrete_function(values).inputs) - program.inputs)
 
 
 def _largest(fusions: tuple[Fusion, ...]) -> list[Fusion]:

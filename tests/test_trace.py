@@ -68,7 +68,7 @@ def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
             ("b", [("y:Mul", 25, 10), ("ExecutorState::ProcessAsync::Start", 40, 5, {"kernel_type": "Iterate"})]),
         ]),
     )  # fmt: skip
-    assert counts(found.ops) == {"Mul": 2, "While": 1, "PyFunc": 1, "Iterate": 1}
+    assert counts(found.ops) == {"Mul": 2, "PyFunc": 1, "Iterate": 1}, "a loop is no op beside those that it runs"
     assert found.in_ops_s == pytest.approx((15 + 5 + 5) * 1e-6), "a loop's time is that of its ops"
     assert found.building_s == pytest.approx(6e-6) and found.python_s == pytest.approx(14e-6)
     assert found.threads == 2
@@ -84,8 +84,23 @@ def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu():
                            ("XLA Ops", [("dot", 30, 10, hlo)])]),
     )  # fmt: skip
     assert counts(found.kernels) == {"fusion": 2, "gemm": 2} and not found.ops
-    assert found.in_kernels_s == pytest.approx(40e-6)
+    assert found.in_kernels_s == pytest.approx(40e-6) and found.in_streams_s == pytest.approx(30e-6)
     assert found.threads == 1, "a stream is not a thread"
+
+
+def test_waiting_for_a_gpu_is_no_op_of_the_strategy():
+    op = "EagerLocalExecute: "
+    found = profiled(
+        ("/host:CPU", [("python", [
+            (trace.CALL, 0, 100),
+            ("TFE_Py_FastPathExecute_C", 10, 20), (f"{op}MatMul", 12, 10), ("KernelAndDeviceFunc::Run", 13, 5),
+            ("TFE_Py_FastPathExecute_C", 40, 55), (f"{op}SyncDevice", 41, 53), ("KernelAndDeviceFunc::Run", 42, 50),
+        ])]),
+        ("/device:GPU:0", [("Stream #7(Compute)", [("gemm", 20, 70)])]),
+    )  # fmt: skip
+    assert counts(found.ops) == {"MatMul": 1} and found.in_ops_s == pytest.approx(5e-6)
+    assert found.waiting_s == pytest.approx(50e-6) and found.in_streams_s == pytest.approx(70e-6)
+    assert found.python_s == pytest.approx(25e-6)
 
 
 def test_of_several_marked_calls_the_quickest_counts_and_without_one_there_is_nothing():

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from measure import imports, runner, store, why
 from measure.request import RequestError
-from measure.run import AtPeak, Memory, Run, encode
+from measure.run import AtPeak, Limit, Memory, Run, encode
 from measure.runner import Snapshot
 from measure.said import is_well_formed
 from measure.statistics import Ratio
@@ -44,6 +44,14 @@ GRAPH = Why(call_s=2 * MS, profiled_s=4 * MS, python_s=0.2 * MS, op_count=1_005,
 SOLO = Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, in_ops_s=0.95 * MS, ops=ran(("Sqrt", 1, 0.95 * MS)))
 FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0.09 * MS, loops=0, fusion_count=1,
             fused_ops=3, kernels=ran(("fusion", 1, 0.09 * MS)))  # fmt: skip
+# On a GPU the host starts ops while kernels run, or waits for them.
+ON_GPU = Why(call_s=1 * MS, profiled_s=1 * MS, python_s=0.3 * MS, waiting_s=0.55 * MS, op_count=3, in_ops_s=0.05 * MS,
+             ops=ran(("Mul", 3, 0.05 * MS)), kernel_count=2, in_kernels_s=0.9 * MS, in_streams_s=0.9 * MS,
+             kernels=ran(("gemm", 2, 0.9 * MS)))  # fmt: skip
+# An element function that XLA compiles by itself, called from Python.
+ELEMENT = Why(call_s=9 * MS, profiled_s=9 * MS, python_s=7.2 * MS, op_count=81, in_ops_s=0.162 * MS,
+              ops=ran(("StridedSlice", 81, 0.162 * MS)), kernel_count=20, in_kernels_s=0.02 * MS, of_element=True,
+              kernels=ran(("fusion", 20, 0.02 * MS)), loops=0, fusion_count=1, fused_ops=3)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -94,6 +102,62 @@ FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0
          "99 % of its time is the fixed cost of a call"),
         ("counter.xla", Why(call_s=1 * MS, profiled_s=1 * MS, loops=0, op_count=1, ops=ran(("X", 1, 0.0))),
          "runs a program without work of its own"),
+        ("batched.graph",
+         replace(SOLO, op_count=5, ops=ran(*((name, 1, 0.19 * MS) for name in ("Sin", "Cos", "Exp", "Log", "Tan")))),
+         "runs 5 ops, which take 95 % of its time, 20 % of it in `Sin`, the longest."),
+        ("batched.eager",
+         replace(SOLO, op_count=4, ops=ran(("Sin", 2, 0.5 * MS), ("Cos", 2, 0.5 * MS))),
+         "spends 95 % of its time in 4 ops, most of it in `Sin`."),
+        ("map_fn.graph",
+         replace(SOLO, op_count=101, in_ops_s=0.2 * MS, ops=ran(("While", 1, 9 * MS), ("Mul", 100, 0.2 * MS))),
+         "runs 100 ops of 2.00 µs each, and spends 80 % on scheduling"),
+        ("map_fn.graph",
+         replace(SOLO, op_count=102, ops=ran(("While", 1, 9 * MS), ("Mul", 100, 0.9 * MS), ("Add", 1, 0.05 * MS))),
+         "runs 101 ops, which take 95 % of its time, most of it in `Mul`."),
+        ("loop.eager",
+         Why(call_s=1 * MS, profiled_s=1 * MS, python_s=0.6 * MS, kernel_count=64, in_kernels_s=0.128 * MS,
+             kernels=ran(("fusion", 64, 0.128 * MS))),
+         "spends 60 % of its time in Python, and 27 % in starting kernels, between 64 kernels of 2.00 µs each."),
+        ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=7, in_ops_s=0.3 * MS),
+         "runs 7 ops, and spends 70 % on scheduling them and calling the function."),
+        ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=7, in_ops_s=0.6 * MS),
+         "runs 7 ops, which take 60 % of its time."),
+        ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, kernel_count=1, in_kernels_s=0.3 * MS),
+         "runs 1 kernel, and spends 70 % on calling the function."),
+        ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, ops=ran(("PartitionedCall", 1, 1 * MS))),
+         "runs no op that takes time: calling the function is all that it does."),
+        ("loop.eager", ON_GPU,
+         "runs 2 kernels on the GPU, which take 90 % of its time, all of it in `gemm`; beside them the host spends "
+         "30 % of its time in Python, and 10 % in starting ops, around 3 ops in 50.0 µs."),
+        ("batched.graph",
+         replace(ON_GPU, kernel_count=3, kernels=ran(("gemm", 2, 0.3 * MS), ("add", 1, 0.6 * MS)), python_s=0.0),
+         "runs 3 kernels on the GPU, which take 90 % of its time, most of it in `add`; beside them the host runs 3 ops "
+         "in 50.0 µs."),
+        ("batched.graph", replace(ON_GPU, kernel_count=1, op_count=0, ops=[], kernels=[]),
+         "runs 1 kernel on the GPU, which takes 90 % of its time; beside it the host runs no op."),
+        ("batched.xla", replace(FUSED, in_streams_s=0.09 * MS),
+         "runs one fusion of 3 ops, one pass over memory: it takes 90 % of its time, on the GPU."),
+        ("batched.xla", replace(FUSED, in_streams_s=0.01 * MS, threads=3, cores=1.0),
+         "runs one fusion of 3 ops, one pass over memory: 90 % of its time is the fixed cost of a call, while the GPU "
+         "works for 10 %."),
+        ("loop_compiled.eager", ELEMENT,
+         "spends 80 % of its time in Python, and 18 % in starting ops, between 81 ops of 2.00 µs each and 20 kernels "
+         "of 1.00 µs each; of the element function XLA makes one fusion of 3 ops, one pass over memory."),
+        ("dataset.graph", replace(ELEMENT, ops=ran(("MapDataset", 1, 0.1 * MS)), op_count=4, compiled_in=1),
+         "runs a `tf.data` pipeline: making it and handing over 64 elements takes 98 % of the time, and 4 ops and "
+         "20 kernels the rest; of the element function XLA makes one fusion of 3 ops, one pass over memory, with the "
+         "values of an input compiled in, so that the program serves no others."),
+        ("loop_compiled.graph", replace(ELEMENT, loops=None, fusion_count=0, in_ops_s=8 * MS),
+         "runs 81 ops and 20 kernels, which take 89 % of its time, most of it in `StridedSlice`; XLA compiles the "
+         "element function by itself, and does not tell its program."),
+        ("vectorized_map.eager", replace(EAGER, traces_per_call=2.6, building_s=6 * MS),
+         "traces functions anew, 2.6 a call on average: 60 % of its time goes into building graphs"),
+        ("map_fn.eager", replace(EAGER, traces_per_call=0.4),
+         "spends 93 % of its time in Python, and 1.0 % in starting ops, between 300 ops of 2.00 µs each; some of its "
+         "calls trace a function anew, 0.4 a call on average."),
+        ("map_fn.eager", replace(EAGER, traces_warm=2),
+         "spends 93 % of its time in Python, and 1.0 % in starting ops, between 300 ops of 2.00 µs each; after the "
+         "first call it traced 2 further functions before it was steady."),
         ("numpy_function.graph", replace(GRAPH, ops=ran(("PyFunc", 50, 1 * MS), ("Mul", 955, 0.1 * MS))),
          "leaves TensorFlow 50 times in a call, by `PyFunc`: NumPy takes 50 % of the time, and the other 955 ops"),
         ("dataset.graph", replace(GRAPH, ops=ran(("MapDataset", 1, 1 * MS)), op_count=9, in_ops_s=0.1 * MS),
@@ -112,6 +176,14 @@ def test_what_takes_the_time_is_said_in_a_sentence(slug: str, found: Why, says: 
 def test_a_call_that_was_disturbed_does_not_make_its_ops_look_small():
     disturbed = replace(GRAPH, call_s=40 * MS, profiled_s=1 * MS, in_ops_s=0.8 * MS)
     assert "1,005 ops, which take 80 % of its time" in why.sentence(explained("a.graph", disturbed), 64, None, None)
+
+
+@pytest.mark.parametrize("found", [EAGER, GRAPH, FUSED, ON_GPU, ELEMENT])
+def test_the_hosts_time_is_divided_up_without_overlaps(found: Why):
+    parts = why.spent(found)
+    on_host = parts.python_s + parts.building_s + parts.working_s + parts.waiting_s + parts.between_s
+    assert on_host == pytest.approx(found.profiled_s), "a GPU's kernels run while the host does something else"
+    assert parts.on_gpu_s == found.in_streams_s
 
 
 def held(peak: int, *holders: tuple[str, int]) -> Memory:
@@ -151,6 +223,37 @@ def test_the_gap_to_the_fastest_has_its_interval():
     assert why.sentence(explained("map_fn.graph", GRAPH), 64, unknown, Ratio(2.0, 1.9, 2.1, 0.0)).endswith(
         "; that takes 2.00 × [1.90, 2.10] as long as `batched.xla`."
     )
+
+
+ROOF = Limit(
+    seconds=1e-3, term="memory-bound", bytes=8, bandwidth_bytes_per_s=1e9, flops=0, flops_per_s=1e9, dispatch_s=1e-6
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "roof", "says"),
+    [
+        ({"times_limit": 1.9}, ROOF, "takes 90 % of its time; that is 1.90 × the limit (memory-bound)."),
+        ({"times_limit": 1.9}, None, "takes 90 % of its time; that is 1.90 × the limit."),
+        ({"limit_note": "faster than the limit: XLA has simplified it"}, ROOF,
+         "takes 90 % of its time; that is faster than the limit: XLA has simplified it."),
+        ({}, ROOF, "takes 90 % of its time."),
+    ],
+)  # fmt: skip
+def test_the_gap_of_the_fastest_is_that_to_the_limit(known: dict[str, Any], roof: Limit | None, says: str):
+    item = explained("batched.xla", FUSED)
+    item = replace(item, why=item.why | {"times_limit": None, "limit_note": ""} | known)
+    assert why.sentence(item, 64, item, None, roof).endswith(says)
+    slower = replace(item, strategy="a.xla")
+    assert "limit" not in why.sentence(slower, 64, item, Ratio(2.0, 1.9, 2.1, 0.0), roof)
+
+
+def test_in_a_run_only_the_fastest_is_held_against_the_limit():
+    run = replace(synthetic.run(ID, ("batched.xla", "loop.eager"), unhappy=False), limit=ROOF)
+    items = [replace(item, why=why.written(FUSED, {"times_limit": 3.0})) for item in run.measurements]
+    said = why.sentences(replace(run, measurements=items))
+    assert said["batched.xla"].endswith("; that is 3.00 × the limit (memory-bound).")
+    assert "limit" not in said["loop.eager"] and "as long as `batched.xla`" in said["loop.eager"]
 
 
 def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
@@ -357,6 +460,28 @@ def test_the_tab_shows_sentences_figures_and_artifacts(visit: Callable[..., AppT
     (figures,) = (each.value for each in app.dataframe if "profiled" in each.value.columns)
     assert figures["between ops"].tolist() == pytest.approx([4 - 0.5 - 0.2] * 2)
     assert {element.label for element in app.get("download_button")} >= {"Graph", "Trace"}
+
+
+def test_the_figures_of_a_gpu_are_beside_the_hosts(visit: Callable[..., AppTest]):
+    (figures,) = (each.value for each in visit(Fake(with_reasons(ON_GPU))).dataframe if "profiled" in each.value)
+    row = figures.iloc[0]
+    assert [row["on the GPU"], row["in ops"], row["in Python"], row["waiting"]] == pytest.approx([0.9, 0.05, 0.3, 0.55])
+    assert row["between ops"] == pytest.approx(0.1) and row["ops"] == 3 and row["kernels"] == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (GRAPH, "none"),
+        (replace(GRAPH, traces_first=2, tracing_count=1), "2 in the first call"),
+        (replace(GRAPH, traces_first=2, traces_warm=3, tracing_count=3),
+         "2 in the first call, 3 in the next ones, the strategy itself 3 times"),
+        (replace(GRAPH, traces_first=1, traces_per_call=0.4), "1 in the first call, 0.4 a call"),
+    ],
+)  # fmt: skip
+def test_retraces_are_shown_whenever_they_happened(visit: Callable[..., AppTest], found: Why, says: str):
+    (figures,) = (each.value for each in visit(Fake(with_reasons(found))).dataframe if "profiled" in each.value)
+    assert figures["traces"].tolist() == [says] * 2
 
 
 def test_what_failed_to_be_explained_can_be_asked_for_again(visit: Callable[..., AppTest]):

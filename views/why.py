@@ -27,9 +27,11 @@ _MOST_SHOWN = 20_000  # signs of a text on the page; the file has all
 _COLUMNS = {
     "call": ("%.4g ms", "Median of calls that nobody watched."),
     "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
-    "in ops": ("%.4g ms", "How long at least one op or kernel ran."),
+    "on the GPU": ("%.4g ms", "How long at least one kernel ran on the GPU, whatever the host did meanwhile."),
+    "in ops": ("%.4g ms", "How long at least one op or kernel ran on the host."),
     "in Python": ("%.4g ms", "How long the calling thread was outside of TensorFlow's runtime."),
     "building graphs": ("%.4g ms", "How long the call traced functions."),
+    "waiting": ("%.4g ms", "How long the calling thread waited for the GPU."),
     "between ops": ("%.4g ms", "The rest of the call that the profiler watched: starting ops and scheduling them."),
     "ops": ("%d", "Ops executed in one call."),
     "kernels": ("%d", "Kernels of XLA or of a GPU in one call."),
@@ -150,17 +152,19 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
     for row in rows:
         found = why.known(by_slug[row.slug])
         assert found is not None
-        in_ops_s = max(found.in_ops_s, found.in_kernels_s)
+        parts = why.spent(found)
         lines.append(
             {
                 "strategy": row.label,
                 "call": 1e3 * found.call_s,
                 "profiled": 1e3 * found.profiled_s,
-                "in ops": 1e3 * in_ops_s,
-                "in Python": 1e3 * found.python_s,
-                "building graphs": 1e3 * found.building_s or None,
-                "between ops": 1e3 * max(0.0, found.profiled_s - in_ops_s - found.python_s - found.building_s),
-                "ops": found.op_count or None,
+                "on the GPU": 1e3 * parts.on_gpu_s or None,
+                "in ops": 1e3 * parts.working_s,
+                "in Python": 1e3 * parts.python_s,
+                "building graphs": 1e3 * parts.building_s or None,
+                "waiting": 1e3 * parts.waiting_s or None,
+                "between ops": 1e3 * parts.between_s,
+                "ops": why.op_count(found) or None,
                 "kernels": found.kernel_count or None,
                 "fusions": found.fusion_count if found.loops is not None else None,
                 "nodes": found.graph.nodes if found.graph else None,
@@ -183,9 +187,13 @@ def _columns() -> dict[str, Any]:
 
 
 def _traces(found: Why) -> str:
-    if found.traces_per_call:
-        return f"{found.traces_per_call:,} a call"
-    return f"{found.traces_first:,} in the first call" if found.traces_first else "none"
+    """What was traced, and when: only what the first call traces is what a steady call is like."""
+    said = [f"{found.traces_first:,} in the first call"] if found.traces_first else []
+    said += [f"{found.traces_warm:,} in the next ones"] if found.traces_warm else []
+    said += [f"{found.traces_per_call:.3g} a call"] if found.traces_per_call else []
+    if found.tracing_count is not None and found.tracing_count > 1:
+        said.append(f"the strategy itself {found.tracing_count:,} times")
+    return ", ".join(said) or "none"
 
 
 def _one(run: Run, item: Measurement, prefix: str) -> None:
