@@ -11,18 +11,29 @@ import pytest
 from msgspec.structs import replace
 
 from measure import __main__ as command
-from measure import continuing, export, imports, runner, store, sweep_analysis, sweep_forecast, sweep_table, winners
+from measure import (
+    continuing,
+    export,
+    imports,
+    runner,
+    store,
+    sweep_analysis,
+    sweep_contenders,
+    sweep_forecast,
+    sweep_table,
+    winners,
+)
 from measure.comparison import Settings
 from measure.dialogue import Dialogues
 from measure.processes import HostLauncher
 from measure.record import View
 from measure.request import RequestError
-from measure.run import Correctness, Error, Memory, Point, Run, decode, encode
+from measure.run import Analysis, Axis, Correctness, Error, Memory, Point, Run, decode, encode
 from measure.store import Store
 from measure.subject import Spec
 from measure.sweep import PROCESSES, Sweep
 from measure.sweep_request import SweepRequest, of_run, parse_range, parse_sweep
-from measure.visit import Visit
+from measure.visit import ROUNDS, Visit
 from tests import costs, synthetic
 from tests.engine import DEADLINE_S, QUICK, eventually, running, running_host, write_mapper
 from tests.test_workloads import CUBE
@@ -387,6 +398,11 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     gate = folder / "open"
     for slug, (seconds, hang) in SLEEPERS.items():
         write_mapper(folder, slug, _SLEEP.format(seconds=seconds, hang=hang.format(gate=str(gate))))
+    write_mapper(folder, "dial", _SLEEP.format(seconds="(0.1, 0.02, 0.02, 0.1)[level - 1]", hang=""))
+    text = (folder / "dial.py").read_text().replace("map_with_dial(fn, elems)", "map_with_dial(fn, elems, level=1)")
+    text = text.replace("Estimate, Mapper", "Estimate, Mapper\nfrom workloads.spec import Option")
+    option = 'options=(Option("level", default=1, help="its pace", least=1, most=4),),'
+    (folder / "dial.py").write_text(text.replace("MAPPER = Mapper(", f"MAPPER = Mapper({option}"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(folder))
         yield gate
@@ -448,11 +464,61 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert added and all(4 < point.at["batch"] < 16 for point in added)
     assert all({item.strategy for item in point.measurements} == {"rises.eager", "stays.eager"} for point in added)
     assert all(processes(point, "stays.eager") >= 3 for point in added)
-    assert processes(by_value[16], "behind.eager") == 1
+    assert processes(by_value[16], "behind.eager") < PROCESSES
     assert all(point.status == "complete" for point in run.points)
     assert all(item.memory and item.correctness.ok for point in run.points for item in point.measurements)
     first, second = next(item for item in by_value[1].measurements if len(item.replicas) > 1).replicas[:2]
     assert not set(first.rounds) & set(second.rounds), "rounds of an earlier part are others"
+
+
+def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(host: HostLauncher):
+    axes = [{"kind": "option", "name": "level", "values": [1, 2, 3, 4]}]
+    run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), host, lambda view: None).run()
+    by_level = {point.at["level"]: point for point in run.points}
+    # Calls of 100, 20, 20 and 100 ms, and one of 0.4 s that is measured at level 1 only.
+    assert all(processes(by_level[level], "dial.eager") >= PROCESSES for level in (2, 3))
+    assert all(processes(by_level[level], "dial.eager") < PROCESSES for level in (1, 4))
+    assert processes(by_level[1], "slow.eager") < PROCESSES
+    two, three = (by_level[level].measurements[0].replicas[-1] for level in (2, 3))
+    assert two.rounds == three.rounds and len(two.rounds) == ROUNDS
+    assert two.rounds[0] > max(by_level[2].measurements[0].replicas[0].rounds)
+    assert max(two.at_s[0], three.at_s[0]) < min(two.at_s[-1], three.at_s[-1]), "in turns, not one after the other"
+    assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
+    assert "; it ties with level " in run.verdict and "; slow.eager takes " in run.verdict
+    assert not {"continued"} & {warning.code for warning in run.warnings}
+
+
+def test_more_processes_go_to_what_ties_over_all_values_and_to_what_is_odd_on_its_line():
+    rng = np.random.default_rng(1)
+    chunks = {1: 12e-3, 2: 20e-3, 4: 6.6e-3, 8: 5e-3, 16: 5.2e-3, 32: 9e-3}
+    axis = Axis(kind="option", name="chunk", values=list(chunks), scale="log")
+    points = [
+        costs.point(
+            n, {f"chunked.graph?chunk={n}": seconds, **({"map_fn.graph": 10e-3} if n == 1 else {})}, rng,
+            replicas=1, rounds=3, name="chunk",
+        )
+        for n, seconds in chunks.items()
+    ]  # fmt: skip
+    leading = sweep_contenders.leading(points, [axis], Analysis())
+    assert {(cell.place, cell.slug) for cell in leading} == {(3, "chunked.graph"), (4, "chunked.graph")}
+    [odd] = sweep_contenders.doubtful(points, [axis], Analysis())
+    assert (odd.place, odd.slug, odd.processes) == (1, "chunked.graph", 1)
+    item = points[3].measurements[0]
+    scattered = replace(item, replicas=[replace(item.replicas[0], samples_s=[2e-3, 9e-3, 240e-3])])
+    points[3] = replace(points[3], measurements=[scattered])
+    assert sweep_contenders.doubtful(points, [axis], Analysis())[0].place == 3, "its interval says nothing"
+    rising = [costs.point(n, {"loop.eager": 1e-4 * n}, rng, replicas=1, rounds=3) for n in (1, 2, 4, 8)]
+    assert sweep_contenders.doubtful(rising, [costs.axis([1, 2, 4, 8])], Analysis()) == []
+    assert sweep_contenders.leading([], [axis], Analysis()) == []
+
+
+def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(host: HostLauncher):
+    rng = np.random.default_rng(0)
+    seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}
+    points = [costs.point(n, {"stays.eager": each}, rng, replicas=1, rounds=3) for n, each in seconds.items()]
+    run, added = taken_up(host, asked("stays.eager", axes=batch(*seconds)), points)
+    assert not added and [processes(point, "stays.eager") for point in run.points] == [1, 1, PROCESSES, 1]
+    assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
 
 
 def test_what_ran_into_the_time_limit_is_a_result_and_is_not_run_at_larger_points(
