@@ -24,7 +24,7 @@ from measure.processes import Launcher
 from measure.record import View
 from measure.run import Crossover, Error, Point, Run, Status, Warning
 from measure.sweep_contenders import Cell
-from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, plan
+from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, known_before, plan
 from measure.sweep_request import SweepRequest
 from measure.visit import ROUNDS, Visit
 
@@ -87,8 +87,7 @@ class Sweep:
         rules = changed(settings.rules, scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds))
         self._settings = changed(settings, rules=rules, process_peaks_s=0.0)
         self._dialogues = Dialogues(launcher)
-        known = {key(point.at): self._settled_before(point) for point in taken}
-        self._plan: Plan = plan(request, environment.available_memory(), known)
+        self._plan: Plan = plan(request, environment.available_memory(), known_before(request, taken))
         self._axes = [axis.name for axis in request.axes]
         self._cases = self._make_cases(taken)
         self._run = Run(
@@ -474,15 +473,6 @@ class Sweep:
             lines = () if where in points else tuple(item.strategy for item in point.measurements)
             cases[where] = _Case(point, lines, taken=point)
         return [case for _, case in sorted(cases.items(), key=lambda item: [value for _, value in item[0]])]
-
-    def _settled_before(self, point: Point) -> list[str]:
-        """Strategies that cost nothing at a point that is taken over."""
-        slugs = self._asked.slugs(point.at)
-        return [
-            slugs[item.strategy]
-            for item in point.measurements
-            if point.status == "complete" or item.replicas or item.outcome != "ok"
-        ]
 
     def _waiting(self) -> list[_Case]:
         return [case for case in self._cases if case.point.status in ("waiting", "running")]
