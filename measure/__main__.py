@@ -16,10 +16,10 @@ from msgspec.structs import replace
 import workloads
 from measure import continuing, environment, export_command, fit, listing, runner, sweep_table, table, text, why
 from measure.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
-from measure.run import Measurement, Run, encode
+from measure.run import Measurement, Point, Run, encode
 from measure.sweep_forecast import forecast_sweep
 from measure.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
-from measure.sweep_request import SweepRequest, of_run, parse_sweep
+from measure.sweep_request import of_run, parse_sweep
 from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3
@@ -137,8 +137,14 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    request = _continued(arguments) if arguments.continue_from else parse_sweep(_sweep_request(arguments))
-    needs = forecast_sweep(request, environment.available_memory())
+    taken: list[Point] = []
+    if arguments.continue_from:
+        before = _continued(arguments)
+        request = of_run(before)
+        taken = continuing.points_kept(before, request)
+    else:
+        request = parse_sweep(_sweep_request(arguments))
+    needs = forecast_sweep(request, environment.available_memory(), taken)
     if not arguments.quiet:
         _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
         for at, reason in needs.skipped:
@@ -167,8 +173,8 @@ def _sweep_request(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]}
 
 
-def _continued(arguments: argparse.Namespace) -> SweepRequest:
-    """What a kept sweep asked, with the budget that is given."""
+def _continued(arguments: argparse.Namespace) -> Run:
+    """A kept sweep, with the budget that is given."""
     if arguments.workload or arguments.size or arguments.option:
         raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
     found = export_command.kept(arguments.continue_from)
@@ -183,7 +189,7 @@ def _continued(arguments: argparse.Namespace) -> SweepRequest:
         )
     if arguments.budget is not None:
         found = replace(found, request=replace(found.request, budget_s=parse_budget(arguments.budget)))
-    return of_run(found)
+    return found
 
 
 def _measure(

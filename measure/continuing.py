@@ -53,6 +53,13 @@ def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list
                 f"run {run.id} cannot be continued here: {labels[key]} was {was or 'not known'}, "
                 f"and is {now or 'not known'}; measure it anew"
             )
+    taken = points_kept(run, request)
+    _look_at_code(run, request, taken)
+    return taken
+
+
+def points_kept(run: Run, request: SweepRequest) -> list[Point]:
+    """What of ``run`` is there to be taken over, wherever and of whichever code it was measured."""
     grid = request.points()
     taken = []
     for point in run.points:
@@ -64,7 +71,6 @@ def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list
             taken.append(
                 structs.replace(point, status="waiting", reason="", measurements=known, ranking=[], verdict="")
             )
-    _look_at_code(run, request, taken)
     return taken
 
 

@@ -25,6 +25,9 @@ from measure.statistics import Level
 
 # Values at which the interpolated ratio is looked at, between two neighbouring points.
 _STEPS = 200
+# A cell whose processes differ by so many times what is usual says nothing of others.
+_OUTLYING = 4.0
+_FEW = 3
 # Degrees of freedom that are as good as infinitely many.
 _MANY = 1e6
 
@@ -75,10 +78,23 @@ def point_levels(points: Sequence[Point]) -> list[dict[str, Level]]:
     """Strategy → its level, of each point. The spread between processes is pooled over the whole sweep: a point far
     from any crossing has few of them."""
     samples = [statistics.detrend(point.measurements).logs for point in points]
-    spread = statistics.pooled_spread(
-        {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
-    )
+    by_cell = {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
+    spread = statistics.pooled_spread(_without_outliers(by_cell))
     return [{name: statistics.level(logs, spread) for name, logs in each.items()} for each in samples]
+
+
+def _without_outliers(by_cell: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Sequence[np.ndarray]]:
+    """The cells (strategies at points) but for those whose processes differ far more than others' do. A latency that
+    is odd gets more processes because it is odd: what these differ by is true of it, and not of all others."""
+    variances = {
+        name: float(np.var([np.median(each) for each in logs], ddof=1))
+        for name, logs in by_cell.items()
+        if len(logs) > 1
+    }
+    assumed = statistics.ASSUMED_SPREAD**2
+    # Of few cells it is not known which is the odd one.
+    usual = max(assumed, float(np.median([*variances.values(), *[assumed] * _FEW])))
+    return {name: logs for name, logs in by_cell.items() if variances.get(name, 0.0) <= _OUTLYING**2 * usual}
 
 
 def _levels(points: Sequence[Point], axis: Axis) -> dict[str, Mapping[int, Level]]:

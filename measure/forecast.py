@@ -62,7 +62,6 @@ def forecast_run(
     """A comparison of the chosen strategies: reference, memory and correctness, first calls, rounds."""
     parsed = [strategies.parse(each) if isinstance(each, str) else each for each in chosen]
     estimates = {each.slug: forecast(workload, size, dtype, each, options) for each in parsed}
-    input_bytes, _, captured_bytes = case_bytes(workload, size, dtype, options)
     reference_bytes = _float64_bytes(workload, size, dtype, options)
     every = list(estimates.values())
 
@@ -79,11 +78,24 @@ def forecast_run(
     )
     seconds = reference_s + memory_stage_s + first_calls_s + rounds_s
 
+    peak_bytes = together_bytes(workload, size, dtype, [each.peak_bytes for each in every], options)
+    return RunForecast(min(seconds, budget_s), peak_bytes, estimates)
+
+
+def together_bytes(
+    workload: Workload,
+    size: Mapping[str, int],
+    dtype: str,
+    peaks: Iterable[int],
+    options: Mapping[str, Any] | None = None,
+) -> int:
+    """Bytes of all processes at the worst moment, where calls of the strategies have these peaks."""
+    input_bytes, _, captured_bytes = case_bytes(workload, size, dtype, options)
+    reference_bytes = _float64_bytes(workload, size, dtype, options)
     # A subject holds its inputs twice while TensorFlow copies them from NumPy; the reference is shared by all.
     held = PROCESS_BYTES + 2 * input_bytes + captured_bytes
-    largest = sorted((each.peak_bytes for each in every), reverse=True)[:MEMORY_SUBJECTS_AT_ONCE]
-    peak_bytes = reference_bytes + sum(held + peak for peak in largest)
-    return RunForecast(min(seconds, budget_s), max(peak_bytes, reference_bytes + held), estimates)
+    largest = sorted(peaks, reverse=True)[:MEMORY_SUBJECTS_AT_ONCE]
+    return max(reference_bytes + sum(held + peak for peak in largest), reference_bytes + held)
 
 
 def _float64_bytes(workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None) -> int:

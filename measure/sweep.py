@@ -2,7 +2,8 @@
 
 First the grid: of one axis every point, the smallest first, so that lines grow; of two axes as `winners` asks for them.
 Each point gets its minimum, one process and a few rounds of every strategy. What is left of the budget goes to where it
-decides something: between the points that a crossing lies between, and to leaders that tie.
+decides something: to what stands out from its line, between the points that a crossing lies between, and to leaders
+that tie. The values of a swept option are of one case: there the leaders of all points are sampled together, in turns.
 """
 
 import functools
@@ -14,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from measure import environment, sweep_analysis, winners
+from measure import environment, sweep_analysis, sweep_contenders, winners
 from measure.clock import utc_now
 from measure.comparison import Settings
 from measure.dialogue import Cancelled, Dialogues, HostLost
@@ -22,9 +23,10 @@ from measure.lines import lines
 from measure.processes import Launcher
 from measure.record import View
 from measure.run import Crossover, Error, Point, Run, Status, Warning
-from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, plan
+from measure.sweep_contenders import Cell
+from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, known_before, plan
 from measure.sweep_request import SweepRequest
-from measure.visit import Visit
+from measure.visit import ROUNDS, Visit
 
 # Rounds of everybody at every point.
 SCOUT_ROUNDS = 3
@@ -36,8 +38,14 @@ MOST_ADDED = 3
 # Refined are crossings near the lead: the lines cross at most so many times above the fastest strategy there.
 NEAR_LEAD = 1.5
 MOST_CROSSINGS = 4
-# More than so many leaders that tie are not told apart at every point.
+# More than so many leaders that tie are not told apart at every point; nor among all values of an option.
 MOST_LEADERS = 4
+MOST_VALUES = 6
+# With more processes others may turn out to tie with the leader: so often is looked.
+LOOKS = 2
+# So many doubtful latencies are measured again, of strategies for which that takes this share of the budget at most.
+MOST_DOUBTED = 6
+DOUBT_SHARE = 0.04
 
 _LOAD_WINDOW_S = 0.1
 _SPENT = "the time budget was spent before this point: continue the sweep, or give it more"
@@ -79,8 +87,7 @@ class Sweep:
         rules = changed(settings.rules, scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds))
         self._settings = changed(settings, rules=rules, process_peaks_s=0.0)
         self._dialogues = Dialogues(launcher)
-        known = {key(point.at): self._settled_before(point) for point in taken}
-        self._plan: Plan = plan(request, environment.available_memory(), known)
+        self._plan: Plan = plan(request, environment.available_memory(), known_before(request, taken))
         self._axes = [axis.name for axis in request.axes]
         self._cases = self._make_cases(taken)
         self._run = Run(
@@ -160,10 +167,15 @@ class Sweep:
         if len(self._axes) == 1:
             # Of points that were taken over, crossings are not known yet.
             self._analyse()
+            self._doubt()
+            if by_option := self._asked.axes[0].kind == "option":
+                self._tell_values_apart()
             for _ in self._refine():
                 self._analyse()
                 if self._left_s() <= 0:
                     return "complete", "every point is measured; the time budget ended the refining of crossings"
+            if by_option:
+                return "complete", "every value is measured, and those that lead with more processes"
         for case in self._cases:
             if self._left_s() > 0:
                 self._tell_leaders_apart(case)
@@ -249,6 +261,58 @@ class Sweep:
                 added += 1
                 self._add(middle, pair)
                 yield
+
+    def _doubt(self) -> None:
+        """A second process, and if need be a third, for what stands out from its line, or is scattered beyond use."""
+        for processes in range(2, PROCESSES + 1):
+            for cell in self._cells(sweep_contenders.doubtful)[:MOST_DOUBTED]:
+                if self._left_s() > 0 and cell.processes < processes and self._is_quick(cell):
+                    case = self._cases[cell.place]
+                    self._begin(case).time_more([self._slug(case, cell.slug)], 1, self._left_s())
+                    self._finish(case)
+            self._analyse()
+
+    def _tell_values_apart(self) -> None:
+        """More processes of what ties for the lead over all values of a swept option."""
+        for _ in range(LOOKS):
+            few = [cell for cell in self._cells(sweep_contenders.leading)[:MOST_VALUES] if cell.processes < PROCESSES]
+            if not few or self._left_s() <= 0:
+                return
+            self._sample_together(few, PROCESSES - min(cell.processes for cell in few))
+            self._analyse()
+
+    def _sample_together(self, cells: Sequence[Cell], processes: int) -> None:
+        """So many further processes of strategies of several values of an option, sampled in the same rounds."""
+        found = {self._slug(self._cases[cell.place], cell.slug): self._cases[cell.place] for cell in cells}
+        visits = {slug: self._begin(case) for slug, case in found.items()}
+        asked = changed(self.request, strategies=tuple(found))
+        together = Visit(self._run.id, asked, self._launcher, self._say, self._dialogues, self._settings)
+        assert self._started_s is not None
+        try:
+            together.begin(self._started_s, {}, Point(at={}, measurements=[
+                visit.measurement(slug) for slug, visit in visits.items()
+            ]))  # fmt: skip
+            together.time_more(list(found), processes, self._left_s())
+        finally:
+            together.end()
+            # What was sampled before a cancel is kept.
+            for slug, visit in visits.items():
+                visit.adopt(together.measurement(slug))
+                self._finish(found[slug])
+
+    def _say(self, view: View) -> None:
+        """A visit of several points publishes: its results are theirs in the end."""
+        self._stages, self._message = {}, f"values that lead: {view.message}"
+        self._publish(self.view())
+
+    def _cells(self, which: Callable[..., list[Cell]]) -> list[Cell]:
+        return which([case.point for case in self._cases], self._asked.axes, self._run.analysis)
+
+    def _is_quick(self, cell: Cell) -> bool:
+        """Whether one more process costs little of the budget."""
+        item = cell.measurement
+        latency_s = item.latency.median_s if item.latency else 0.0
+        return (item.first_call_s or 0.0) + ROUNDS * latency_s < DOUBT_SHARE * self.request.budget_s
 
     def _tell_leaders_apart(self, case: _Case) -> None:
         """More processes of leaders that tie at a point."""
@@ -410,15 +474,6 @@ class Sweep:
             cases[where] = _Case(point, lines, taken=point)
         return [case for _, case in sorted(cases.items(), key=lambda item: [value for _, value in item[0]])]
 
-    def _settled_before(self, point: Point) -> list[str]:
-        """Strategies that cost nothing at a point that is taken over."""
-        slugs = self._asked.slugs(point.at)
-        return [
-            slugs[item.strategy]
-            for item in point.measurements
-            if point.status == "complete" or item.replicas or item.outcome != "ok"
-        ]
-
     def _waiting(self) -> list[_Case]:
         return [case for case in self._cases if case.point.status in ("waiting", "running")]
 
@@ -452,6 +507,8 @@ class Sweep:
 
     def _analyse(self) -> None:
         self._run = sweep_analysis.analyse(replace(self._current(), warnings=self._warnings()))
+        for case, point in zip(self._cases, self._run.points, strict=True):
+            case.point = point
         self._version += 1
         self._publish(self.view())
 

@@ -17,7 +17,7 @@ from measure.processes import Launcher
 from measure.record import Record, View
 from measure.request import Request
 from measure.rounds import Rules, scout_rounds
-from measure.run import Error, Point, Status
+from measure.run import Error, Measurement, Point, Status
 from measure.sampling import Sampling
 from strategies.spec import Estimate
 
@@ -107,6 +107,14 @@ class Visit(Comparison):
         """The leader, and all that the ranking does not separate from it."""
         standing = self._record.standing()
         return standing.contenders() if standing.levels else []
+
+    def measurement(self, slug: str) -> Measurement:
+        return self._record[slug]
+
+    def adopt(self, item: Measurement) -> None:
+        """Go on from a measurement to which another visit of the same case has added processes."""
+        self._record.update(item.strategy, **structs.asdict(item))
+        self._record.analyse()
 
     def processes(self, slug: str) -> int:
         return len(self._record[slug].replicas)

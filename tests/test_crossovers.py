@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from measure import sweep_analysis, sweep_table
-from measure.crossovers import crossovers
+from measure.crossovers import crossovers, point_levels
 from measure.run import Analysis, Axis, Crossover, Point, RequestRecord, Run
 from tests import costs, synthetic
 from tests.simulation import Model
@@ -116,6 +116,19 @@ def test_an_interval_follows_the_spread_between_processes() -> None:
         assert found.low is not None and found.high is not None
         widths.append(math.log(found.high / found.low))
     assert widths[1] > 3 * widths[0]
+
+
+def test_one_odd_process_widens_its_own_interval_and_not_those_of_others() -> None:
+    rng = np.random.default_rng(0)
+    points = [costs.point(value, {A: 1e-3, B: 1e-3}, rng, QUIET, replicas=2 if value == 16 else 1) for value in GRID]
+    odd, other = points[2].measurements
+    slow = replace(odd.replicas[1], samples_s=[2 * each for each in odd.replicas[1].samples_s])
+    points[2] = replace(points[2], measurements=[replace(odd, replicas=[odd.replicas[0], slow]), other])
+    levels = point_levels(points)
+    low, high = levels[2][A].interval(0.95)
+    assert high / low > 2
+    far = [levels[place][A].interval(0.95) for place in (0, 1, 3, 4, 5, 6)]
+    assert all(high / low < 1.5 for low, high in far)
 
 
 def test_one_that_is_always_faster_is_said_to_be() -> None:

@@ -11,18 +11,31 @@ import pytest
 from msgspec.structs import replace
 
 from measure import __main__ as command
-from measure import continuing, export, imports, runner, store, sweep_analysis, sweep_forecast, sweep_table, winners
+from measure import (
+    continuing,
+    environment,
+    export,
+    imports,
+    runner,
+    store,
+    sweep_analysis,
+    sweep_contenders,
+    sweep_forecast,
+    sweep_table,
+    text,
+    winners,
+)
 from measure.comparison import Settings
 from measure.dialogue import Dialogues
 from measure.processes import HostLauncher
 from measure.record import View
 from measure.request import RequestError
-from measure.run import Correctness, Error, Memory, Point, Run, decode, encode
+from measure.run import Analysis, Axis, Correctness, Error, Memory, Point, Run, decode, encode
 from measure.store import Store
 from measure.subject import Spec
 from measure.sweep import PROCESSES, Sweep
 from measure.sweep_request import SweepRequest, of_run, parse_range, parse_sweep
-from measure.visit import Visit
+from measure.visit import ROUNDS, Visit
 from tests import costs, synthetic
 from tests.engine import DEADLINE_S, QUICK, eventually, running, running_host, write_mapper
 from tests.test_workloads import CUBE
@@ -175,6 +188,61 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     assert not any(generous.left_out.values()) and 0 < generous.forecast.seconds < 60
 
 
+def test_a_dear_last_strategy_of_a_point_goes_before_cheaper_points_of_its_line():
+    """What is quickest at 100 000, since nothing else fits there, would take more than half of the budget."""
+    found = parse_sweep(
+        {"workload": "outer_reduce", "size": {"side": 16}, "strategies": ["map_fn.graph", "vectorized_map.graph"],
+         "axes": [{"name": "batch", "range": "1:100000"}], "memory_limit_mib": 500, "budget_s": 30.0}
+    )  # fmt: skip
+    plan = sweep_forecast.plan(found, 20 * GIB)
+    over = [
+        dict(at)["batch"]
+        for at, each in plan.left_out.items()
+        if each.get("map_fn.graph") is not None and each["map_fn.graph"].type == sweep_forecast.OVER_BUDGET
+    ]
+    values = [at["batch"] for at in found.points()]
+    assert over and over == values[-len(over):], "no hole in the middle of a line"  # fmt: skip
+    assert plan.forecast.seconds <= 30.0
+    costs = {(("n", n),): {"a": cost} for n, cost in ((1, 1.0), (2, 2.0), (3, 9.0), (4, 30.0))}
+    assert sweep_forecast._over_budget(costs, (), 20.0) == [((("n", 4),), "a")]
+    assert sweep_forecast._over_budget(costs, (), 50.0) == []
+    two = {(("n", 1),): {"a": 30.0}, (("n", 2),): {"a": 60.0}}
+    assert sweep_forecast._over_budget(two, (), 20.0) == [], "two points stay"
+    # Where b takes less, a's cell goes; and then that beyond, where a is the quickest and would not be dear.
+    hole = {(("n", 1),): {"a": 1.0}, (("n", 2),): {"a": 5.0, "b": 4.0}, (("n", 3),): {"a": 6.0}}
+    assert sweep_forecast._over_budget(hole, (), 16.5) == [((("n", 3),), "a")]
+    assert sweep_forecast._over_budget(hole, (), 10.0) == [((("n", 3),), "a"), ((("n", 2),), "a")]
+
+
+def test_the_forecast_peak_is_of_what_is_run_and_what_exceeds_the_memory_limit_is_not():
+    raw = {
+        "workload": "outer_reduce", "size": {"side": 16}, "strategies": ["map_fn.graph", "vectorized_map.graph"],
+        "axes": [{"name": "batch", "range": "1:100000"}], "budget_s": 3600.0,
+    }  # fmt: skip
+    free = sweep_forecast.forecast_sweep(parse_sweep(raw), 20 * GIB)
+    limited = sweep_forecast.forecast_sweep(parse_sweep({**raw, "memory_limit_mib": 500}), 20 * GIB)
+    marked = {at["batch"]: said for at, slug, said in limited.left_out if slug == "vectorized_map.graph"}
+    assert 100_000 in marked and 1 not in marked
+    assert marked[100_000].endswith(", and the memory limit is 500 MiB")
+    assert not [slug for _, slug, _ in limited.left_out if slug == "map_fn.graph"]
+    assert limited.peak_bytes < 2 * GIB < free.peak_bytes
+    alone = sweep_forecast.forecast_sweep(parse_sweep({**raw, "strategies": ["map_fn.graph"]}), 20 * GIB)
+    short = sweep_forecast.forecast_sweep(parse_sweep({**raw, "budget_s": 10.0}), 20 * GIB)
+    assert short.peak_bytes < free.peak_bytes and alone.peak_bytes < free.peak_bytes
+
+
+def test_the_forecast_of_a_sweep_that_is_continued_is_of_what_is_left():
+    request = asked("loop.eager", "batched.graph", axes=batch(1, 10, 1000))
+    whole = sweep_forecast.forecast_sweep(request, 64 * GIB)
+    rng = np.random.default_rng(0)
+    points = costs.points((1, 1000), {"loop.eager": (1e-4, 1e-4), "batched.graph": (1e-4, 1e-6)}, rng)
+    rest = sweep_forecast.forecast_sweep(request, 64 * GIB, points)
+    only = sweep_forecast.forecast_sweep(asked("loop.eager", "batched.graph", axes=batch(9, 10)), 64 * GIB)
+    assert 0 < rest.seconds < only.seconds < whole.seconds and rest.peak_bytes <= whole.peak_bytes
+    assert sweep_forecast.forecast_sweep(request, 64 * GIB, [*points, *costs.points((10,), {
+        "loop.eager": (1e-4, 1e-4), "batched.graph": (1e-4, 1e-6)}, rng)]).seconds == 0.0  # fmt: skip
+
+
 def test_points_that_cannot_fit_are_known_beforehand():
     found = parse_sweep({"workload": "outer_product", "axes": batch(10, 1_000_000), "size": {"side": 32}})
     ((at, reason),) = sweep_forecast.forecast_sweep(found, 8 * GIB).skipped
@@ -309,7 +377,11 @@ def test_a_sweep_that_ends_early_settles_its_points_and_keeps_what_they_have():
     points = [*line.points[:2], replace(line.points[2], status="running"), Point(at={"batch": 1_000})]
     closed = sweep_analysis.close(replace(line, points=points), "interrupted", "the machine went away", line.created)
     assert [point.status for point in closed.points] == ["complete", "complete", "interrupted", "interrupted"]
-    assert closed.points[:2] == points[:2] and closed.points[2].measurements[1].latency is not None
+    for now, before in zip(closed.points[:2], points[:2], strict=True):
+        # Intervals are of the spread over all points, of which there is one less.
+        assert [item.replicas for item in now.measurements] == [item.replicas for item in before.measurements]
+        assert (now.ranking, now.limit) == (before.ranking, before.limit)
+    assert closed.points[2].measurements[1].latency is not None
     assert closed.points[3].reason == "the machine went away" and closed.status == "interrupted"
 
 
@@ -387,6 +459,11 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     gate = folder / "open"
     for slug, (seconds, hang) in SLEEPERS.items():
         write_mapper(folder, slug, _SLEEP.format(seconds=seconds, hang=hang.format(gate=str(gate))))
+    write_mapper(folder, "dial", _SLEEP.format(seconds="(0.1, 0.02, 0.02, 0.1)[level - 1]", hang=""))
+    text = (folder / "dial.py").read_text().replace("map_with_dial(fn, elems)", "map_with_dial(fn, elems, level=1)")
+    text = text.replace("Estimate, Mapper", "Estimate, Mapper\nfrom workloads.spec import Option")
+    option = 'options=(Option("level", default=1, help="its pace", least=1, most=4),),'
+    (folder / "dial.py").write_text(text.replace("MAPPER = Mapper(", f"MAPPER = Mapper({option}"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(folder))
         yield gate
@@ -448,11 +525,61 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert added and all(4 < point.at["batch"] < 16 for point in added)
     assert all({item.strategy for item in point.measurements} == {"rises.eager", "stays.eager"} for point in added)
     assert all(processes(point, "stays.eager") >= 3 for point in added)
-    assert processes(by_value[16], "behind.eager") == 1
+    assert processes(by_value[16], "behind.eager") < PROCESSES
     assert all(point.status == "complete" for point in run.points)
     assert all(item.memory and item.correctness.ok for point in run.points for item in point.measurements)
     first, second = next(item for item in by_value[1].measurements if len(item.replicas) > 1).replicas[:2]
     assert not set(first.rounds) & set(second.rounds), "rounds of an earlier part are others"
+
+
+def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(host: HostLauncher):
+    axes = [{"kind": "option", "name": "level", "values": [1, 2, 3, 4]}]
+    run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), host, lambda view: None).run()
+    by_level = {point.at["level"]: point for point in run.points}
+    # Calls of 100, 20, 20 and 100 ms, and one of 0.4 s that is measured at level 1 only.
+    assert all(processes(by_level[level], "dial.eager") >= PROCESSES for level in (2, 3))
+    assert all(processes(by_level[level], "dial.eager") < PROCESSES for level in (1, 4))
+    assert processes(by_level[1], "slow.eager") < PROCESSES
+    two, three = (by_level[level].measurements[0].replicas[-1] for level in (2, 3))
+    assert two.rounds == three.rounds and len(two.rounds) == ROUNDS
+    assert two.rounds[0] > max(by_level[2].measurements[0].replicas[0].rounds)
+    assert max(two.at_s[0], three.at_s[0]) < min(two.at_s[-1], three.at_s[-1]), "in turns, not one after the other"
+    assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
+    assert "; it ties with level " in run.verdict and "; slow.eager takes " in run.verdict
+    assert not {"continued"} & {warning.code for warning in run.warnings}
+
+
+def test_more_processes_go_to_what_ties_over_all_values_and_to_what_is_odd_on_its_line():
+    rng = np.random.default_rng(1)
+    chunks = {1: 12e-3, 2: 20e-3, 4: 6.6e-3, 8: 5e-3, 16: 5.2e-3, 32: 9e-3}
+    axis = Axis(kind="option", name="chunk", values=list(chunks), scale="log")
+    points = [
+        costs.point(
+            n, {f"chunked.graph?chunk={n}": seconds, **({"map_fn.graph": 10e-3} if n == 1 else {})}, rng,
+            replicas=1, rounds=3, name="chunk",
+        )
+        for n, seconds in chunks.items()
+    ]  # fmt: skip
+    leading = sweep_contenders.leading(points, [axis], Analysis())
+    assert {(cell.place, cell.slug) for cell in leading} == {(3, "chunked.graph"), (4, "chunked.graph")}
+    [odd] = sweep_contenders.doubtful(points, [axis], Analysis())
+    assert (odd.place, odd.slug, odd.processes) == (1, "chunked.graph", 1)
+    item = points[3].measurements[0]
+    scattered = replace(item, replicas=[replace(item.replicas[0], samples_s=[2e-3, 9e-3, 240e-3])])
+    points[3] = replace(points[3], measurements=[scattered])
+    assert sweep_contenders.doubtful(points, [axis], Analysis())[0].place == 3, "its interval says nothing"
+    rising = [costs.point(n, {"loop.eager": 1e-4 * n}, rng, replicas=1, rounds=3) for n in (1, 2, 4, 8)]
+    assert sweep_contenders.doubtful(rising, [costs.axis([1, 2, 4, 8])], Analysis()) == []
+    assert sweep_contenders.leading([], [axis], Analysis()) == []
+
+
+def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(host: HostLauncher):
+    rng = np.random.default_rng(0)
+    seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}
+    points = [costs.point(n, {"stays.eager": each}, rng, replicas=1, rounds=3) for n, each in seconds.items()]
+    run, added = taken_up(host, asked("stays.eager", axes=batch(*seconds)), points)
+    assert not added and [processes(point, "stays.eager") for point in run.points] == [1, 1, PROCESSES, 1]
+    assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
 
 
 def test_what_ran_into_the_time_limit_is_a_result_and_is_not_run_at_larger_points(
@@ -624,6 +751,8 @@ def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_lo
     assert status == command.INVALID and "cube" in said and "--workload-file" in said
     status, said = sweep("--continue", cut.id, "--workload-file", str(file))
     assert status == command.MEASURED, said
+    left = sweep_forecast.forecast_sweep(of_run(cut), environment.available_memory(), [one])
+    assert f"forecast: about {text.seconds(left.seconds)}, " in said, "of what is left"
     after = decode((tmp_path / "run.json").read_bytes())
     assert after.parent == cut.id and after.points[0] == one and after.points[1].status == "complete"
     file.write_text(CUBE.replace("x**3", "x * x * x").replace("x ** 3", "x * x * x"))
@@ -750,6 +879,46 @@ def test_the_command_measures_a_sweep_and_writes_it(
     assert run.kind == "sweep" and [point.at for point in run.points] == [{"batch": 2}, {"batch": 8}]
     assert "batched.eager is fastest at every point that was measured." in said.out and "batch=8: " in said.err
     assert said.err.index("forecast: about ") < said.err.index("batch=8: ")
+
+
+def test_the_command_sweeps_an_option_whose_default_is_among_its_values(
+    own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("measure.runner.Runner", lambda name: own)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    file = tmp_path / "sweep.json"
+    arguments = ["--size", "batch=8", "--option", "parallel_iterations=1,10,32", "--json", str(file)]
+    chosen = ["--strategies", "map_fn.graph,batched.eager"]
+    assert command.main(["sweep", "square", *chosen, *arguments]) == command.MEASURED
+    run, said = decode(file.read_bytes()), capsys.readouterr()
+    assert [(axis.kind, axis.name, axis.values) for axis in run.axes] == [
+        ("option", "parallel_iterations", [1, 10, 32])
+    ]
+    of_map_fn = [point.measurements[0] for point in run.points]
+    assert [item.options for item in of_map_fn] == [{"parallel_iterations": 1}, {}, {"parallel_iterations": 32}]
+    assert ["parallel_iterations=1" in item.code.source for item in of_map_fn] == [True, False, False]
+    assert [len(point.measurements) for point in run.points] == [2, 1, 1], "what does not have it is measured once"
+    assert run.verdict.startswith("batched.eager is fastest: ") and run.verdict in said.out
+    assert "; map_fn.graph with parallel_iterations " in run.verdict
+    again = ["--option", "parallel_iterations=1,10", "--strategies", "batched.eager"]
+    assert command.main(["sweep", "square", *again]) == command.INVALID
+    assert "no chosen strategy has an option 'parallel_iterations'" in capsys.readouterr().err
+
+
+def test_a_point_of_which_all_is_over_budget_says_so_and_can_be_continued(
+    host: HostLauncher, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("measure.sweep_forecast._DEAR", 0.0)
+    monkeypatch.setattr("measure.sweep_forecast.GRID_SHARE", 1 / 300)
+    request = asked("stays.eager", axes=batch(1, 2, 3))
+    plan = sweep_forecast.plan(request, GIB)
+    assert [sorted(each) for each in plan.left_out.values()] == [[], [], ["stays.eager"]]
+    launcher = Counting(host)
+    run = Sweep("0" * 24, request, launcher, lambda view: None).run()
+    [item] = run.points[2].measurements
+    assert item.outcome == "not_run" and item.error.type == sweep_forecast.OVER_BUDGET
+    assert continuing.is_open(run) and len([name for role, name in launcher.started if role == "memory"]) <= 2
+    assert [point.at for point in continuing.points_kept(run, request)] == [{"batch": 1}, {"batch": 2}]
 
 
 def test_a_fault_of_our_own_settles_the_points_of_a_sweep(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
