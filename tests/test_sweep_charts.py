@@ -15,7 +15,7 @@ from measure.crossovers import sentence
 from measure.run import Axis, Crossover, Latency, Point, RequestRecord, Run
 from tests import synthetic
 from tests.synthetic import MIB
-from views import pictures, sweep_front, sweep_labels, sweep_lines, sweep_map, sweep_result
+from views import charts, pictures, sweep_front, sweep_labels, sweep_lines, sweep_map, sweep_result
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +151,16 @@ class TestLines:
         assert len(beside) == 3 and beside[1] == pytest.approx(3.0) and beside[0] < 3.0 < beside[2]
         latency = of(sweep_lines.frame(run, "latency"), "point")
         assert set(latency["least"]) == {latency["low"].min()} and set(latency["most"]) == {latency["high"].max()}
+
+    def test_lines_between_the_powers_of_ten_are_faint_where_an_axis_is_logarithmic(self, run):
+        def faint(channel: str, scale: str) -> bool:
+            drawn = sweep_lines.specification("latency", replace(run.axes[0], scale=scale))
+            axes = [layer["encoding"].get(channel, {}).get("axis") or {} for layer in drawn["layer"]]
+            [opacity] = {str(axis["gridOpacity"]) for axis in axes if "gridOpacity" in axis}
+            return opacity == str(charts.DECADES) and charts.DECADES["value"] < 0.5
+
+        assert faint("x", "log") and faint("y", "log")
+        assert not faint("x", "linear") and faint("y", "linear")
 
     def test_memory_is_in_mib(self, run):
         points = of(sweep_lines.frame(run, "memory"), "point")
