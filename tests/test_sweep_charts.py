@@ -1,5 +1,6 @@
 """What the charts of a sweep are made of, exactly, from made-up sweeps; and that each can be drawn by itself."""
 
+import dataclasses
 import re
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from measure.crossovers import sentence
 from measure.run import Axis, Crossover, Latency, Point, RequestRecord, Run
 from tests import synthetic
 from tests.synthetic import MIB
-from views import pictures, sweep_front, sweep_lines, sweep_map, sweep_result
+from views import charts, pictures, sweep_front, sweep_labels, sweep_lines, sweep_map, sweep_result
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,16 @@ class TestLines:
         assert len(beside) == 3 and beside[1] == pytest.approx(3.0) and beside[0] < 3.0 < beside[2]
         latency = of(sweep_lines.frame(run, "latency"), "point")
         assert set(latency["least"]) == {latency["low"].min()} and set(latency["most"]) == {latency["high"].max()}
+
+    def test_lines_between_the_powers_of_ten_are_faint_where_an_axis_is_logarithmic(self, run):
+        def faint(channel: str, scale: str) -> bool:
+            drawn = sweep_lines.specification("latency", replace(run.axes[0], scale=scale))
+            axes = [layer["encoding"].get(channel, {}).get("axis") or {} for layer in drawn["layer"]]
+            [opacity] = {str(axis["gridOpacity"]) for axis in axes if "gridOpacity" in axis}
+            return opacity == str(charts.DECADES) and charts.DECADES["value"] < 0.5
+
+        assert faint("x", "log") and faint("y", "log")
+        assert not faint("x", "linear") and faint("y", "linear")
 
     def test_memory_is_in_mib(self, run):
         points = of(sweep_lines.frame(run, "memory"), "point")
@@ -294,6 +305,42 @@ def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value(
     assert case.id != sweep_result.point_run(run, run.points[2]).id
 
 
+class TestNames:
+    """Where names go, in pixels."""
+
+    SIZE = (400.0, 200.0)
+
+    def test_a_name_is_clear_of_its_ring_and_of_the_curve_through_it(self):
+        name = sweep_labels.Name(200, 100, "chunk=64", must=True)
+        curve = [(0.0, 0.0), (200.0, 100.0), (400.0, 100.0)]
+        [place] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], rings=[(200, 100)], curves=[curve])
+        assert place is not None and place.shift == 0
+        left, top, right, bottom = place.box
+        ring = np.array([[200 - sweep_labels.RING, 100 - sweep_labels.RING, 200 + sweep_labels.RING, 110]])
+        assert not sweep_labels.overlap(place.box, ring).any()
+        along = np.concatenate([np.linspace(a, b, 500) for a, b in pairwise(curve)])
+        inside = (along > [left, top]) & (along < [right, bottom])
+        assert not inside.all(axis=1).any()
+
+    def test_names_of_one_place_are_beside_each_other_and_those_without_room_are_left_out(self):
+        rng = np.random.default_rng(0)
+        must = [sweep_labels.Name(*rng.uniform((150, 80), (250, 120)), f"must be {n}", must=True) for n in range(9)]
+        may = [sweep_labels.Name(*rng.uniform((150, 80), (250, 120)), f"may be {n}", must=False) for n in range(30)]
+        marks = [(each.x, each.y) for each in (*must, *may)] + [(0.0, 0.0), (400.0, 200.0)]
+        taken = (340.0, 90.0, 400.0, 102.0)
+        found = sweep_labels.place([*must, *may], self.SIZE, marks=marks, taken=[taken])
+        assert all(found[: len(must)]) and None in found[len(must) :]
+        boxes = [taken, *(each.box for each in found if each is not None)]
+        for number, box in enumerate(boxes):
+            assert not sweep_labels.overlap(box, np.array([*boxes[:number], *boxes[number + 1 :]])).any()
+        assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= 400 and box[3] <= 200 for box in boxes)
+
+    def test_a_name_at_the_edge_is_drawn_inwards(self):
+        right, left = (sweep_labels.Name(x, 100, "vectorized_map.graph", must=True) for x in (390, 10))
+        places = sweep_labels.place([right, left], self.SIZE, marks=[(390, 100), (10, 100)])
+        assert [each and each.side for each in places] == ["left", "right"]
+
+
 class TestFront:
     def test_where_an_option_is_swept_all_its_values_are_strategies_of_one_case(self):
         measurements, dials = sweep_front.subject(dial())
@@ -328,7 +375,31 @@ class TestFront:
         measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
         assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])
 
-    def test_names_are_clear_of_each_other_and_of_those_on_the_rim(self):
+    @pytest.mark.parametrize("layout", ["wide", "narrow"])
+    def test_both_ends_of_the_dial_and_some_chunks_along_it_are_named(self, layout):
+        chunks = [2**power for power in range(9)]
+        measurements, [found] = sweep_front.subject(dial())
+        one = next(item for item in measurements if item.mapper == "chunked")
+        along = [
+            replace(one, strategy=f"chunked.graph?chunk={chunk}", options={"chunk": chunk},
+                    latency=synthetic.latency(8e-3 / chunk + 1e-3), memory=replace(one.memory, peak_bytes=chunk * MIB))
+            for chunk in chunks
+        ]  # fmt: skip
+        others = [item for item in measurements if item.mapper != "chunked"]
+        found = dataclasses.replace(found, chunks=tuple((chunk, f"chunked.graph?chunk={chunk}") for chunk in chunks))
+        names = of(sweep_front.frame([*others, *along], [found], None), "name").query("layout == @layout")
+        labels = set(names["label"])
+        assert {"map_fn.graph", "vectorized_map.graph", "chunk=1", "chunk=256"} <= labels
+        assert {label.removeprefix("chunk=") for label in labels} >= {"1", "4", "16", "64", "256"}
+        assert set(names["side"]) <= set(sweep_labels.SIDES)
+
+    def test_what_is_beaten_has_a_pale_name_where_there_is_room(self):
+        run = synthetic.sweep()
+        names = of(sweep_front.frame(*sweep_front.subject(run), None), "name").query("layout == 'wide'")
+        alphas = names.set_index("label")["alpha"]
+        assert alphas["batched.graph"] < alphas["vectorized_map.graph"] == 1
+
+    def test_names_on_a_crowded_front_stay_within_the_axis(self):
         measurements, dials = sweep_front.subject(dial())
         near = [
             replace(item, latency=replace(item.latency, median_s=8.9e-3 - 1e-5 * number))
@@ -336,12 +407,17 @@ class TestFront:
             for number, item in enumerate(measurements)
         ]  # fmt: skip
         frame = sweep_front.frame(near, dials, None)
-        words = frame[frame["kind"].isin(["name", "rim"])]
-        assert len(words) == 6 and set(words["side"]) == {"left", "right", ""}
-        heights = np.sort(np.log(words["beside"]))
-        span = np.log(frame["y"].max() / frame["y"].min())
-        assert np.diff(heights).min() >= 0.99 * span * 16 / 240
-        assert heights[0] >= np.log(frame["y"].min()) - 1e-9 and heights[-1] <= np.log(frame["y"].max()) + 1e-9
+        beside = frame["beside"].dropna()
+        marks = of(frame, "strategy")["y"]
+        assert marks.min() * (1 - 1e-9) <= beside.min() and beside.max() <= marks.max() * (1 + 1e-9)
+
+    def test_a_chart_draws_the_names_of_its_width(self):
+        filters = [
+            step["filter"] for layer in sweep_front.SPEC["layer"] for step in layer.get("transform", [])
+            if "layout" in step["filter"]
+        ]  # fmt: skip
+        assert len(filters) == len(sweep_labels.SIDES) + 1
+        assert all("(width < 420 ? 'narrow' : 'wide')" in each for each in filters)
 
     def test_where_all_take_the_same_memory_the_axis_has_room(self):
         measurements, dials = sweep_front.subject(synthetic.sweep())

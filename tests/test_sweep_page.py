@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import environment, runner, sweep_forecast
+from measure import environment, runner, sweep_forecast, sweep_request
 from measure.processes import HostState
 from measure.request import RequestError
 from measure.run import Point, Run
@@ -69,16 +69,17 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     return fake
 
 
+def open_page(**params: str | list[str]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page("views/sweep.py")
+    for name, value in params.items():
+        app.query_params[name] = value
+    return calm(app.run())
+
+
 @pytest.fixture
 def visit(fake: FakeRunner) -> Callable[..., AppTest]:
     """``visit(sweep="batch", …)`` opens the Sweep page with these query parameters."""
-
-    def open_page(**params: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page("views/sweep.py")
-        for name, value in params.items():
-            app.query_params[name] = value
-        return calm(app.run())
 
     return open_page
 
@@ -165,6 +166,10 @@ class TestChoosing:
             ({"from": "1", "to": "999999999999"}, "batch=999999999999 is not valid: a whole number from"),
             ({"from": "one", "to": "10"}, "whole numbers are needed"),
             ({"from": "0", "to": "10"}, "batch=0 has no place on a log scale"),
+            ({"from": "0, 3, 8"}, "batch=0 has no place on a log scale"),
+            ({"from": "3, 3,"}, "whole number from"),
+            ({"from": "3, 3"}, "is one point"),
+            ({"from": ", ".join(map(str, range(1, 99)))}, "98 values of batch are too many"),
         ],
     )
     def test_a_bad_range_is_said_once_beside_it_and_nothing_can_start(self, fake, visit, params, says):
@@ -222,6 +227,14 @@ class TestChoosing:
         app = visit(workload="square", to="1000000", strategies=["loop.eager", "batched.graph"])
         assert "loop.eager is not run at batch " in words(app) and "of the sweep's 60 s" in words(app)
         assert not app.button(key="run").disabled
+
+    def test_values_that_are_no_grid_are_swept_as_they_are_written(self, fake, visit):
+        app = visit(workload="square", strategies="batched.graph")
+        app = calm(app.text_input(key="from").set_value("500,1, 20").run())
+        assert app.text_input(key="to").disabled and app.number_input(key="points").disabled
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert request.axes[0].values == [1, 20, 500]
 
     def test_another_workload_has_a_range_of_its_own(self, visit):
         app = visit(workload="square", to="77")
@@ -445,6 +458,32 @@ class TestLinks:
         assert {box.label for box in app.checkbox if box.value} == {
             "loop.eager", "vectorized_map.graph", "batched.graph"
         }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("range_", "shown"),
+        [
+            ({"range": "1:10", "points": 9}, {"from": "1", "to": "10", "points": 9}),
+            ({"range": "1:1000", "points": 7}, {"from": "1", "to": "1000", "points": 7}),
+            ({"range": "1:10", "points": 4, "scale": "linear"}, {"from": "1", "to": "10", "points": 4}),
+            ({"values": [1, 2, 8, 300]}, {"from": "1, 2, 8, 300", "to": "300", "points": 4}),
+            ({"values": [0, 3, 4], "scale": "linear"}, {"from": "0, 3, 4", "to": "4", "points": 3}),
+        ],
+    )
+    def test_an_opened_sweep_would_measure_the_same_points_again(self, fake, show, range_, shown):
+        axis = {"name": "batch", **range_}
+        asked = sweep_request.parse_sweep({"workload": "square", "axes": [axis], "strategies": ["batched.graph"]})
+        run = synthetic.sweep()
+        run = replace(run, request=asked.base.record(), axes=list(asked.axes), points=run.points[:1], crossovers=[])
+        app = show(run)
+        assert {key: app.session_state[key] for key in shown} == shown
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert request == asked
+        # By the address that this leaves, too.
+        asked_again = {key: str(app.session_state[key]) for key in ("from", "to", "points", "scale")}
+        app = open_page(workload="square", strategies="batched.graph", **asked_again)
+        calm(app.button(key="run").click().run())
+        assert fake.submitted[1][0].axes == asked.axes
 
     def test_the_compare_page_hands_a_sweep_over_and_the_sweep_page_a_comparison(self, fake):
         fake.snapshots[RUN_ID] = Snapshot(synthetic.sweep(RUN_ID), "finished", version=next(_versions))

@@ -32,6 +32,11 @@ SECONDS_AXIS = (
     "datum.value >= 1 ? format(datum.value, '~r') + ' s' : "
     "datum.value >= 0.9999e-3 ? format(datum.value * 1e3, '~r') + ' ms' : format(datum.value * 1e6, '~r') + ' µs'"
 )
+# Between the powers of ten, a logarithmic axis has so many lines that they would be a hatch: those are faint.
+DECADES = {
+    "condition": {"test": "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6", "value": 1.0},
+    "value": 0.2,
+}
 MIB_AXIS = "datum.label + ' MiB'"
 STRATEGY = alt.Y(
     "strategy:N",

@@ -15,6 +15,7 @@ from views import look
 from views.charts import (
     COLOUR,
     DASH,
+    DECADES,
     INK,
     MIB,
     MIB_AXIS,
@@ -168,7 +169,7 @@ def seconds_axis(title: str, padding: int = 0) -> Callable[[str], alt.Y]:
     return lambda field: alt.Y(
         f"{field}:Q",
         scale=alt.Scale(type="log", nice=False, padding=padding),
-        axis=alt.Axis(title=title, labelExpr=SECONDS_AXIS, tickCount=6),
+        axis=alt.Axis(title=title, labelExpr=SECONDS_AXIS, tickCount=6, gridOpacity=DECADES),
     )
 
 

@@ -10,13 +10,14 @@ import strategies
 import workloads
 from measure import environment, sweep_forecast, sweep_request
 from measure.request import RequestError
-from measure.run import Run
+from measure.run import Axis, Run
 from measure.sweep_request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_POINTS, SCALES, SweepRequest
 from views import choices, grid, look
 from views.memo import Memo
 from workloads.spec import Workload
 
 _NOTHING = "nothing"
+_LIST_WIDTH = 220  # pixels
 _TIMES_DEFAULT = 10  # how far a range goes beyond a default, where nobody says
 _memo = Memo()
 
@@ -142,23 +143,27 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     if name == _NOTHING:
         return {}, None
     bounds = known[name]
+    # Values that are no grid take the place of where it starts; the address has them before the field is drawn.
+    start = st.session_state.get(_key("from", number), st.query_params.get(_key("from", number), ""))
+    listed = "," in start
     with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
         first = st.text_input(
-            "From", value=str(bounds.first), key=_key("from", number), bind="query-params", width=90,
-            help=f"from {bounds.least:,}",
+            "Values" if listed else "From", value=str(bounds.first), key=_key("from", number), bind="query-params",
+            width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
         )  # fmt: skip
         last = st.text_input(
             "To", value=str(bounds.last), key=_key("to", number), bind="query-params", width=90,
-            help=f"to {bounds.most:,}",
+            disabled=listed, help=f"to {bounds.most:,}",
         )  # fmt: skip
         points = st.number_input(
             "Points", value=DEFAULT_POINTS[number], step=1, key=_key("points", number), bind="query-params", width=110,
-            help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
+            disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
         )  # fmt: skip
         scale = st.segmented_control(
             "Scale", SCALES, default=SCALES[0], key=_key("scale", number), bind="query-params", required=True
         )
     text = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
+    text = first if listed else text
     axis = {"kind": bounds.kind, "name": name, "range": text, "scale": scale, "points": points}
     problem = _problem(axis, bounds)
     if problem:
@@ -177,14 +182,29 @@ def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
 
 
 def of_run(run: Run) -> dict[str, Any]:
-    """Widget key → value of the axes of a sweep, so that an opened one shows them."""
+    """Widget key → value of the axes of a sweep, so that an opened one shows them, and would measure them again."""
     values: dict[str, Any] = {_key("sweep", 2): _NOTHING}
     for number, axis in enumerate(run.axes, 1):
+        points = _points(axis)
         values |= {
             _key("sweep", number): axis.name,
-            _key("from", number): str(axis.values[0]),
+            _key("from", number): str(axis.values[0]) if points else ", ".join(map(str, axis.values)),
             _key("to", number): str(axis.values[-1]),
-            _key("points", number): len(axis.values),
+            _key("points", number): points or len(axis.values),
             _key("scale", number): axis.scale,
         }
     return values
+
+
+def _points(axis: Axis) -> int | None:
+    """The points of the grid that has these values: more than there are where some of it coincide as whole numbers;
+    None where it is a list."""
+    text = f"{axis.values[0]}:{axis.values[-1]}"
+    for points in (DEFAULT_POINTS[1], DEFAULT_POINTS[2], *range(len(axis.values), MOST_POINTS + 1)):
+        try:
+            grid = sweep_request.parse_range(text, axis.scale, points, name=axis.name)
+        except RequestError:
+            return None
+        if grid == axis.values:
+            return points
+    return None

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -30,6 +31,7 @@ from views.charts import (
     unfilled,
 )
 from views.curves import NAME_HEIGHT, clear, seconds_axis
+from views.sweep_labels import SIDES, Box, Name, place
 from views.sweep_lines import MEMORY_SPAN, memory_axis, why
 
 _HEIGHT = 340
@@ -37,15 +39,19 @@ _FADED = 0.3
 # A slider's steps from one power of two to the next.
 _STEPS = 4
 # Pixels that the points keep from the edges, and in which they are, with the axis and its title taken off.
-_EDGE = 20
+_EDGE, _SIDE_EDGE = 20, 24
 _INSIDE = _HEIGHT - 2 * _EDGE - 60
+# Names are placed for charts that are this wide, without what is left of the axis; below this width for a phone.
+_WIDTHS = {"wide": 520, "narrow": 270}
+_NARROW = 420
+_PALE = 0.65
 
 
 def _specification() -> Spec:
     y = seconds_axis("time of one call", _EDGE)
 
     def x(field: str) -> alt.X:
-        scale = alt.Scale(type="log", nice=False, padding=24)
+        scale = alt.Scale(type="log", nice=False, padding=_SIDE_EDGE)
         return alt.X(f"{field}:Q", scale=scale, axis=memory_axis("peak memory of one call"))
 
     def rows(kind: str) -> alt.Chart:
@@ -73,16 +79,20 @@ def _specification() -> Spec:
         .mark_point(size=260, strokeWidth=2, opacity=1, color=INK)
         .encode(x=x("x"), y=y("y"), tooltip=tooltip("strategy", "standing"))
     )
-    # Nothing is below and left of the front; at the left edge there is room only above and right of it.
-    sides: list[tuple[str, Literal["left", "right"], int, int]] = [("left", "right", -8, 11), ("right", "left", 8, -12)]
+    # Placed for two widths: what is beside each other on a screen is on each other on a phone.
+    names = rows("name").transform_filter(f"datum.layout === (width < {_NARROW} ? 'narrow' : 'wide')")
     words = [
-        rows("name")
-        .transform_filter(f"datum.side === '{side}'")
-        .mark_text(align=align, dx=dx, dy=dy, fontSize=11, color=INK)
-        .encode(x=x("x"), y=y("beside"), text=alt.Text(field="label"))
-        for side, align, dx, dy in sides
+        names.transform_filter(f"datum.side === '{side}'")
+        .mark_text(align=how.align, baseline=how.baseline, dx=how.dx, dy=how.dy, fontSize=11, color=INK)
+        .encode(
+            x=x("x"),
+            y=y("beside"),
+            text=alt.Text(field="label"),
+            opacity=alt.Opacity("alpha:Q", scale=None, legend=None),
+        )
+        for side, how in SIDES.items()
     ]
-    ties = rows("name").mark_rule(opacity=0.4, color=INK).encode(x=x("x"), y=y("y"), y2=alt.Y2("beside"))
+    ties = names.mark_rule(opacity=0.4, color=INK).encode(x=x("x"), y=y("y"), y2=alt.Y2("beside"))
     rim = (
         rows("rim")
         .mark_text(align="right", fontSize=11, dx=-4)
@@ -164,15 +174,17 @@ def frame(measurements: Sequence[Measurement], dials: Sequence[Dial], limit_byte
         nearest = by_slug[pareto.nearest_chunk(dial)]
         words = f"nearest to the chunk that Mapbench would choose, {dial.chosen:,}"
         rows.append({**_at(nearest), "kind": "chosen", "strategy": nearest.strategy, "standing": words})
-    rows += _beside([*_names(front), *_rim(measurements, known)], [row["y"] for row in rows if "y" in row])
+    rows += _beside(_rim(measurements, known), [row["y"] for row in rows if "y" in row])
     if limit_bytes is not None:
         rows.append({"kind": "limit", "x": limit_bytes / MIB})
     places = [row["x"] for row in rows if "x" in row]
     rows += [{"kind": "end", "x": x} for x in room(min(places), max(places), MEMORY_SPAN)]
+    names = _names(known, front, dials)
+    rows += [row for layout, width in _WIDTHS.items() for row in _placed(names, rows, layout, width)]
     made = pd.DataFrame(rows)
     for column in ("order", "beside"):
         made[column] = made[column].astype(float)
-    texts = ("strategy", "name", "label", "side", "colour", "mode", "latency", "memory", "standing")
+    texts = ("strategy", "name", "label", "side", "layout", "colour", "mode", "latency", "memory", "standing")
     return made.assign(**{column: made[column].fillna("") if column in made else "" for column in texts})
 
 
@@ -200,14 +212,81 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
     }
 
 
-def _names(front: Sequence[Measurement]) -> list[dict[str, Any]]:
-    """The names of those on the front, on the side where there is room."""
-    places = [math.log(_at(item)["x"]) for item in front]
-    middle = (min(places) + max(places)) / 2
-    return [
-        {**_at(item), "kind": "name", "label": item.strategy, "side": "left" if place > middle else "right"}
-        for item, place in zip(front, places, strict=True)
+def _names(
+    known: Sequence[Measurement], front: Sequence[Measurement], dials: Sequence[Dial]
+) -> list[tuple[Measurement, str, bool, float]]:
+    """What is named, the most important first: the item, its text, whether it has to be there, and how opaque it is.
+    Along a dial a chunk is named by its number."""
+    chunks = {slug: (dial, number) for dial in dials for number, slug in dial.chunks}
+    ends = {slug for dial in dials for slug in (dial.start, dial.end)}
+    marked = {pareto.nearest_chunk(dial) for dial in dials} | {
+        dial.chunks[place][1] for dial in dials for place in (0, -1)
+    }
+
+    def text(item: Measurement) -> str:
+        if item.strategy not in chunks:
+            return item.strategy
+        dial, number = chunks[item.strategy]
+        named = item in front or item.strategy in marked
+        return f"{f'{dial.mode} ' if len(dials) > 1 else ''}{'chunk=' if named else ''}{number:,}"
+
+    def rank(item: Measurement) -> int:
+        """0: on the front; 1: an end of a dial, or its ring; 2: a chunk that is a power of 4; 3: what is faded."""
+        if item in front:
+            return 0
+        if item.strategy in ends | marked:
+            return 1
+        number = chunks[item.strategy][1] if item.strategy in chunks else 0
+        return 2 if number and number & (number - 1) == 0 and number.bit_length() % 2 else 3
+
+    ranked = sorted(known, key=rank)
+    return [(item, text(item), rank(item) < 2, 1.0 if rank(item) < 3 else _PALE) for item in ranked]
+
+
+def _placed(
+    names: Sequence[tuple[Measurement, str, bool, float]], rows: Sequence[dict[str, Any]], layout: str, width: int
+) -> list[dict[str, Any]]:
+    """A row for each name that has room beside the marks of ``rows`` in a chart of a width, in pixels."""
+    low, high = (math.log(end(row["y"] for row in rows if "y" in row)) for end in (min, max))
+    left, right = (math.log(end(row["x"] for row in rows if "x" in row)) for end in (min, max))
+
+    def x(value: float) -> float:
+        return _SIDE_EDGE + (width - 2 * _SIDE_EDGE) * (math.log(value) - left) / ((right - left) or 1.0)
+
+    def y(value: float) -> float:
+        return _EDGE + _INSIDE * (high - math.log(value)) / ((high - low) or 1.0)
+
+    def at(kind: str) -> list[tuple[float, float]]:
+        return [(x(row["x"]), y(row["y"])) for row in rows if row["kind"] == kind]
+
+    curves = [
+        [(x(row["x"]), y(row["y"])) for row in rows if row["kind"] == "dial" and row["mode"] == mode]
+        for mode in {row["mode"] for row in rows if row["kind"] == "dial"}
     ]
+    steps = at("front")  # from the thriftiest on, in the form of stairs
+    stairs = [corner for a, b in pairwise(steps) for corner in (a, (b[0], a[1]), b)]
+    rim: list[Box] = [
+        (width - 6 * len(row["name"]), y(row["beside"]) - 6, width, y(row["beside"]) + 6)
+        for row in rows
+        if row["kind"] == "rim"
+    ]
+    found = place(
+        [Name(x(_at(item)["x"]), y(_at(item)["y"]), text, must) for item, text, must, _ in names],
+        (width, _INSIDE + 2 * _EDGE),
+        marks=at("strategy"),
+        rings=at("chosen"),
+        curves=curves,
+        thin=[stairs],
+        taken=rim,
+    )
+    made = []
+    for (item, text, _, alpha), each in zip(names, found, strict=True):
+        if each is not None:
+            height = _at(item)["y"]
+            beside = math.exp(math.log(height) - each.shift * (high - low) / _INSIDE)
+            row = {**_at(item), "kind": "name", "label": text, "side": each.side, "beside": beside, "alpha": alpha}
+            made.append({**row, "layout": layout})
+    return made
 
 
 def _beside(rows: Sequence[dict[str, Any]], heights: Sequence[float]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from measure.crossovers import sentence
 from measure.lines import Line, lines
 from measure.run import Axis, Measurement, Point, Run
 from views import look
-from views.charts import COLOUR, DASH, INK, MIB, PADDING, SHAPE, Spec, room, spec, tooltip, unfilled
+from views.charts import COLOUR, DASH, DECADES, INK, MIB, PADDING, SHAPE, Spec, room, spec, tooltip, unfilled
 from views.curves import named, names, seconds_axis
 
 Quantity = Literal["latency", "memory"]
@@ -54,7 +54,12 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
             f"{field}:Q",
             # All of the range from the start: lines grow into it.
             scale=alt.Scale(type="log" if scale == "log" else "linear", domain=[first, last], nice=False, padding=8),
-            axis=alt.Axis(title=f"{axis}, log axis" if scale == "log" else axis, format="~s", labelOverlap=True),
+            axis=alt.Axis(
+                title=f"{axis}, log axis" if scale == "log" else axis,
+                format="~s",
+                labelOverlap=True,
+                gridOpacity=DECADES if scale == "log" else 1.0,
+            ),
         )
 
     def memory(field: str) -> alt.Y:
