@@ -17,10 +17,11 @@ from measure.probes import Rates, Work
 from measure.run import Limit, Run
 from measure.said import is_well_formed
 from tests import synthetic
-from tests.benchmarks.limit import faults
+from tests.benchmarks.limit import faults, rewrites_and_vectorised, variants
 from tests.engine import measure, running, running_host, small_request
 from tests.test_memory import in_process
 from views import latency_chart, look, result, rows, tables
+from workloads.spec import Cost
 
 GIGA = 1e9
 RATES = Rates(
@@ -168,6 +169,28 @@ def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at
     below = [replace(items[0], why={limit.MULTIPLE: 0.9})]
     assert list(faults(replace(good, measurements=below))) == [f"{run.request.workload} a.graph: 0.900 ×"]
     assert len(list(faults(replace(good, limit=None)))) == 3
+
+
+def test_the_benchmark_looks_at_every_variant_at_a_size_of_megabytes() -> None:
+    cases = list(variants([]))
+    assert {case.workload for case in cases} == {each.slug for each in workloads.all()}
+    assert {("per_example_gradients", model) for model in ("mlp", "cnn")} <= {
+        (case.workload, *case.options.values()) for case in cases
+    }
+    for case in cases:
+        asked = case.request(rewrites_and_vectorised(case))
+        assert asked.workload_options == {**workloads.get(case.workload).default_options(), **case.options}
+        work = limit.work(
+            workloads.get(case.workload), asked.size, asked.dtype, asked.workload_options, Cost(flops=1, ops=1)
+        )
+        # What is computed from next to nothing is bound by its arithmetic, whatever its size.
+        assert work.read_bytes + work.written_bytes > 4e6 or case.workload == "repeat_sum"
+
+
+def test_the_benchmark_takes_another_dtype_where_there_is_one() -> None:
+    cases = {case.workload: case for case in variants(["square", "random"], "float64", default=True)}
+    assert list(cases) == ["square"] and cases["square"].request().dtype == "float64"
+    assert str(cases["square"]) == "square float64"
 
 
 # --- where it is shown ------------------------------------------------------------------------------------------------
