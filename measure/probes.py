@@ -46,6 +46,11 @@ _LONGEST_PRODUCT_S = 0.015
 _NUMBERS, _NUMBERS_OF_GPU = (2**15, 2**18), 2**24
 # On a GPU a function by itself is as slow as its memory, so that many are put into one kernel.
 _CHAIN = 16
+# XLA's program on a CPU: results for each number, and what its samples may take beside compiling it, some 60 ms.
+_AT_ONCE, _COMPILED_S = 4, 0.02
+# How long each thread of a pool has to do before it is handed more, so that handing over does not count.
+_TURN_S = 1e-3
+_ENDS = (0.1, 1.4)
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -91,7 +96,9 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
             read_bytes_per_s=read,
             write_bytes_per_s=write,
             flops_per_s=_arithmetic(dtype, clock),
-            functions_per_s={name: _function(name, dtype, on_cpu, clock) for name in work.functions},
+            functions_per_s={
+                name: (_function if on_cpu else _function_of_gpu)(name, dtype, clock) for name in work.functions
+            },
             op_s=op_s,
             call_s=call_s,
         )
@@ -145,7 +152,7 @@ def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | 
     array = np.ones(moved // 4, np.float32)
     half = array.size // 2
     source, target = array[:half], array[half : 2 * half]
-    threads = tf.config.threading.get_intra_op_parallelism_threads() or processor.affinity()
+    threads = _threads()
     with ThreadPoolExecutor(threads) as pool:
 
         def rate(count: int, by_tensorflow: Callable[[], Any], by_numpy: Callable[[slice], Any]) -> float:
@@ -231,30 +238,82 @@ def _arithmetic(dtype: str, clock: _Clock) -> float:
     return best
 
 
-def _function(name: str, dtype: str, on_cpu: bool, clock: _Clock) -> float:
-    """Results per second of one of ``tf.math``'s functions."""
+def _function(name: str, dtype: str, clock: _Clock) -> float:
+    """Results per second of one of ``tf.math``'s functions on all threads: by TensorFlow's kernel, by a program of
+    XLA's or by NumPy, whichever is the quickest here."""
     import tensorflow as tf
 
     function = getattr(tf.math, name)
-    if not on_cpu:
-
-        @tf.function(jit_compile=True, autograph=False)
-        def chain(numbers: Any) -> Any:
-            for _ in range(_CHAIN):
-                numbers = function(numbers / 8)
-            return numbers
-
-        numbers = tf.fill([_NUMBERS_OF_GPU], tf.cast(0.7, dtype))
-        return _CHAIN * _NUMBERS_OF_GPU / clock.least_s([lambda: chain(numbers)], _FUNCTION_S)
-    best = 0.0
+    found = [_by_xla(function, dtype, clock)]
     for count in _NUMBERS:
-        tensor = tf.cast(tf.constant(np.linspace(0.1, 1.4, count, dtype=np.float32)), dtype)
+        numbers = _between(count, dtype)
         budget_s = _ONE_THREAD_S if count == min(_NUMBERS) else _FUNCTION_S
-        least_s = clock.least_s([lambda: function(tensor)], budget_s)  # noqa: B023
-        # NumPy has its own functions for the wider types, and for several of these they are the quicker ones.
-        if dtype in ("float32", "float64") and (ufunc := getattr(np, name, None)) is not None:
-            array = tensor.numpy()
-            result = np.empty_like(array)
-            least_s = min(least_s, clock.least_s([lambda: ufunc(array, out=result)], _ONE_THREAD_S))  # noqa: B023
-        best = max(best, count / least_s)
-    return best
+        found.append(count / clock.least_s([lambda: function(numbers)], budget_s))  # noqa: B023
+    # NumPy has its own functions for the wider types, and for several of these they are the quicker ones.
+    if dtype in ("float32", "float64") and (ufunc := getattr(np, name, None)) is not None:
+        found.append(_by_numpy(ufunc, dtype, _threads(), clock))
+    return max(found)
+
+
+def _by_xla(function: Callable[[Any], Any], dtype: str, clock: _Clock) -> float:
+    numbers = _between(max(_NUMBERS), dtype)
+    program = _in_one_program(function)
+    return _AT_ONCE * max(_NUMBERS) / clock.least_s([lambda: program(numbers)], _COMPILED_S)
+
+
+def _in_one_program(function: Callable[[Any], Any]) -> Any:
+    """A program of XLA's that computes a function several times for each number, which it reads once: what a call
+    takes, and memory, count for the less. No result needs another's, so that a core can work on several at once."""
+    import tensorflow as tf
+
+    @tf.function(jit_compile=True, autograph=False)
+    def program(numbers: Any) -> Any:
+        return tf.add_n([function(numbers * (1 + each / 16)) for each in range(_AT_ONCE)])
+
+    return program
+
+
+def _by_numpy(ufunc: Any, dtype: str, threads: int, clock: _Clock) -> float:
+    array = np.linspace(*_ENDS, min(_NUMBERS)).astype(dtype)
+    pairs = [(array.copy(), np.empty_like(array)) for _ in range(threads)]
+    alone_s = clock.least_s([lambda: ufunc(array, out=pairs[0][1])], _ONE_THREAD_S)
+    if threads == 1:
+        return array.size / alone_s
+    passes = max(1, round(_TURN_S / alone_s))
+
+    def turn(pair: tuple[Any, Any]) -> None:
+        for _ in range(passes):
+            ufunc(pair[0], out=pair[1])
+
+    with ThreadPoolExecutor(threads) as pool:
+        together_s = clock.least_s([lambda: list(pool.map(turn, pairs))], _FUNCTION_S)
+    return array.size * max(1 / alone_s, threads * passes / together_s)
+
+
+def _function_of_gpu(name: str, dtype: str, clock: _Clock) -> float:
+    """The same on a GPU."""
+    import tensorflow as tf
+
+    function = getattr(tf.math, name)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def chain(numbers: Any) -> Any:
+        for _ in range(_CHAIN):
+            numbers = function(numbers / 8)
+        return numbers
+
+    numbers = tf.fill([_NUMBERS_OF_GPU], tf.cast(0.7, dtype))
+    return _CHAIN * _NUMBERS_OF_GPU / clock.least_s([lambda: chain(numbers)], _FUNCTION_S)
+
+
+def _between(count: int, dtype: str) -> Any:
+    """So many numbers for which every function is defined."""
+    import tensorflow as tf
+
+    return tf.cast(tf.constant(np.linspace(*_ENDS, count, dtype=np.float32)), dtype)
+
+
+def _threads() -> int:
+    import tensorflow as tf
+
+    return tf.config.threading.get_intra_op_parallelism_threads() or processor.affinity()

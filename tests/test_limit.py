@@ -4,6 +4,7 @@ import json
 import platform
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
-from measure import limit, table, verdict
+from measure import limit, probes, table, verdict
 from measure.probes import Rates, Work
 from measure.run import Limit, Run
 from measure.said import is_well_formed
 from tests import synthetic
-from tests.benchmarks.limit import faults
+from tests.benchmarks.limit import faults, rewrites_and_vectorised, variants
 from tests.engine import measure, running, running_host, small_request
+from tests.test_memory import in_process
 from views import latency_chart, look, result, rows, tables
+from workloads.spec import Cost
 
 GIGA = 1e9
 RATES = Rates(
@@ -168,6 +171,28 @@ def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at
     assert len(list(faults(replace(good, limit=None)))) == 3
 
 
+def test_the_benchmark_looks_at_every_variant_at_a_size_of_megabytes() -> None:
+    cases = list(variants([]))
+    assert {case.workload for case in cases} == {each.slug for each in workloads.all()}
+    assert {("per_example_gradients", model) for model in ("mlp", "cnn")} <= {
+        (case.workload, *case.options.values()) for case in cases
+    }
+    for case in cases:
+        asked = case.request(rewrites_and_vectorised(case))
+        assert asked.workload_options == {**workloads.get(case.workload).default_options(), **case.options}
+        work = limit.work(
+            workloads.get(case.workload), asked.size, asked.dtype, asked.workload_options, Cost(flops=1, ops=1)
+        )
+        # What is computed from next to nothing is bound by its arithmetic, whatever its size.
+        assert work.read_bytes + work.written_bytes > 4e6 or case.workload == "repeat_sum"
+
+
+def test_the_benchmark_takes_another_dtype_where_there_is_one() -> None:
+    cases = {case.workload: case for case in variants(["square", "random"], "float64", default=True)}
+    assert list(cases) == ["square"] and cases["square"].request().dtype == "float64"
+    assert str(cases["square"]) == "square float64"
+
+
 # --- where it is shown ------------------------------------------------------------------------------------------------
 
 
@@ -292,6 +317,73 @@ def test_the_c_library_keeps_blocks_up_to_where_the_sentence_begins() -> None:
     run = subprocess.run([sys.executable, "-c", _KEPT], capture_output=True, text=True, check=True)
     below, above = map(int, run.stdout.split())
     assert below < 16 <= above, "33 MiB are more than 16 large pages"
+
+
+# --- probes of functions ----------------------------------------------------------------------------------------------
+
+
+class Told:
+    """A clock that makes each call once, and says of it what it is told to say."""
+
+    def __init__(self, *seconds: float) -> None:
+        self._seconds = list(seconds)
+
+    def least_s(self, ways: Any, budget_s: float) -> float:
+        for way in ways:
+            way()
+        return self._seconds.pop(0)
+
+
+@pytest.mark.parametrize(("together_s", "rate"), [(1.25e-3, 3 * 10 / 1.25e-3), (0.1, 1 / 1e-4)])
+def test_numpy_computes_a_function_on_all_threads_or_on_one_whichever_is_quicker(
+    together_s: float, rate: float
+) -> None:
+    calls: dict[int, list[str]] = {}
+
+    def ufunc(array: Any, out: Any) -> None:
+        calls.setdefault(id(out), []).append(threading.current_thread().name)
+
+    found = probes._by_numpy(ufunc, "float32", 3, Told(1e-4, together_s))  # type: ignore[arg-type]
+    assert found == pytest.approx(2**15 * rate)
+    # Each thread has numbers of its own, and a millisecond's work; the first call is that of one thread.
+    assert sorted(map(len, calls.values())) == [10, 10, 11]
+    assert {name for names in calls.values() for name in names} - {threading.current_thread().name}
+
+
+def test_on_one_thread_nothing_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "ThreadPoolExecutor", None)
+    found = probes._by_numpy(lambda array, out: None, "float64", 1, Told(1e-4))  # type: ignore[arg-type]
+    assert found == pytest.approx(2**15 / 1e-4)
+
+
+_ROOFS = """
+    import tensorflow as tf
+    from measure import probes
+
+    class Told:
+        def least_s(self, ways, budget_s):
+            for way in ways:
+                way()
+            return 1.0
+
+    program = probes._in_one_program(tf.math.exp)
+    text = program.experimental_get_compiler_ir(tf.ones([64]))(stage="optimized_hlo")
+    by_xla, by_numpy = probes._by_xla(tf.math.tanh, "bfloat16", Told()), probes._by_numpy
+    best = {}
+    for quick in ("xla", "numpy", "none"):
+        probes._by_xla = lambda *of: 1e12 if quick == "xla" else 1.0
+        probes._by_numpy = lambda *of: 1e12 if quick == "numpy" else 1.0
+        best[quick] = [probes._function("sin", dtype, Told()) for dtype in ("float32", "bfloat16")]
+    result = {"in_program": text.count(" exponential("), "by_xla": by_xla, "best": best}
+"""
+
+
+def test_the_roof_of_a_function_is_the_best_of_three_ways_to_it() -> None:
+    found = in_process(_ROOFS)
+    assert found["in_program"] == 4, "nothing of it is computed once for all"
+    assert found["by_xla"] == 4 * 2**18
+    alone = 2**18  # in a second, of the larger of TensorFlow's two
+    assert found["best"] == {"xla": [1e12, 1e12], "numpy": [1e12, alone], "none": [alone, alone]}
 
 
 # --- probes -----------------------------------------------------------------------------------------------------------

@@ -2,18 +2,22 @@
 
 ``python -m tests.benchmarks.limit`` prints each probe beside an independent measurement of the same: copies in NumPy on
 one and on all cores at three working sets, and the best of many matrix products, by TensorFlow with and without XLA.
-``--large [WORKLOAD …]``: the best strategy of each workload at a large size over its limit. ``--grid [WORKLOAD …]``:
-all strategies at the default and at the large size; none may be faster than its limit without a sentence.
+``--large [WORKLOAD …]``: the best strategy of each workload, in all its variants, at a large size over its limit, as
+the app times it and with another allocator. ``--grid [WORKLOAD …]``: all strategies at the default and at the large
+size; none may be faster than its limit without a sentence. ``--dtype`` takes another than each workload's default.
 """
 
 import argparse
 import concurrent.futures
+import contextlib
+import itertools
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -22,6 +26,7 @@ import workloads
 from measure import limit, processor, system
 from measure.comparison import Settings
 from measure.probes import Rates, Work
+from measure.request import Request
 from measure.rounds import Rules
 from measure.run import Measurement, Run
 from measure.subject import Spec
@@ -46,7 +51,7 @@ LARGE: dict[str, dict[str, int]] = {
     "square": {"batch": 20_000_000},
     "trig_exp": {"batch": 4_000_000},
     "repeat_sum": {"batch": 4_000, "repeats": 1_000},
-    "python_sum": {"batch": 100_000, "terms": 10},
+    "python_sum": {"batch": 10_000_000, "terms": 10},
     "outer_reduce": {"batch": 10_000},
     "per_example_gradients": {"batch": 4_000, "features": 4_096},
     "batch_jacobian": {"batch": 4_000, "features": 64, "hidden": 64, "outputs": 16},
@@ -60,9 +65,47 @@ LARGE: dict[str, dict[str, int]] = {
     "random": {"batch": 100, "draws": 40_000},
     "counter": {"batch": 2_000, "width": 8_192},
     "inner_while": {"batch": 100, "width": 40_000},
-    "pixel_loop": {"batch": 20, "height": 64, "width": 64},
+    "pixel_loop": {"batch": 5_000, "height": 64, "width": 64},
 }
+# The same of variants that need others: by the workload and the value of its option.
+LARGE_VARIANTS: dict[tuple[str, Any], dict[str, int]] = {
+    ("per_example_gradients", "mlp"): {"batch": 1_000, "features": 1_024},
+    ("per_example_gradients", "cnn"): {"batch": 1_000, "features": 1_024},
+}
+# Makes TensorFlow allocate by its own pool.
+_POOL = "TF_CPU_ALLOCATOR_USE_BFC"
 QUICK = Rules(scout_rounds=3, replicas=2, more_replicas=1, most_replicas=2, least_rounds=6, most_rounds=10)
+
+
+@dataclass(frozen=True)
+class Variant(Case):
+    """A case of a variant of a workload, in a dtype of its own where one is named."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str | None = None
+
+    def __str__(self) -> str:
+        chosen = [*(f"{name}={value}" for name, value in self.options.items()), *filter(None, (self.dtype,))]
+        return " ".join([super().__str__(), *chosen])
+
+    def request(self, strategies: str | Sequence[str] = "default", **more: Any) -> Request:
+        more |= {"dtype": self.dtype} if self.dtype else {}
+        return super().request(strategies, workload_options=dict(self.options), **more)
+
+
+def variants(names: Sequence[str], dtype: str | None = None, *, default: bool = False) -> Iterator[Variant]:
+    """Every variant of these workloads (of all, where none is named) at its large or at its default size; without
+    those that do not have the ``dtype``."""
+    for name in names or LARGE:
+        workload = workloads.get(name)
+        if dtype is not None and dtype not in workload.dtypes:
+            continue
+        others = [(option.name, value) for option in workload.options for value in option.values or ()
+                  if value != option.default]  # fmt: skip
+        for options in ({}, *({option: value} for option, value in others)):
+            large = LARGE_VARIANTS.get((name, *options.values()), LARGE[name])
+            yield Variant(name, {} if default else large, options, dtype)
+
 
 _PRODUCTS = """
 import json, sys, time
@@ -168,13 +211,6 @@ def probes() -> None:
     ]))  # fmt: skip
 
 
-def runs(cases: Sequence[Case], strategies: Callable[[str], str], budget_s: float) -> Iterator[tuple[Case, Run]]:
-    with common.own_folders(), common.engine(Settings(rules=QUICK, process_peaks_s=0.0)) as runner:
-        for case in cases:
-            say(str(case))
-            yield case, common.compare(runner, case.request(strategies(case.workload), budget_s=budget_s))
-
-
 def timed(run: Run) -> list[Measurement]:
     found = [item for item in run.measurements if item.outcome == "ok" and item.latency and not item.twin_of]
     return sorted(found, key=lambda item: item.latency.median_s if item.latency else 0.0)
@@ -185,46 +221,53 @@ def multiples(item: Measurement) -> str:
     return f"{times:.2f} ×" if times is not None else limit.note(item)
 
 
-# TensorFlow's own pool in place of the C library's: what is freed stays in the process, pages and all.
-_POOL = 'import os\n\nos.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"\n'
+@contextlib.contextmanager
+def pool() -> Iterator[None]:
+    """Hosts that are started meanwhile have TensorFlow's own pool in place of oneDNN's and the C library's: whatever is
+    freed stays in the process, pages and all."""
+    os.environ[_POOL] = "true"
+    try:
+        yield
+    finally:
+        del os.environ[_POOL]
 
 
-def with_pool(launcher: Any, items: Sequence[Measurement]) -> tuple[float, str]:
-    """Seconds of the quickest call of the quickest of these, with TensorFlow's pool, and which one it is."""
-    found = []
-    for item in items:
-        assert item.code is not None
-        spec = Spec(role="timing", script=_POOL + item.code.source, name=item.strategy, mode=item.mode)
-        (said,) = engine.talk(launcher, [spec])
-        found += [(message["seconds"], item.strategy) for message in said.messages if message["event"] == "settled"]
-    return min(found)
+def rewrites_and_vectorised(case: Variant) -> str:
+    """The strategies that a person who wants the last factor would take."""
+    offered = workloads.get(case.workload).variant(case.options).rewrites
+    wanted = {"batched": "batched", "numpy": "numpy_batched"}
+    own = [slug for name, slug in wanted.items() if name in offered]
+    return ",".join([*own, "vectorized_map.graph", "vectorized_map.xla"])
 
 
-def large(names: Sequence[str]) -> None:
-    """The strategies that a person who wants the last factor would take: rewrites and what is vectorised."""
-    bound: list[float] = []
-
-    def candidates(workload: str) -> str:
-        wanted = {"batched": "batched", "numpy": "numpy_batched"}
-        rewrites = [slug for name, slug in wanted.items() if name in workloads.get(workload).rewrites]
-        return ",".join([*rewrites, "vectorized_map.graph", "vectorized_map.xla"])
-
-    with common.own_folders() as folder, engine.running_host(folder) as launcher:
-        for case, run in runs([Case(name, LARGE[name]) for name in names], candidates, 2.0):
-            found = timed(run)
-            if run.limit is None or not found:
-                print(f"{case}: nothing was timed", flush=True)
-                continue
-            pooled_s, pooled = with_pool(launcher, found[:3])
-            if run.limit.term == "memory-bound":
-                bound.append(pooled_s / run.limit.seconds)
-            print(
-                f"{case}: {limit.describe(run.limit)}; {found[0].strategy} {multiples(found[0])}; "
-                f"with TensorFlow's pool {pooled} {pooled_s / run.limit.seconds:.2f} ×",
-                flush=True,
-            )
-    near, far = sum(value <= AIM for value in bound), sum(value > NEED for value in bound)
-    print(f"\nmemory-bound: {len(bound)}, with the pool within {AIM} ×: {near}, beyond {NEED} ×: {far}")
+def large(cases: Sequence[Variant]) -> None:
+    """The best of each case over its limit: as the app times it, and where TensorFlow has its own pool."""
+    bound: dict[str, list[float]] = {"as timed": [], "with TensorFlow's pool": []}
+    settings = Settings(rules=QUICK, process_peaks_s=0.0)
+    with common.own_folders(), contextlib.ExitStack() as hosts:
+        default = hosts.enter_context(common.engine(settings))
+        with pool():
+            pooled = hosts.enter_context(common.engine(settings))
+        for case in cases:
+            say(str(case))
+            chosen = rewrites_and_vectorised(case)
+            told = []
+            for name, runner in zip(bound, (default, pooled), strict=True):
+                run = common.compare(runner, case.request(chosen, budget_s=2.0))
+                found = timed(run)
+                if run.limit is None or not found:
+                    told.append(f"{name} nothing")
+                    continue
+                if not told:
+                    told += [limit.describe(run.limit), limit.fresh_pages(run)]
+                told.append(f"{name} {found[0].strategy} {multiples(found[0])}")
+                if run.limit.term == "memory-bound" and found[0].latency is not None:
+                    bound[name].append(found[0].latency.median_s / run.limit.seconds)
+            print(f"{case}: {'; '.join(filter(None, told))}", flush=True)
+    print()
+    for name, shares in bound.items():
+        near, far = sum(share <= AIM for share in shares), sum(share > NEED for share in shares)
+        print(f"memory-bound {name}: {len(shares)}, within {AIM} ×: {near}, beyond {NEED} ×: {far}")
 
 
 def faults(run: Run) -> Iterator[str]:
@@ -245,21 +288,23 @@ def beats(item: Measurement, run: Run) -> bool:
     return item.latency.median_s < (1 - limit.RESOLUTION) * run.limit.seconds
 
 
-def grid(names: Sequence[str]) -> int:
-    cases = [Case(name, size) for name in names for size in ({}, LARGE[name])]
+def grid(cases: Sequence[Variant]) -> int:
     found: list[str] = []
     strategies = sentences = 0
-    for case, run in runs(cases, lambda name: "default", 5.0):
-        found += faults(run)
-        for item in timed(run):
-            strategies += 1
-            if run.limit is not None and beats(item, run):
-                sentences += 1
-                share = item.latency.median_s / run.limit.seconds if item.latency else 0.0
-                print(f"  {item.strategy}: {share:.2f}: {limit.note(item)}", flush=True)
-        best = next(iter(timed(run)), None)
-        told = f"{best.strategy} {multiples(best)}" if best is not None else "nothing was timed"
-        print(f"{case}: {limit.describe(run.limit) if run.limit is not None else 'no limit'}; {told}", flush=True)
+    with common.own_folders(), common.engine(Settings(rules=QUICK, process_peaks_s=0.0)) as runner:
+        for case in cases:
+            say(str(case))
+            run = common.compare(runner, case.request("default", budget_s=5.0))
+            found += faults(run)
+            for item in timed(run):
+                strategies += 1
+                if run.limit is not None and beats(item, run):
+                    sentences += 1
+                    share = item.latency.median_s / run.limit.seconds if item.latency else 0.0
+                    print(f"  {item.strategy}: {share:.2f}: {limit.note(item)}", flush=True)
+            best = next(iter(timed(run)), None)
+            told = f"{best.strategy} {multiples(best)}" if best is not None else "nothing was timed"
+            print(f"{case}: {limit.describe(run.limit) if run.limit is not None else 'no limit'}; {told}", flush=True)
     print(
         f"\n{len(cases)} cases, {strategies} strategies, {sentences} with a sentence; "
         f"a figure below 1, or none and no sentence: {len(found)}",
@@ -273,12 +318,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", nargs="*", metavar="WORKLOAD")
     parser.add_argument("--grid", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("--dtype", help="of --large and --grid; without it each workload's default")
     arguments = parser.parse_args()
     common.start("How near to what the device can do")
     if arguments.grid is not None:
-        return grid(arguments.grid or list(LARGE))
+        both = [variants(arguments.grid, arguments.dtype, default=default) for default in (True, False)]
+        return grid(list(itertools.chain(*both)))
     if arguments.large is not None:
-        large(arguments.large or list(LARGE))
+        large(list(variants(arguments.large, arguments.dtype)))
     else:
         probes()
     return 0
