@@ -3,6 +3,7 @@
 import copy
 import functools
 import hashlib
+import itertools
 import json
 import re
 import tomllib
@@ -14,15 +15,32 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
 
-from measure import export, imports, reproduction, sweep_analysis, sweep_table
+from measure import export, imports, reproduction, runner, store, sweep_analysis, sweep_reproduction, sweep_table, why
 from measure.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
 from measure.store import Store
 from measure.sweep_request import MOST_CELLS, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
 from tests.synthetic import HOSTILE
-from views import charts, curves, latency_chart, memory_chart, pictures, rows, tables
+from tests.test_page import calm
+from tests.test_runs import StoredRunner
+from views import (
+    charts,
+    curves,
+    latency_chart,
+    link,
+    memory_chart,
+    pictures,
+    rows,
+    side_by_side,
+    sweep_front,
+    sweep_lines,
+    sweep_map,
+    sweep_result,
+    tables,
+)
 
 ID = "0123456789abcdef01234567"
 FROZEN = Path(__file__).with_name("run_1.json")
@@ -62,6 +80,22 @@ def small_sweep() -> Run:
     return replace(run, points=points[1:])
 
 
+@functools.cache
+def small_map() -> Run:
+    """A valid map of winners with little of all that one can hold."""
+    run = synthetic.winners(ID)
+    points = [
+        replace(
+            point,
+            measurements=[
+                replace(item, replicas=[_short(each) for each in item.replicas[:2]]) for item in point.measurements
+            ],
+        )
+        for point in run.points
+    ]
+    return replace(run, points=points)
+
+
 def said(data: bytes) -> str:
     with pytest.raises(ValueError) as caught:
         imports.read(data)
@@ -86,10 +120,33 @@ def use(run: Run) -> None:
     curves.samples_frame(run, [row.slug for row in found])
     for share in (True, False):
         curves.timeline_frame(curves.has_timeline(run), share=share)
+    why.sentences(run)
+    for one, other in itertools.pairwise(run.measurements):
+        side_by_side.sentence(run, one, other)
     if run.kind == "sweep":
         sweep_table.render(run)
         sweep_analysis.analyse(run)
         sweep_analysis.close(run, "interrupted", "", run.created)
+        for quantity in ("latency", "memory"):
+            sweep_lines.frame(run, quantity)
+            sweep_lines.takeaway(run, quantity)
+        sweep_lines.failure_lines(run)
+        if len(run.axes) == 2:
+            sweep_map.frame(run)
+            sweep_map.legend_html(run)
+            sweep_map.takeaway(run)
+        measurements, dials = sweep_front.subject(run)
+        sweep_front.frame(measurements, dials, None)
+        sweep_front.takeaway(measurements)
+        for point in run.points:
+            case = sweep_result.point_run(run, point)
+            rows.make(case, rows.choose_baseline(case))
+        sweep_reproduction.compare(run, small_sweep())
+        sweep_reproduction.compare(small_sweep(), run)
+    for name in pictures.of(run):
+        pictures.specification(run, name)
+    link.of_request(run.request)
+    store._row(run)
     export.table_csv(run)
     export.samples_csv(run)
     export.markdown(run, "http://localhost:8501/?run=1")
@@ -131,6 +188,25 @@ def test_a_run_file_with_every_field_opens_for_ever():
     assert run.schema == SCHEMA and run.parent == "f" * 24 and run.control.strategy == "batched.xla"
     assert run.measurement("batched.xla").replicas[1].samples_s[2] > 0
     assert run.measurement("dataset.graph").correctness.leaves[0].worst_index == [17, 3, 60, 2]
+    use(run)
+
+
+@pytest.mark.parametrize(("name", "axes"), [("sweep_1", 1), ("map_1", 2)])
+def test_a_sweep_with_every_field_opens_for_ever(name: str, axes: int):
+    """These files are never written anew either."""
+    data = FROZEN.with_name(f"{name}.json").read_bytes()
+    run = decode(data)
+    assert imports.read(data) == run and decode(encode(run)) == run
+    assert _holds(json.loads(encode(run)), json.loads(data)), "what was in the file is lost when it is written again"
+    assert (run.schema, run.kind, len(run.axes)) == (SCHEMA, "sweep", axes)
+    assert any(not point.measurements for point in run.points), "inferred, or too large"
+    measured = [item for point in run.points for item in point.measurements]
+    assert all(item.replicas[1].samples_s[1] > 0 for item in measured if item.outcome == "ok")
+    if axes == 1:
+        assert run.crossovers[0].value == 20.0 and run.crossovers[1].none == "they do not cross"
+        assert run.fits[0].strategy == "loop.eager" and run.points[0].control.resolution == 0.03
+    else:
+        assert [each.ranking for each in run.points if not each.measurements] == [[["vectorized_map.graph"]]]
     use(run)
 
 
@@ -418,7 +494,8 @@ def _mutate(document: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Non
 @st.composite
 def _documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
     """A valid document with a few changes, and now and then bytes of it broken."""
-    document = json.loads(encode(small_sweep() if draw(st.integers(0, 2)) == 0 else small()))
+    whole = draw(st.sampled_from((small_sweep, small_map, small, small, small)))()
+    document = json.loads(encode(whole))
     for _ in range(draw(st.integers(1, 2))):
         _mutate(document, draw)
     data = json.dumps(document).encode()
@@ -434,6 +511,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 _counts = {"accepted": 0, "refused": 0}
+# Of those that were let in, some for the pages.
+_EVERY = 8
+_shown: list[bytes] = []
 
 
 @settings(max_examples=2_000, deadline=None, database=None, derandomize=True,
@@ -450,6 +530,8 @@ def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(d
         assert len(reason) > 20 and "\n" not in reason, reason
         return
     _counts["accepted"] += 1
+    if _counts["accepted"] % _EVERY == 0:
+        _shown.append(data)
     assert imports.read(encode(run)) == run, "what was let in would be let in again"
     assert kept.add(run)
     assert kept.load(run.id) == run and encode(kept.load(run.id)) == encode(run)
@@ -461,3 +543,78 @@ def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(d
 def test_the_fuzzing_has_seen_both_sides():
     assert sum(_counts.values()) >= 2_000
     assert min(_counts.values()) >= 200, _counts
+
+
+# --- on the pages ----------------------------------------------------------------------------------------------------
+
+TABS = ("Break even", "Why", "Samples", "Memory over one call", "Side by side", "Code", "Environment")
+
+
+def evil(run: Run) -> Run:
+    """The run with a text everywhere that is no text to a page, but a name that differs from another in signs only."""
+    names = {item.strategy: f"{HOSTILE}{sign}" for item, sign in zip(run.measurements, ".-/ _+:", strict=False)}
+    data = encode(run)
+    for slug, name in sorted(names.items(), key=lambda each: -len(each[0])):
+        data = data.replace(json.dumps(slug).encode(), json.dumps(name).encode())
+    found = imports.read(data)
+    return replace(
+        found,
+        verdict=HOSTILE,
+        stop_reason=HOSTILE,
+        environment={"cpu_model": HOSTILE, "gpus": [HOSTILE], "flags": {HOSTILE: HOSTILE}},
+        request=replace(found.request, workload=HOSTILE, dtype=HOSTILE, device=HOSTILE),
+        measurements=[
+            replace(item, mapper=HOSTILE, mode=HOSTILE, error=item.error and replace(item.error, message=HOSTILE))
+            for item in found.measurements
+        ],
+    )
+
+
+def by_hand() -> list[bytes]:
+    """Hostile documents that are let in."""
+    item = small().measurements[0]
+    bare = {"strategy": "a", "mapper": "b", "mode": "c"}
+    return [
+        encode(evil(small())),
+        encode(
+            replace(small(), environment={name: [[[1]]] for name in ("gpus", "flags", "cpu_features", "cpu_model")})
+        ),
+        encode(replace(small(), measurements=[], ranking=[], control=None)),
+        encode(replace(small(), measurements=[replace(item, why={"note": HOSTILE})], ranking=[], limit=None)),
+        changed(
+            "measurements", to=[bare | {"outcome": outcome} for outcome in ("ok",)], run=replace(small(), ranking=[])
+        ),
+        changed("points", to=[], run=replace(small_sweep(), crossovers=[], fits=[])),
+        changed("points", 0, "measurements", to=[], run=replace(small_map(), crossovers=[], fits=[])),
+        encode(replace(small_sweep(), verdict=HOSTILE, stop_reason=HOSTILE, warnings=small().warnings)),
+    ]
+
+
+def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Some of those that fuzzing has found, and all that were made by hand: no page says that it has a fault."""
+    assert len(_shown) >= 30
+    fake = StoredRunner(tmp_path)
+    monkeypatch.setattr(runner, "shared", lambda: fake)
+    kinds = set()
+    for number, data in enumerate([*_shown[:40], *by_hand()]):
+        run = replace(imports.read(data), id=f"{number:024x}")
+        assert fake.store.add(run)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = run.id
+        app.query_params["tab"] = TABS[number % len(TABS)]
+        if run.kind == "sweep":
+            app = calm(app.switch_page("views/sweep.py").run())
+            kinds.add(f"{len(run.axes)} axes")
+            point = next((index for index, each in enumerate(run.points) if each.status != "waiting"), None)
+            if point is None:
+                continue
+            app = calm(app.selectbox(key="sweep_point").select(point).run())
+        else:
+            app = calm(app.run())
+        kinds.add(run.kind)
+        for tab in TABS:
+            app.session_state["tab"] = tab
+            calm(app.run())
+            kinds.add(tab)
+    assert kinds == {"compare", "sweep", "1 axes", "2 axes", *TABS}
+    calm(app.switch_page("views/runs.py").run())
