@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
 
-    export_command.add_to(commands.add_parser("export", help="write a run as JSON, CSV, Markdown, SVG or PNG"))
+    export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
     return parser
 
 

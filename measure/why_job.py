@@ -15,19 +15,30 @@ from measure.record import View
 from measure.request import RequestError
 from measure.run import Measurement, Run
 
+# What the reasons of a call depend on beside the machine.
+_SAME = ("python", "tensorflow", "numpy", "onednn", "flags", "threads_intra_used", "threads_inter_used")
+_SAME_ON_GPUS = ("gpu_driver", "cuda", "cudnn")
+_LABELS = {fact.key: fact.label for fact in environment.FACTS}
 _AGAIN = "«Measure again here» gives a run that can be"
 
 
 def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -> str | None:
-    """Why this run cannot be explained here, as a sentence: it has to have been measured on this machine.
-    ``tensorflow``: what the host says of the devices."""
+    """Why this run cannot be explained here, as a sentence: it has to have been measured on this machine,
+    with what is installed and set now. ``tensorflow``: what the host says of the devices."""
     if run.kind != "compare":
         return "only comparisons can be explained"
     if imported:
         return f"this run comes from elsewhere, and its code is not executed: {_AGAIN} explained"
-    here = environment.machine(environment.collect(start_method="", tensorflow=tensorflow))
-    if environment.machine(run.environment) != here:
+    here = environment.collect(start_method="", tensorflow=tensorflow, threads=run.request.threads)
+    if environment.machine(run.environment) != environment.machine(here):
         return f"this run was measured on another machine: {_AGAIN} explained"
+    keys = (*_SAME, *_SAME_ON_GPUS) if run.request.device.startswith("GPU") else _SAME
+    for key in keys:
+        was, now = run.environment.get(key), here[key]
+        if was is not None and now is not None and was != now:  # what either does not know says nothing
+            then, today = (dict(environment.describe({key: value}))[_LABELS[key]] for value in (was, now))
+            differs = f"{_LABELS[key]}: {then} then, {today} now"
+            return f"this run was measured with something else ({differs}): {_AGAIN} explained"
     return None
 
 

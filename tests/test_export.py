@@ -270,6 +270,41 @@ def test_texts_are_written_beside_each_other(file: Path, tmp_path: Path, capsys:
     assert len(capsys.readouterr().out.split()) == 4
 
 
+def test_what_explanations_have_left_is_written_by_strategy(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    run = synthetic.run(ID)
+    first = run.measurements[0]
+    second = replace(run.measurement("loop.xla"), strategy="loop.xla?a=1&b=../x")
+    run = replace(run, measurements=[second if item.strategy == "loop.xla" else item for item in run.measurements])
+    file.write_bytes(encode(run))
+    kept = Store(tmp_path / "home")
+    kept.save(run)
+    kept.explain(ID, first.strategy, {}, {why.GRAPH: b"nodes", why.TRACE: b"\x1f\x8b"})
+    kept.explain(ID, second.strategy, {}, {why.GRAPH: b"more", why.HLO: b"ENTRY"})
+    for asked, prefix in ((ID, ID), (str(file), "run")):
+        out = tmp_path / f"of_{prefix}"
+        assert command_line.main(["export", asked, "--graph", "--hlo", "--trace", "--into", str(out)]) == 0
+        expected = {
+            f"{prefix}.{first.strategy}.graph.txt": b"nodes",
+            f"{prefix}.{first.strategy}.trace.json.gz": b"\x1f\x8b",
+            f"{prefix}.loop.xla-a-1-b-..-x.graph.txt": b"more",
+            f"{prefix}.loop.xla-a-1-b-..-x.hlo.txt": b"ENTRY",
+        }
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == expected
+        assert sorted(capsys.readouterr().out.split()) == sorted(str(out / name) for name in expected)
+
+
+def test_a_run_without_explanations_has_none_to_write(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    assert command_line.main(["export", str(file), "--csv", "--hlo", "--into", str(tmp_path / "out")]) == 2
+    assert f"no hlo.txt of run {ID} is kept here" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists(), "all or nothing"
+
+
 def test_a_summary_of_a_run_in_the_store_goes_to_stdout(tmp_path: Path):
     Store(tmp_path).save(synthetic.run(ID))
     done = subprocess.run(
@@ -285,6 +320,7 @@ def test_a_summary_of_a_run_in_the_store_goes_to_stdout(tmp_path: Path):
         (["RUN"], "nothing is chosen to be written: name at least one of --json, --csv"),
         (["RUN", "--csv", "--markdown", "--into", "-"], "--into - writes one of --json, --csv"),
         (["RUN", "--svg", "--into", "-"], "--into - writes one of"),
+        (["RUN", "--graph", "--into", "-"], "--into - writes one of"),
         (["RUN", "--csv", "--into", "RUN"], "cannot be written into"),
         (["nowhere.json", "--csv"], "nowhere.json cannot be read: No such file"),
         (["f" * 24, "--csv"], f"run {'f' * 24} is not known here"),

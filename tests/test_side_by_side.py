@@ -1,5 +1,7 @@
 """Two strategies of a run side by side: the sentence, the table of ops, the texts, and the tab."""
 
+import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +55,74 @@ def test_ops_stand_beside_each_other_and_the_longest_first(run: Run):
     assert frame["map_fn.graph: count"].tolist()[1] == "1,005" and frame["map_fn.graph: time"].isna().tolist() == [
         True, False, True,
     ]  # fmt: skip
+
+
+def test_an_op_and_a_kernel_of_one_name_are_two_rows_and_each_has_its_difference(run: Run):
+    one, other = run.measurement("loop.eager"), run.measurement("map_fn.graph")
+    a = replace(EAGER, ops=ran(("other", 1_200, 3e-3), ("Sin", 5, 1e-3)), kernels=ran(("other", 2, 1e-3)))
+    b = replace(GRAPH, ops=ran(("other", 200, 4e-3), ("While", 1, 9.0)), kernels=ran(("other", 2, 5e-4)))
+    frame = side_by_side.op_table(one, a, other, b)
+    assert list(zip(frame["op or kernel"], frame["kind"], strict=True)) == [
+        ("other", "op"), ("other", "kernel"), ("Sin", "op"),
+    ]  # fmt: skip
+    assert frame["loop.eager: count"].tolist() == ["1,200", "2", "5"]
+    assert frame["Δ count"].tolist() == ["−1,000", "0", "−5"]
+    assert frame["Δ time"].tolist() == ["+1.00 ms", "−500 µs", "−1.00 ms"]
+
+
+class TooMuchWork(Exception):
+    """More was done than a page can wait for."""
+
+
+def steps_of(function: Callable[[], object], most: int = 3_000_000) -> int:
+    """Lines of Python that run, counted: a time would be the machine's. Stops at ``most``."""
+    count = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        if count > most:
+            raise TooMuchWork
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def repeated(seed: int, kinds: int) -> str:
+    """As many lines as are compared, of few kinds, in an order of its own."""
+    return "\n".join(random.Random(seed).choices([f"x = {kind}" for kind in range(kinds)], k=diff.MOST_LINES))
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 18, 200])
+def test_lines_that_repeat_make_no_comparison_hang(kinds: int):
+    left, right = repeated(1, kinds), f"y = 0\n{repeated(2, kinds)}".rpartition("\n")[0]
+    assert steps_of(lambda: diff.pairs(left, right)) > 0
+
+
+def test_what_repeats_is_matched_beside_what_does_not():
+    """As it is where nothing repeats: with lines that are too common to be searched for, too."""
+    block = [line for number in range(500) for line in (f"a = {number}", ")")]
+    left, right = "\n".join(block), "\n".join([*block[:200], "new = 1", *block[200:]])
+    found = diff.pairs(left, right)
+    assert [pair for pair in found if not pair[2]] == [(None, "new = 1", False)] and len(found) == 1_001
+    assert diff._too_common(left.splitlines(), right.splitlines()) == {")"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\u2028"])
+def test_a_line_is_a_line_however_it_ends(end: str):
+    """Texts that are too long are not compared, and said to be."""
+    longest, longer = (f"x{end}" * (diff.MOST_LINES + more) for more in (0, 1))
+    assert len(diff.pairs(longest, "x")) == diff.MOST_LINES
+    for texts in ((longer, "x"), ("x", longer)):
+        with pytest.raises(diff.TooLong, match="more than 1,500 lines, too many to be compared here"):
+            diff.pairs(*texts)
+        assert "too many to be compared here" in diff.side_by_side(*texts, "a", "b")
 
 
 def test_long_lines_wrap_within_their_half():
@@ -109,6 +179,33 @@ def test_texts_too_long_to_compare_are_not_compared(visit: Callable[[Fake], AppT
     items: list[Any] = [long if each is item else each for each in run.measurements]
     app = choose(visit(Fake(replace(run, measurements=items))), "batched.xla", "map_fn.xla")
     assert "too many to be compared here" in words(app)
+
+
+@pytest.mark.parametrize("slug", ["loop_compiled.graph?jit_compile=true", "dataset.graph?jit_compile=true"])
+def test_the_program_of_an_element_function_is_compared_and_said_to_be_one(
+    visit: Callable[[Fake], AppTest], run: Run, slug: str
+):
+    mapper = slug.partition(".")[0]
+    items = [
+        replace(item, strategy=slug, mapper=mapper, mode="graph", options={"jit_compile": True})
+        if item.strategy == "map_fn.graph" else item
+        for item in run.measurements
+    ]  # fmt: skip
+    fake = Fake(replace(run, measurements=items))
+    fake.artifact = lambda run_id, slug, name: f"ENTRY of {slug}".encode()  # type: ignore[method-assign]
+    said = words(choose(visit(fake), slug, "batched.xla"))
+    assert f"That of {slug} is the element function's alone." in said and f"ENTRY of {slug}" in said
+    assert "Only batched.xla is compiled" not in said
+
+
+def test_where_reasons_cannot_be_asked_for_nobody_is_told_to_ask(visit: Callable[[Fake], AppTest], run: Run):
+    imported = Fake(run, imported=True)
+    imported.artifact = lambda run_id, slug, name: None  # type: ignore[method-assign]
+    said = words(choose(visit(imported), "map_fn.xla", "batched.xla"))
+    assert "is not known. «Measure again here» gives a run that can be asked for it." in said
+    assert "XLA's programs are not known. «Measure again here»" in said and "Open the tab" not in said
+    said = words(choose(visit(Fake(run)), "batched.graph", "loop.xla"))
+    assert "What runs in a call of batched.graph and loop.xla is not known." in said and "Open the tab" not in said
 
 
 def test_one_strategy_alone_has_no_other_side(visit: Callable[[Fake], AppTest]):

@@ -105,6 +105,38 @@ def test_what_cannot_be_explained_here_is_said(own: runner.Runner, measured: Run
         own.explain(other.id)
 
 
+@pytest.mark.parametrize(
+    ("key", "was", "says"),
+    [
+        ("tensorflow", "2.20.0", "(TensorFlow: 2.20.0 then, "),
+        ("numpy", "1.26.4", "(NumPy: 1.26.4 then, "),
+        ("python", "3.10.0", "(Python: 3.10.0 then, "),
+        ("onednn", "the other", "(oneDNN: the other then, "),
+        ("flags", {"XLA_FLAGS": "--xla_x"}, "(Flags: XLA_FLAGS=--xla_x then, "),
+        ("threads_intra_used", 999, "(Threads within an op, in effect: 999 then, "),
+        ("threads_inter_used", 999, "(Threads across ops, in effect: 999 then, "),
+    ],
+)
+def test_a_run_of_another_tensorflow_is_not_explained_by_this_one(
+    own: runner.Runner, measured: Run, key: str, was: Any, says: str
+):
+    details = own.host().details
+    before = replace(measured, environment=measured.environment | {key: was})
+    refusal = why_job.refusal(before, details, imported=False)
+    assert refusal is not None and says in refusal and "«Measure again here»" in refusal
+    for unknown in (None, measured.environment[key]):
+        same = replace(measured, environment=measured.environment | {key: unknown})
+        assert why_job.refusal(same, details, imported=False) is None
+    on_gpu = replace(measured, environment=measured.environment | {"cuda": "11.0"})
+    assert why_job.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
+
+
+def test_the_threads_that_were_asked_for_are_those_of_the_explanation(own: runner.Runner, measured: Run):
+    asked = replace(measured, request=replace(measured.request, threads=1), environment=measured.environment | {
+        "threads_intra_used": 1, "threads_inter_used": 1})  # fmt: skip
+    assert why_job.refusal(asked, own.host().details, imported=False) is None
+
+
 def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
     class Failing(Dialogues):
         def hold(self, dialogues: Any, **more: Any) -> None:

@@ -29,7 +29,7 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
         "Why": partial(why.draw, imported=imported),
         "Samples": _samples,
         "Memory over one call": _memory,
-        "Side by side": partial(side_by_side.draw, source_of=_held if imported else _source),
+        "Side by side": partial(side_by_side.draw, source_of=_held if imported else _source, imported=imported),
         "Code": _imported_code if imported else _code,
         "Environment": _environment,
     }

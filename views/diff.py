@@ -2,6 +2,7 @@
 
 import difflib
 import html
+from collections import Counter
 from itertools import zip_longest
 
 _STYLE = """<style>
@@ -18,15 +19,45 @@ _STYLE = """<style>
 </style>"""
 
 
+# Beyond, a difference is not computed: nobody reads it to its end.
+MOST_LINES = 1_500
+# Steps of the matcher, which a page waits for: about a second.
+_MOST_STEPS = 10_000_000
+
+
+class TooLong(ValueError):
+    """A text has more lines than can be compared."""
+
+
 def pairs(left: str, right: str) -> list[tuple[str | None, str | None, bool]]:
-    """Lines beside each other, None where one side has nothing, and whether they are the same."""
+    """Lines beside each other, None where one side has nothing, and whether they are the same. Raises `TooLong` with a
+    sentence. However the lines repeat, the work is bounded: those that occur most often are not searched for."""
     a, b = left.splitlines(), right.splitlines()
+    if max(len(a), len(b)) > MOST_LINES:
+        raise TooLong(f"They have more than {MOST_LINES:,} lines, too many to be compared here.")
+    common = _too_common(a, b)
+    matcher = difflib.SequenceMatcher(lambda line: line in common, a, b, autojunk=False)
     found: list[tuple[str | None, str | None, bool]] = []
-    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    for kind, a0, a1, b0, b1 in matcher.get_opcodes():
         if kind == "equal":
             found += [(x, y, True) for x, y in zip(a[a0:a1], b[b0:b1], strict=True)]
         else:
-            found += [(x, y, False) for x, y in zip_longest(a[a0:a1], b[b0:b1])]
+            found += [(x, y, x == y) for x, y in zip_longest(a[a0:a1], b[b0:b1])]
+    return found
+
+
+def _too_common(a: list[str], b: list[str]) -> set[str]:
+    """Lines without which the matcher takes no more than its steps: each of its searches, at most one for every line,
+    looks at all places where a line of one text occurs in the other. It still matches them beside others that match."""
+    in_a, in_b = Counter(a), Counter(b)
+    places = sorted(((in_a[line] * in_b[line], line) for line in in_a.keys() & in_b.keys()), reverse=True)
+    total = sum(count for count, _ in places)
+    found = set()
+    for count, line in places:
+        if total * min(len(a), len(b)) <= _MOST_STEPS:
+            break
+        found.add(line)
+        total -= count
     return found
 
 
@@ -37,7 +68,12 @@ def _cell(line: str | None, same: bool, sign: str, kind: str) -> str:
 
 
 def side_by_side(left: str, right: str, left_name: str, right_name: str) -> str:
+    """Both texts as HTML; a sentence where they are too long."""
+    try:
+        compared = pairs(left, right)
+    except TooLong as error:
+        return f'<p role="note">{html.escape(str(error))}</p>'
     cells = [f'<div class="head">{html.escape(left_name)}</div><div class="head">{html.escape(right_name)}</div>']
-    for a, b, same in pairs(left, right):
+    for a, b, same in compared:
         cells.append(_cell(a, same, "−", "gone") + _cell(b, same, "+", "new"))
     return f'{_STYLE}<div class="mb-diff" role="region" tabindex="0" aria-label="Differences">{"".join(cells)}</div>'

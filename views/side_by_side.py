@@ -14,13 +14,21 @@ from views.memo import Memo, packed
 from views.rows import Row
 
 _memo = Memo()
-# Comparing two texts takes time that grows with the product of their lines.
-_MOST_LINES = 1_500
 _HOW = "Open the tab «Why» to ask for it."
+_ELSEWHERE = "«Measure again here» gives a run that can be asked for it."
+_EXAMPLE = "A comparison of your own can be asked for it."
 
 
-def draw(run: Run, version: int, rows: list[Row], prefix: str, *, source_of: Callable[[Run, str], str]) -> None:
-    """The tab «Side by side». ``source_of``: the script of a strategy."""
+def draw(
+    run: Run,
+    version: int,
+    rows: list[Row],
+    prefix: str,
+    *,
+    source_of: Callable[[Run, str], str],
+    imported: bool = False,
+) -> None:
+    """The tab «Side by side». ``source_of``: the script of a strategy; ``imported``: the run comes from elsewhere."""
     slugs = [row.slug for row in rows]
     if len(slugs) < 2:
         st.caption("The run has only one strategy." if slugs else "The run has no strategy.")
@@ -34,10 +42,11 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, source_of: Cal
     one, other = run.measurement(a), run.measurement(b)
     st.markdown(look.plain(_memo.get((run.id, version, a, b), lambda: sentence(run, one, other))))
     _memory(run, version, one, other, prefix)
-    _ops(one, other, prefix)
+    how = _EXAMPLE if prefix else _ELSEWHERE if imported else _HOW
+    _ops(one, other, prefix, how)
     st.markdown("**Code**")
     _texts(source_of(run, a), source_of(run, b), a, b)
-    _programs(run, one, other, prefix)
+    _programs(run, one, other, prefix, how)
 
 
 def _pick(label: str, slugs: list[str], key: str, first: str) -> str:
@@ -87,12 +96,15 @@ def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix
         st.caption(f"Only {look.plain(chosen[0].strategy)} has a timeline.")
 
 
-def _ops(one: Measurement, other: Measurement, prefix: str) -> None:
+def _ops(one: Measurement, other: Measurement, prefix: str, how: str) -> None:
     st.markdown("**Ops and kernels** of one call")
     found = [(item, known) for item in (one, other) if (known := why.known(item)) is not None]
     if len(found) < 2:
-        missing = [item.strategy for item in (one, other) if why.known(item) is None]
-        st.caption(f"What runs in a call of {look.plain(' and '.join(missing))} is not known. {_HOW}")
+        missing = [item for item in (one, other) if why.known(item) is None]
+        # What did not get through a call has nothing to be asked for.
+        never = not all(item.outcome in ("ok", "wrong") for item in missing)
+        names = look.plain(" and ".join(item.strategy for item in missing))
+        st.caption(f"What runs in a call of {names} is not known{'.' if never else f'. {how}'}")
         return
     frame = op_table(*found[0], *found[1])
     if frame.empty:
@@ -105,45 +117,62 @@ def _ops(one: Measurement, other: Measurement, prefix: str) -> None:
 
 
 def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -> pd.DataFrame:
-    """Ops and kernels of both, by name: how often and how long; those that take longest first."""
+    """Ops and kernels of both, by kind and name: how often and how long, and how much more of each ``other`` has than
+    ``one``; those that take longest first."""
     a, b = _ran(of_one), _ran(of_other)
-    longest = {name: max(ran[name].seconds for ran in (a, b) if name in ran) for name in {*a, *b}}
-    names = sorted(longest, key=lambda name: (-longest[name], name))
+    longest = {key: max(ran[key].seconds for ran in (a, b) if key in ran) for key in {*a, *b}}
     lines = []
-    for name in names:
-        line: dict[str, str | None] = {"op or kernel": name}
+    for key in sorted(longest, key=lambda key: (-longest[key], key)):
+        kind, name = key
+        line: dict[str, str | None] = {"op or kernel": name, "kind": kind}
         for item, ran in ((one, a), (other, b)):
-            line[f"{item.strategy}: count"] = f"{ran[name].count:,}" if name in ran else None
-            line[f"{item.strategy}: time"] = look.seconds(ran[name].seconds) if name in ran else None
+            line[f"{item.strategy}: count"] = f"{ran[key].count:,}" if key in ran else None
+            line[f"{item.strategy}: time"] = look.seconds(ran[key].seconds) if key in ran else None
+        before, after = (ran.get(key, Ran(name=name, count=0)) for ran in (a, b))
+        line["Δ count"] = _signed(after.count - before.count, lambda count: f"{count:,.0f}")
+        line["Δ time"] = _signed(after.seconds - before.seconds, look.seconds)
         lines.append(line)
     return pd.DataFrame(lines)
 
 
-def _ran(found: Why) -> dict[str, Ran]:
-    return {each.name: each for each in (*found.ops, *found.kernels)}
+def _ran(found: Why) -> dict[tuple[str, str], Ran]:
+    """By kind and name: an op and a kernel can have the same one, and what is beyond a table is «other» in both."""
+    ops = {("op", each.name): each for each in why.op_rows(found)}
+    return ops | {("kernel", each.name): each for each in found.kernels}
+
+
+def _signed(value: float, show: Callable[[float], str]) -> str:
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    return f"{sign}{show(abs(value))}"
 
 
 def _texts(left: str, right: str, a: str, b: str) -> None:
-    if max(left.count("\n"), right.count("\n")) > _MOST_LINES:
-        st.caption(f"They have more than {_MOST_LINES:,} lines, too many to be compared here.")
-    elif left == right:
+    if left == right:
         st.caption("They are the same.")
     else:
         st.html(diff.side_by_side(left, right, a, b))
 
 
-def _programs(run: Run, one: Measurement, other: Measurement, prefix: str) -> None:
-    """XLA's programs, where both are compiled whole."""
-    compiled = [item.strategy for item in (one, other) if item.mode == "xla"]
+def _has_program(item: Measurement) -> bool:
+    """Whether XLA compiles a strategy, or its element function by itself."""
+    return item.mode == "xla" or item.options.get("jit_compile") is True
+
+
+def _programs(run: Run, one: Measurement, other: Measurement, prefix: str, how: str) -> None:
+    """XLA's programs, where both have one."""
+    compiled = [item for item in (one, other) if _has_program(item)]
     if not compiled:
         return
     st.markdown("**Optimised HLO**")
     if len(compiled) == 1:
-        st.caption(f"Only {look.plain(compiled[0])} is compiled by XLA, so there are no two programs to compare.")
+        name = look.plain(compiled[0].strategy)
+        st.caption(f"Only {name} is compiled by XLA, so there are no two programs to compare.")
         return
     texts = [] if prefix else [why_view.text_of(run, item.strategy, why.HLO) for item in (one, other)]
     if not all(texts) or not texts:
-        st.caption(f"XLA's programs are not known. {_HOW}")
+        st.caption(f"XLA's programs are not known. {how}")
         return
-    st.caption("Without metadata; the tab «Why» has the whole texts.")
+    element = [look.plain(item.strategy) for item in compiled if item.mode != "xla"]
+    of = f" That of {' and that of '.join(element)} is the element function's alone." if element else ""
+    st.caption(f"Without metadata; the tab «Why» has the whole texts.{of}")
     _texts(why_hlo.comparable(texts[0]), why_hlo.comparable(texts[1]), one.strategy, other.strategy)
