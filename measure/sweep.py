@@ -43,8 +43,10 @@ MOST_LEADERS = 4
 MOST_VALUES = 6
 # With more processes others may turn out to tie with the leader: so often is looked.
 LOOKS = 2
-# So many doubtful latencies are measured again, of strategies for which that takes this share of the budget at most.
+# So many doubtful latencies are measured again, in this share of the budget; and those for which one more process takes
+# more than another share are not.
 MOST_DOUBTED = 6
+DOUBTS_SHARE = 0.1
 DOUBT_SHARE = 0.04
 
 _LOAD_WINDOW_S = 0.1
@@ -264,9 +266,10 @@ class Sweep:
 
     def _doubt(self) -> None:
         """A second process, and if need be a third, for what stands out from its line, or is scattered beyond use."""
+        spared_s = max(0.0, self._left_s() - DOUBTS_SHARE * self.request.budget_s)
         for processes in range(2, PROCESSES + 1):
             for cell in self._cells(sweep_contenders.doubtful)[:MOST_DOUBTED]:
-                if self._left_s() > 0 and cell.processes < processes and self._is_quick(cell):
+                if self._left_s() > spared_s and cell.processes < processes and self._is_quick(cell):
                     case = self._cases[cell.place]
                     self._begin(case).time_more([self._slug(case, cell.slug)], 1, self._left_s())
                     self._finish(case)
@@ -289,16 +292,17 @@ class Sweep:
         together = Visit(self._run.id, asked, self._launcher, self._say, self._dialogues, self._settings)
         assert self._started_s is not None
         try:
-            together.begin(self._started_s, {}, Point(at={}, measurements=[
-                visit.measurement(slug) for slug, visit in visits.items()
-            ]))  # fmt: skip
-            together.time_more(list(found), processes, self._left_s())
+            known = [visit.measurement(slug) for slug, visit in visits.items()]
+            together.begin(self._started_s, {}, Point(at={}, measurements=known))
+            try:
+                together.time_more(list(found), processes, self._left_s())
+            finally:
+                # What was sampled before a cancel is kept.
+                for slug, visit in visits.items():
+                    visit.adopt(together.measurement(slug))
+                    self._finish(found[slug])
         finally:
             together.end()
-            # What was sampled before a cancel is kept.
-            for slug, visit in visits.items():
-                visit.adopt(together.measurement(slug))
-                self._finish(found[slug])
 
     def _say(self, view: View) -> None:
         """A visit of several points publishes: its results are theirs in the end."""
