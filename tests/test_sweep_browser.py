@@ -48,8 +48,14 @@ def test_sweep_cancel_continue_and_look_at_a_point(page: Page, app_server: AppSe
     expect(progress).to_contain_text(re.compile(r"[1-9]\d* complete"), timeout=RUN_MS)
     latency = page.locator("[data-testid=stVegaLiteChart]:has(svg.marks)").first
     expect(latency).to_be_visible(timeout=RUN_MS)
+    # What is looked at stays, whatever state the points are in by then.
+    looked_at = page.get_by_role("combobox", name="Show the comparison at")
+    looked_at.click()
+    page.get_by_role("option", name=re.compile(r"^batch 1 \(")).click()
+    expect(looked_at).to_have_value(re.compile(r"^batch 1 \("))
     press(page, "cancel")
     expect(progress).to_have_count(0)
+    expect(looked_at).to_have_value(re.compile(r"^batch 1 \("))
     expect(page.get_by_text("points are complete. What was measured is kept")).to_be_visible()
     done = complete(app_server, first)
     assert done
