@@ -48,8 +48,14 @@ def test_sweep_cancel_continue_and_look_at_a_point(page: Page, app_server: AppSe
     expect(progress).to_contain_text(re.compile(r"[1-9]\d* complete"), timeout=RUN_MS)
     latency = page.locator("[data-testid=stVegaLiteChart]:has(svg.marks)").first
     expect(latency).to_be_visible(timeout=RUN_MS)
+    # What is looked at stays, whatever state the points are in by then.
+    looked_at = page.get_by_role("combobox", name="Show the comparison at")
+    looked_at.click()
+    page.get_by_role("option", name=re.compile(r"^batch 1 \(")).click()
+    expect(looked_at).to_have_value(re.compile(r"^batch 1 \("))
     press(page, "cancel")
     expect(progress).to_have_count(0)
+    expect(looked_at).to_have_value(re.compile(r"^batch 1 \("))
     expect(page.get_by_text("points are complete. What was measured is kept")).to_be_visible()
     done = complete(app_server, first)
     assert done
@@ -76,49 +82,123 @@ def test_sweep_cancel_continue_and_look_at_a_point(page: Page, app_server: AppSe
     shot(page, "sweep", whole=True)
 
 
-BAD = [
-    ({"From": "200", "To": "10"}, "is reversed: write the smaller end first"),
-    ({"From": "", "To": ""}, "batch is empty"),
-    ({"From": "7", "To": "7"}, "is one point"),
-    ({"From": "1", "To": "999999999999"}, "is not valid: a whole number from"),
-    ({"From": "-5", "To": "10"}, "is not valid: a whole number from"),
-    ({"From": "0", "To": "10"}, "has no place on a log scale"),
-    ({"From": "one", "To": "10"}, "whole numbers are needed"),
-    ({"From": "1", "To": "200", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
-]
+MAP = "sweep?workload=outer_product&from=1&to=8&points=3&sweep_2=side&from_2=2&to_2=8&points_2=2"
+OPTION = "sweep?workload=outer_reduce&sweep=chunk&from=1&to=8&points=3&strategies=chunked.graph"
+TOO_FAR = "is not valid: a whole number from"
+# By what is swept: an address with a good range, which of its axes is spoiled, its name, and how. What is not written
+# stays as it was.
+BAD = {
+    "batch": (
+        SWEEP,
+        1,
+        "batch",
+        [
+            ({"From": "200", "To": "10"}, "is reversed: write the smaller end first"),
+            ({"From": "", "To": ""}, "batch is empty"),
+            ({"From": "7", "To": "7"}, "is one point"),
+            ({"From": "1", "To": "999999999999"}, TOO_FAR),
+            ({"From": "-5", "To": "10"}, TOO_FAR),
+            ({"From": "0", "To": "10"}, "has no place on a log scale"),
+            ({"From": "one", "To": "10"}, "whole numbers are needed"),
+            ({"From": "1, 2, two"}, TOO_FAR),
+            ({"From": "1", "To": "200", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
+        ],
+    ),
+    "linear": (
+        f"{SWEEP}&scale=linear",
+        1,
+        "batch",
+        [
+            ({"From": "200", "To": "10"}, "is reversed"),
+            ({"From": "", "To": ""}, "batch is empty"),
+            ({"From": "7", "To": "7"}, "is one point"),
+            ({"From": "1", "To": "999999999999"}, TOO_FAR),
+            ({"From": "-5", "To": "10"}, TOO_FAR),
+            ({"From": "1", "To": "200", "Points": "1"}, "1 points is not valid: from 2 to 64 are"),
+        ],
+    ),
+    "second axis": (
+        MAP,
+        2,
+        "side",
+        [
+            ({"From": "8", "To": "2"}, "is reversed"),
+            ({"From": "", "To": ""}, "side is empty"),
+            ({"From": "3", "To": "3"}, "is one point"),
+            ({"From": "1", "To": "999999999999"}, TOO_FAR),
+            ({"From": "0", "To": "8"}, TOO_FAR),
+            ({"From": "2", "To": "8", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
+        ],
+    ),
+    "option": (
+        OPTION,
+        1,
+        "chunk",
+        [
+            ({"From": "8", "To": "2"}, "is reversed"),
+            ({"From": "", "To": ""}, "chunk is empty"),
+            ({"From": "3", "To": "3"}, "is one point"),
+            ({"From": "1", "To": "999999999999"}, TOO_FAR),
+            ({"From": "0", "To": "8"}, "has no place on a log scale"),
+            ({"From": "1", "To": "8", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
+        ],
+    ),
+}
 
 
-def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch):
-    open_page(page, app_server, watch, SWEEP)
+def fill(page: Page, number: int, fields: dict[str, str]) -> None:
+    """Write into the fields of an axis, by their labels."""
+    keys = {"From": "from", "To": "to", "Points": "points"}
+    for label, value in fields.items():
+        field = page.locator(f".st-key-{keys[label]}{'' if number == 1 else f'_{number}'} input")
+        field.fill(value)
+        field.press("Enter")
+        wait_idle(page)
+
+
+@pytest.mark.parametrize("swept", BAD)
+def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch, swept: str):
+    address, number, name, bad = BAD[swept]
+    open_page(page, app_server, watch, address)
     before = Store(app_server.home).ids()
     run, axes = page.locator(".st-key-run button").first, page.locator(".st-key-axes")
+    good = {
+        label: page.locator(f".st-key-{key}{'' if number == 1 else f'_{number}'} input").input_value()
+        for label, key in {"From": "from", "To": "to", "Points": "points"}.items()
+    }
     expect(run).to_be_enabled()
-    for fields, says in BAD:
-        for label, value in fields.items():
-            field = axes.get_by_label(label, exact=True).first
-            field.fill(value)
-            field.press("Enter")
-            wait_idle(page)
+    for fields, says in bad:
+        fill(page, number, fields)
         expect(axes.get_by_role("alert")).to_have_count(1)
+        expect(axes.get_by_role("alert")).to_contain_text(name)
         expect(axes.get_by_role("alert")).to_contain_text(says)
         expect(run).to_be_disabled()
         expect(page.get_by_text("needs about")).to_have_count(0)
         page.keyboard.press("Control+Enter")  # the shortcut of the button
         wait_idle(page)
         assert "run=" not in page.url
-        if says == BAD[0][1]:
-            shot(page, "bad-range")
-    # By the address, too: as a link from elsewhere may have it.
+        if (fields, says) == bad[0]:
+            shot(page, f"bad-range-{swept.replace(' ', '-')}")
+    assert Store(app_server.home).ids() == before, "nothing was queued"
+    fill(page, number, good)
+    expect(axes.get_by_role("alert")).to_have_count(0)
+    expect(run).to_be_enabled()
+
+
+def test_a_bad_range_in_an_address_gets_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch):
+    """As a link from elsewhere may have it."""
+    before = Store(app_server.home).ids()
+    run, axes = page.locator(".st-key-run button").first, page.locator(".st-key-axes")
     open_page(page, app_server, watch, "sweep?workload=square&from=9&to=3&points=1")
     expect(axes.get_by_role("alert")).to_contain_text("is reversed")
     expect(run).to_be_disabled()
-    assert Store(app_server.home).ids() == before, "nothing was queued"
-    for label, value in {"From": "1", "To": "9", "Points": "3"}.items():
-        axes.get_by_label(label, exact=True).first.fill(value)
-        axes.get_by_label(label, exact=True).first.press("Enter")
-        wait_idle(page)
+    many = "sweep?workload=outer_product&from=1&to=9999&points=64&sweep_2=side&from_2=2&to_2=100&points_2=64"
+    # More than a map may have, of two axes that are good by themselves, is said where the run would be.
+    open_page(page, app_server, watch, many)
     expect(axes.get_by_role("alert")).to_have_count(0)
-    expect(run).to_be_enabled()
+    expect(page.locator(".st-key-run_bar").get_by_role("alert")).to_contain_text("points are too many")
+    expect(run).to_be_disabled()
+    assert Store(app_server.home).ids() == before, "nothing was queued"
 
 
 def test_a_cell_of_the_map_opens_its_comparison_and_the_slider_names_what_fits(

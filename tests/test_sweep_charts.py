@@ -322,6 +322,15 @@ class TestNames:
         inside = (along > [left, top]) & (along < [right, bottom])
         assert not inside.all(axis=1).any()
 
+    def test_a_name_is_rather_on_a_curve_than_on_a_ring(self):
+        name = sweep_labels.Name(200, 100, "chunk=64", must=True)
+        cross = [[(0.0, 100.0), (400.0, 100.0)], [(200.0, 0.0), (200.0, 200.0)]]
+        [bare] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], curves=cross)
+        [ringed] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], rings=[(200, 100)], curves=cross)
+        assert bare is not None and ringed is not None
+        ring = np.array([[190, 90, 210, 110]])
+        assert sweep_labels.overlap(bare.box, ring).any() and not sweep_labels.overlap(ringed.box, ring).any()
+
     def test_names_of_one_place_are_beside_each_other_and_those_without_room_are_left_out(self):
         rng = np.random.default_rng(0)
         must = [sweep_labels.Name(*rng.uniform((150, 80), (250, 120)), f"must be {n}", must=True) for n in range(9)]
@@ -334,6 +343,18 @@ class TestNames:
         for number, box in enumerate(boxes):
             assert not sweep_labels.overlap(box, np.array([*boxes[:number], *boxes[number + 1 :]])).any()
         assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= 400 and box[3] <= 200 for box in boxes)
+
+    def test_a_name_makes_room_for_what_is_written_at_the_edge(self):
+        name = sweep_labels.Name(200, 100, "chunk=64", must=False)
+        [free] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)])
+        [beside] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], taken=[(230.0, 94.0, 400.0, 106.0)])
+        assert (free and free.side, beside and beside.side) == ("right", "left")
+
+    def test_a_name_that_is_moved_does_not_widen_the_axis(self):
+        names = [sweep_labels.Name(200, 100, f"chunk={number}", must=True) for number in range(20)]
+        places = sweep_labels.place(names, self.SIZE, marks=[(200, 100), (100, 60), (300, 130)])
+        heights = [100 + place.shift for place in places if place is not None]
+        assert len(heights) == 20 and 60 <= min(heights) < 100 and max(heights) <= 130
 
     def test_a_name_at_the_edge_is_drawn_inwards(self):
         right, left = (sweep_labels.Name(x, 100, "vectorized_map.graph", must=True) for x in (390, 10))
