@@ -51,7 +51,7 @@ LARGE: dict[str, dict[str, int]] = {
     "square": {"batch": 20_000_000},
     "trig_exp": {"batch": 4_000_000},
     "repeat_sum": {"batch": 4_000, "repeats": 1_000},
-    "python_sum": {"batch": 10_000_000, "terms": 10},
+    "python_sum": {"batch": 10_000_000, "terms": 4},
     "outer_reduce": {"batch": 10_000},
     "per_example_gradients": {"batch": 4_000, "features": 4_096},
     "batch_jacobian": {"batch": 4_000, "features": 64, "hidden": 64, "outputs": 16},
