@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 BFC, POOL, C_LIBRARY = "BFC", "oneDNN's pool", "C library"
+_OF_GPUS = ("cuda_malloc", "cuda_malloc_async", "memory_guard")
 _TRUE = ("1", "true")  # as ``ReadBoolFromEnvVar`` reads them, in any case
 # As OpenBLAS is named in NumPy's wheels, and elsewhere.
 _OPENBLAS = ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads")
@@ -26,8 +27,10 @@ def of_processor(variables: Mapping[str, str], onednn: bool) -> str:
 
 
 def of_gpus(variables: Mapping[str, str]) -> str:
-    """What allocates tensors on GPUs. Source: gpu_process_state.cc in tensorflow/core/common_runtime/gpu."""
-    return variables.get("TF_GPU_ALLOCATOR") or BFC
+    """What allocates tensors on GPUs. Source: gpu_process_state.cc in tensorflow/core/common_runtime/gpu, which takes
+    no other value of the variable for anything."""
+    asked = variables.get("TF_GPU_ALLOCATOR", "")
+    return asked if asked in _OF_GPUS else BFC
 
 
 def openblas_threads() -> int | None:

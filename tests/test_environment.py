@@ -258,7 +258,7 @@ def test_the_allocator_of_tensors_follows_from_onednn_and_variables(variables, o
 
 
 def test_the_allocator_of_gpus_is_bfc_or_what_a_variable_names():
-    assert allocator.of_gpus({}) == "BFC"
+    assert allocator.of_gpus({}) == allocator.of_gpus({"TF_GPU_ALLOCATOR": "/home/me"}) == "BFC"
     assert allocator.of_gpus({"TF_GPU_ALLOCATOR": "cuda_malloc_async"}) == "cuda_malloc_async"
 
 

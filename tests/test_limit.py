@@ -1,6 +1,7 @@
 """The limit: roofs from made-up rates, multiples and the sentences in their place, and probes that run."""
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -12,12 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
-from measure import limit, probes, table, verdict
+from measure import allocator, limit, probes, table, verdict
 from measure.probes import Rates, Work
 from measure.run import Limit, Run
 from measure.said import is_well_formed
 from tests import synthetic
-from tests.benchmarks.limit import faults, rewrites_and_vectorised, variants
+from tests.benchmarks.limit import AS_TIMED, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
 from tests.engine import measure, running, running_host, small_request
 from tests.test_memory import in_process
 from views import latency_chart, look, result, rows, tables
@@ -185,6 +186,20 @@ def test_the_benchmark_looks_at_every_variant_at_a_size_of_megabytes() -> None:
         )
         # What is computed from next to nothing is bound by its arithmetic, whatever its size.
         assert work.read_bytes + work.written_bytes > 4e6 or case.workload == "repeat_sum"
+
+
+def test_the_benchmark_judges_what_the_app_times_apart_from_what_a_pool_would_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert list(judgements({AS_TIMED: [1.0, 1.3, 1.6], POOLED: [1.0, 1.2, 1.4]})) == [
+        "memory-bound as timed: 3, within 1.25 ×: 1, beyond 1.5 ×: 1",
+        "memory-bound with TensorFlow's pool: 3, within 1.25 ×: 2, beyond 1.5 ×: 0",
+    ]
+    # Only hosts that are started meanwhile have it.
+    monkeypatch.delenv("TF_CPU_ALLOCATOR_USE_BFC", raising=False)
+    with pool():
+        assert allocator.of_processor(os.environ, onednn=True) == allocator.BFC
+    assert allocator.of_processor(os.environ, onednn=True) == allocator.POOL
 
 
 def test_the_benchmark_takes_another_dtype_where_there_is_one() -> None:
