@@ -225,7 +225,7 @@ def _draw() -> None:
             st.pagination(pages, key="runs_page")
     st.file_uploader(
         "Import a run file", type=["json"], key=_upload_key(), on_change=_import,
-        max_upload_size=imports.MOST_BYTES // 2**20,
+        max_upload_size=imports.most_bytes() // 2**20,
         help="A run that was exported elsewhere. It is checked, marked as imported, and nothing in it is executed.",
     )  # fmt: skip
 
