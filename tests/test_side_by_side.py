@@ -164,7 +164,9 @@ def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[Fake], AppT
     app = choose(visit(fake), "map_fn.xla", "batched.xla")
     said = words(app)
     assert "ENTRY of map_fn.xla" in said and "<img" not in said and "not known" not in said
-    assert any("op or kernel" in table.value.columns for table in app.dataframe)
+    (table,) = (table.value for table in app.dataframe if "op or kernel" in table.value.columns)
+    assert list(table)[:4] == ["op or kernel", "kind", "Δ count", "Δ time"], "seen without scrolling"
+    assert "Δ: how much more batched.xla has than map_fn.xla." in said
 
 
 def test_without_a_second_program_of_xla_it_says_why_there_is_no_comparison(visit: Callable[[Fake], AppTest], run: Run):

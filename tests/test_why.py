@@ -16,7 +16,7 @@ from measure.said import is_well_formed
 from measure.statistics import Ratio
 from measure.why import Fusion, Graph, Ran, Why
 from tests import synthetic
-from tests.benchmarks.why import ENTRY, EXECUTED, HANDED, disagreements
+from tests.benchmarks.why import ENTRY, EXECUTED, HANDED, OUTSIDE, disagreements
 from tests.engine import ROOT
 from tests.synthetic import HOSTILE, MIB, OUTPUT
 
@@ -121,6 +121,9 @@ ELEMENT = Why(call_s=9 * MS, profiled_s=9 * MS, python_s=7.2 * MS, op_count=81, 
         ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=7, in_ops_s=0.3 * MS),
          "runs 7 ops, and spends 70 % on scheduling them and calling the function."),
         ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, op_count=7, in_ops_s=0.6 * MS),
+         "runs 7 ops, which take 60 % of its time."),
+        ("loop.graph",
+         Why(call_s=1 * MS, profiled_s=1 * MS, op_count=7, in_ops_s=0.6 * MS, ops=ran(("A", 3, 0.0), ("B", 4, 0.0))),
          "runs 7 ops, which take 60 % of its time."),
         ("loop.graph", Why(call_s=1 * MS, profiled_s=1 * MS, kernel_count=1, in_kernels_s=0.3 * MS),
          "runs 1 kernel, and spends 70 % on calling the function."),
@@ -284,6 +287,13 @@ def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
          [f"Add: 100, {HANDED}: 0", f"Pack: 0, {HANDED}: 1"]),
         (GRAPH, {EXECUTED: {"Mul": 1_005, "_Arg": 1, "Merge": 7}}, []),
         (GRAPH, {EXECUTED: {"Mul": 1_004}}, [f"Mul: 1005, {EXECUTED}: 1004"]),
+        (EAGER, {HANDED: {"Mul": 200, "Add": 100}, OUTSIDE: [0.85, 0.84, 0.88]}, []),
+        (EAGER, {HANDED: {"Mul": 200, "Add": 100}, OUTSIDE: [0.80, 0.82, 0.81]},
+         ["outside of TensorFlow: 93%, by a clock: 81%"]),
+        (replace(EAGER, python_s=1 * MS, building_s=7 * MS),
+         {HANDED: {"Mul": 200, "Add": 100}, OUTSIDE: [0.80, 0.82, 0.81]}, []),
+        # A clock whose own calls differ by more cannot tell.
+        (EAGER, {HANDED: {"Mul": 200, "Add": 100}, OUTSIDE: [0.50, 0.61, 0.70]}, []),
         (FUSED, {ENTRY: {"fusion": 1}}, []),
         (FUSED, {ENTRY: {"fusion": 1, "copy": 1}},
          [f"kernels: 1, {ENTRY}: 2", f"fusions and other instructions: 1, {ENTRY}: 2"]),

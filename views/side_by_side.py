@@ -113,7 +113,9 @@ def _ops(one: Measurement, other: Measurement, prefix: str, how: str) -> None:
     st.dataframe(
         frame, hide_index=True, key=f"{prefix}side_ops", placeholder=look.MISSING,
         alt=f"Ops of {one.strategy} beside those of {other.strategy}",
+        column_config={"op or kernel": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip
+    st.caption(f"Δ: how much more {look.plain(other.strategy)} has than {look.plain(one.strategy)}.")
 
 
 def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -> pd.DataFrame:
@@ -125,12 +127,12 @@ def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -
     for key in sorted(longest, key=lambda key: (-longest[key], key)):
         kind, name = key
         line: dict[str, str | None] = {"op or kernel": name, "kind": kind}
-        for item, ran in ((one, a), (other, b)):
-            line[f"{item.strategy}: count"] = f"{ran[key].count:,}" if key in ran else None
-            line[f"{item.strategy}: time"] = look.seconds(ran[key].seconds) if key in ran else None
         before, after = (ran.get(key, Ran(name=name, count=0)) for ran in (a, b))
         line["Δ count"] = _signed(after.count - before.count, lambda count: f"{count:,.0f}")
         line["Δ time"] = _signed(after.seconds - before.seconds, look.seconds)
+        for item, ran in ((one, a), (other, b)):
+            line[f"{item.strategy}: count"] = f"{ran[key].count:,}" if key in ran else None
+            line[f"{item.strategy}: time"] = look.seconds(ran[key].seconds) if key in ran else None
         lines.append(line)
     return pd.DataFrame(lines)
 
