@@ -335,7 +335,7 @@ def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
 def test_a_comparison_without_fork_has_the_same_outcomes(tmp_path: Path):
     launcher = FreshLauncher()
     try:
-        with running(launcher, tmp_path, timeout_floor_s=5.0, fresh_start_s=10.0) as own:
+        with running(launcher, tmp_path, timeout_floor_s=5.0, fresh_start_s=25.0) as own:
             run = measure(own, small_request("batched.eager", "hangs_at_once.eager"))
     finally:
         launcher.close()
