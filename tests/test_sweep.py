@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+import workloads
 from measure import __main__ as command
 from measure import (
     continuing,
     environment,
     export,
+    forecast,
     imports,
     runner,
     store,
@@ -227,6 +229,15 @@ def test_the_forecast_peak_is_of_what_is_run_and_what_exceeds_the_memory_limit_i
     assert not [slug for _, slug, _ in limited.left_out if slug == "map_fn.graph"]
     assert limited.peak_bytes < 2 * GIB < free.peak_bytes
     alone = sweep_forecast.forecast_sweep(parse_sweep({**raw, "strategies": ["map_fn.graph"]}), 20 * GIB)
+    # Within what forecasts are off by, it may fit, and then takes no more than the limit.
+    small = {**raw, "axes": batch(1, 1000), "strategies": ["vectorized_map.graph"]}
+    unlimited = sweep_forecast.forecast_sweep(parse_sweep(small), 20 * GIB)
+    workload = parse_sweep(small).comparison({"batch": 1000})
+    peak = forecast.forecast(workloads.get("outer_reduce"), workload.size, "float32", "vectorized_map.graph").peak_bytes
+    limit_mib = int(peak / 1.3) // 2**20
+    tight = sweep_forecast.forecast_sweep(parse_sweep({**small, "memory_limit_mib": limit_mib}), 20 * GIB)
+    assert not tight.left_out
+    assert unlimited.peak_bytes - tight.peak_bytes == peak - limit_mib * 2**20
     short = sweep_forecast.forecast_sweep(parse_sweep({**raw, "budget_s": 10.0}), 20 * GIB)
     assert short.peak_bytes < free.peak_bytes and alone.peak_bytes < free.peak_bytes
 
