@@ -6,7 +6,8 @@ or any strategy no sentence. (What oneDNN corrupts may die while it is explained
 counts differ: what Python hands to TensorFlow, the step statistics of a session that runs the same graph, the
 instructions of XLA's program. What is called from Python is also timed by a clock around the calls that Python makes
 into TensorFlow: it fails where the share of the time outside of these differs by more than 10 points from the
-explanation's, unless the clock's own quickest calls differ by more than that among themselves.
+explanation's (the least disturbed of three), unless the clock's own quickest calls differ by more than that among
+themselves.
 """
 
 import argparse
@@ -52,6 +53,8 @@ HANDED, EXECUTED, ENTRY = "ops that Python hands over", "ops executed", "instruc
 OUTSIDE = "share outside of TensorFlow by a clock, in the quickest calls"
 # How far a share of time may be from the clock's, and the clock's quickest calls from each other.
 _POINTS = 0.10
+# Explanations of which the quickest is judged.
+_JUDGED = 3
 # Nodes that compute nothing: which of them an executor meets depends on how a loop is lowered, and the profiler leaves
 # out those whose kernels say themselves that they are not expensive (``OpKernel::IsExpensive``).
 _PLUMBING = frozenset((
@@ -62,7 +65,7 @@ _PLUMBING = frozenset((
 
 # Run in a fresh interpreter with the strategy's script on stdin: counts without the profiler, as JSON.
 _COUNTER = r"""
-import json, sys, time
+import json, sys, time, types
 asked = json.loads(sys.stdin.readline())
 from measure.subject import load
 module = load(asked["script"], "independent")
@@ -98,7 +101,7 @@ if asked["mode"] == "eager":
     found["ops that Python hands over"] = dict(seen)
     # The time in TensorFlow by a clock around the calls that Python makes into it, whatever they call in turn.
     from tensorflow.python import pywrap_tfe
-    from tensorflow.python.framework import constant_op
+    from tensorflow.python.framework import constant_op, ops
     inside = [0.0, 0, 0]
     def timed(function):
         def wrapper(*args, **kwargs):
@@ -112,10 +115,17 @@ if asked["mode"] == "eager":
                     inside[0] += time.perf_counter() - start
                     inside[1] += 1
         return wrapper
-    for place, name in (
-        (pywrap_tfe, "TFE_Py_FastPathExecute"), (pywrap_tfe, "TFE_Py_Execute"), (constant_op, "convert_to_eager_tensor")
-    ):
-        setattr(place, name, timed(getattr(place, name)))
+    for name in ("TFE_Py_FastPathExecute", "TFE_Py_Execute"):
+        setattr(pywrap_tfe, name, timed(getattr(pywrap_tfe, name)))
+    # A constant is made by calling a class, which others ask whether something is an instance of.
+    class Timed(type):
+        made = staticmethod(timed(ops.EagerTensor))
+        def __call__(cls, *args, **kwargs):
+            return Timed.made(*args, **kwargs)
+        def __instancecheck__(cls, value):
+            return isinstance(value, ops.EagerTensor)
+    constant_op.ops = types.ModuleType("ops")
+    constant_op.ops.__dict__.update({**vars(ops), "EagerTensor": Timed("EagerTensor", (), {})})
     calls = []
     for _ in range(60):
         inside[:] = [0.0, 0, 0]
@@ -261,12 +271,20 @@ def _shares_differ(found: why.Why, independent: dict[str, Any]) -> list[str]:
     return [f"outside of TensorFlow: {outside(found):.0%}, by a clock: {middle:.0%}"]
 
 
+def _watched_s(found: why.Why | None) -> float:
+    return found.profiled_s if found is not None else float("inf")
+
+
 def cases(launcher: HostLauncher) -> int:
     faults = judged = 0
     for name, slug, batch in CASES:
         workload = workloads.get(name)
         size = {**grid.size(workload), "batch": batch}
-        run = explained(launcher, {"workload": name, "size": size, "strategies": [slug]})
+        mode = slug.partition(".")[2].partition("?")[0]
+        # Where a share of time is judged, the least disturbed of a few processes, as of a few calls.
+        times = _JUDGED if mode == "eager" else 1
+        runs = [explained(launcher, {"workload": name, "size": size, "strategies": [slug]}) for _ in range(times)]
+        run = min(runs, key=lambda each: _watched_s(why.known(each.measurements[0])))
         found = why.known(run.measurements[0])
         print(f"\n{name} batch={batch} {why.sentences(run)[slug]}")
         if found is not None:
@@ -279,7 +297,7 @@ def cases(launcher: HostLauncher) -> int:
             )
         asked = {
             "script": script.build(workload, size, "float32", "CPU:0", slug),
-            "mode": slug.partition(".")[2].partition("?")[0],
+            "mode": mode,
             "batch": batch,
             "outside": OUTSIDE,
         }
