@@ -14,8 +14,8 @@ from measure.verdict import verdict as comparison_verdict
 
 _OPEN = ("waiting", "running")
 _NOTHING = "Nothing was ranked at any point: each point says why."
-# More values than so many are named by the first and the last of them.
-_MOST_LISTED = 4
+# More values than so many, between which there may be others, are named by their number and their ends.
+_MOST_LISTED = 8
 
 
 def comparison(run: Run, point: Point) -> Run:
@@ -194,7 +194,7 @@ def _named(axis: str, slug: str, candidates: Sequence[_Candidate]) -> str:
 
 def _values(candidates: Sequence[_Candidate]) -> str:
     values = [f"{value:,}" for value in sorted(each.value for each in candidates if each.value is not None)]
-    return _and(values) if len(values) <= _MOST_LISTED else f"{values[0]} to {values[-1]} ({len(values)} values)"
+    return _and(values) if len(values) <= _MOST_LISTED else f"{values[0]} … {values[-1]} ({len(values)} values)"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from measure import crossovers, statistics
+from measure import crossovers, ranking, statistics
 from measure.lines import lines
 from measure.run import Analysis, Axis, Measurement, Point
 from measure.statistics import Level
@@ -34,8 +34,9 @@ class Cell:
 
 
 def leading(points: Sequence[Point], axes: Sequence[Axis], analysis: Analysis) -> list[Cell]:
-    """Over all points and strategies, the fastest, and all whose ratio to it, at the low end of its interval, is within
-    the tie margin; fastest first. For points of one case, as those of a swept option are."""
+    """Over all points and strategies, the fastest, all whose ratio to it, at the low end of its interval, is within the
+    tie margin, and all that the verdict would say to tie with it; fastest first. For points of one case, as those of a
+    swept option are."""
     found = [each for line in _lines(points, axes) for each in line]
     if not found:
         return []
@@ -44,7 +45,9 @@ def leading(points: Sequence[Point], axes: Sequence[Axis], analysis: Analysis) -
     return [
         cell
         for cell, level in found
-        if level is best or statistics.ratio(level, best, analysis.confidence).low < 1 + analysis.margin
+        if level is best
+        or statistics.ratio(level, best, analysis.confidence).low < 1 + analysis.margin
+        or not ranking.separated(level, best, analysis, len(found), resolution=0.0)
     ]
 
 

@@ -236,9 +236,10 @@ def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strat
     # What the sentence sets apart, the crossovers do not call a tie.
     sides = {each.none for each in crossovers(run.points, run.axes, run.analysis)}
     assert sides and all("they tie" in (each or "") or "ties at" in (each or "") for each in sides), sides
-    many = dial(dict.fromkeys((1, 2, 4, 8, 16, 32), 0.001), 10, noisy)
-    assert "; it ties with parallel_iterations " in sweep_analysis.verdict(many)
-    assert "(5 values)" in sweep_analysis.verdict(many)
+    some = dial(dict.fromkeys((1, 2, 4, 8, 16, 32), 1e-3), 10, noisy)
+    assert "; it ties with parallel_iterations " in sweep_analysis.verdict(some)
+    assert " values)" not in sweep_analysis.verdict(some), "where values between may not tie, all are named"
+    assert "(11 values)" in sweep_analysis.verdict(dial(dict.fromkeys(range(1, 13), 1e-3), 10, noisy))
 
 
 def test_of_ties_and_of_places_where_one_is_faster_the_shorter_list_is_named() -> None:

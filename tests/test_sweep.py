@@ -572,7 +572,9 @@ def test_more_processes_go_to_what_ties_over_all_values_and_to_what_is_odd_on_it
         for n, seconds in chunks.items()
     ]  # fmt: skip
     leading = sweep_contenders.leading(points, [axis], Analysis())
-    assert {(cell.place, cell.slug) for cell in leading} == {(3, "chunked.graph"), (4, "chunked.graph")}
+    # 6.6 ms, by one process each, is not beyond what the verdict would call a tie with 5 ms.
+    assert [(cell.place, cell.slug) for cell in leading[2:]] == [(2, "chunked.graph")]
+    assert {cell.place for cell in leading[:2]} == {3, 4}
     [odd] = sweep_contenders.doubtful(points, [axis], Analysis())
     assert (odd.place, odd.slug, odd.processes) == (1, "chunked.graph", 1)
     item = points[3].measurements[0]
