@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import continuing, environment, export_command, fit, listing, runner, sweep_table, table, text, why
+from measure import continuing, environment, export_command, fit, listing, reasons, runner, sweep_table, table, text
 from measure.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
 from measure.run import Measurement, Point, Run, encode
 from measure.sweep_forecast import forecast_sweep
@@ -128,7 +128,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         raise RequestError(refusal)
 
     def render(run: Run) -> str:
-        explained = ["", "Why", *why.sentences(run).values()] if arguments.why else []
+        explained = ["", "Why", *reasons.sentences(run).values()] if arguments.why else []
         return "\n".join([table.render(run), *explained])
 
     return _measure(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure import environment, limit, sweep_analysis, sweep_table, table, text, why
+from measure import environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
 from measure.analysis import rows
 from measure.run import Run
 
@@ -137,7 +137,7 @@ def _reasons(run: Run) -> str:
     explained = {item.strategy for item in run.measurements if why.known(item) is not None}
     if run.kind != "compare" or not explained:
         return ""
-    return "\n".join(f"- {_plain(said)}" for slug, said in why.sentences(run).items() if slug in explained)
+    return "\n".join(f"- {_plain(said)}" for slug, said in reasons.sentences(run).items() if slug in explained)
 
 
 def _body(run: Run) -> list[list[str]]:

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import export, imports, reproduction, runner, store, sweep_analysis, sweep_reproduction, sweep_table, why
+from measure import (
+    export,
+    imports,
+    reasons,
+    reproduction,
+    runner,
+    store,
+    sweep_analysis,
+    sweep_reproduction,
+    sweep_table,
+)
 from measure.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
 from measure.store import Store
 from measure.sweep_request import MOST_CELLS, parse_sweep
@@ -120,7 +130,7 @@ def use(run: Run) -> None:
     curves.samples_frame(run, [row.slug for row in found])
     for share in (True, False):
         curves.timeline_frame(curves.has_timeline(run), share=share)
-    why.sentences(run)
+    reasons.sentences(run)
     for one, other in itertools.pairwise(run.measurements):
         side_by_side.sentence(run, one, other)
     if run.kind == "sweep":

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import imports, runner, store, why
+from measure import imports, reasons, runner, store, why
 from measure.request import RequestError
 from measure.run import AtPeak, Limit, Memory, Run, encode
 from measure.runner import Snapshot
@@ -172,13 +172,13 @@ ELEMENT = Why(call_s=9 * MS, profiled_s=9 * MS, python_s=7.2 * MS, op_count=81, 
     ],
 )  # fmt: skip
 def test_what_takes_the_time_is_said_in_a_sentence(slug: str, found: Why, says: str):
-    said = why.sentence(explained(slug, found), 64, None, None)
+    said = reasons.sentence(explained(slug, found), 64, None, None)
     assert said.startswith(f"`{slug}` {says}") and said.endswith(".") and said.count("..") == 0, said
 
 
 def test_a_call_that_was_disturbed_does_not_make_its_ops_look_small():
     disturbed = replace(GRAPH, call_s=40 * MS, profiled_s=1 * MS, in_ops_s=0.8 * MS)
-    assert "1,005 ops, which take 80 % of its time" in why.sentence(explained("a.graph", disturbed), 64, None, None)
+    assert "1,005 ops, which take 80 % of its time" in reasons.sentence(explained("a.graph", disturbed), 64, None, None)
 
 
 @pytest.mark.parametrize("found", [EAGER, GRAPH, FUSED, ON_GPU, ELEMENT])
@@ -211,19 +211,19 @@ def held(peak: int, *holders: tuple[str, int]) -> Memory:
     ],
 )  # fmt: skip
 def test_memory_is_said_where_it_is_more_than_the_output(memory: Memory | None, says: str):
-    assert why.copies(explained("map_fn.graph", GRAPH, memory=memory)) == says
+    assert reasons.copies(explained("map_fn.graph", GRAPH, memory=memory)) == says
 
 
 def test_the_gap_to_the_fastest_has_its_interval():
     best = explained("batched.xla", FUSED)
 
     def said(*ratio: float) -> str:
-        return why.sentence(explained("map_fn.graph", GRAPH), 64, best, Ratio(*ratio, p=0.1))
+        return reasons.sentence(explained("map_fn.graph", GRAPH), 64, best, Ratio(*ratio, p=0.1))
 
     assert said(37.2, 35.0, 39.4).endswith("; that takes 37 × [35, 39] as long as `batched.xla` with its 1 kernel.")
     assert said(1.01, 0.98, 1.04).endswith("; that cannot be told apart from `batched.xla` with its 1 kernel.")
     unknown = replace(best, why={})
-    assert why.sentence(explained("map_fn.graph", GRAPH), 64, unknown, Ratio(2.0, 1.9, 2.1, 0.0)).endswith(
+    assert reasons.sentence(explained("map_fn.graph", GRAPH), 64, unknown, Ratio(2.0, 1.9, 2.1, 0.0)).endswith(
         "; that takes 2.00 × [1.90, 2.10] as long as `batched.xla`."
     )
 
@@ -246,15 +246,15 @@ ROOF = Limit(
 def test_the_gap_of_the_fastest_is_that_to_the_limit(known: dict[str, Any], roof: Limit | None, says: str):
     item = explained("batched.xla", FUSED)
     item = replace(item, why=item.why | {"times_limit": None, "limit_note": ""} | known)
-    assert why.sentence(item, 64, item, None, roof).endswith(says)
+    assert reasons.sentence(item, 64, item, None, roof).endswith(says)
     slower = replace(item, strategy="a.xla")
-    assert "limit" not in why.sentence(slower, 64, item, Ratio(2.0, 1.9, 2.1, 0.0), roof)
+    assert "limit" not in reasons.sentence(slower, 64, item, Ratio(2.0, 1.9, 2.1, 0.0), roof)
 
 
 def test_in_a_run_only_the_fastest_is_held_against_the_limit():
     run = replace(synthetic.run(ID, ("batched.xla", "loop.eager"), unhappy=False), limit=ROOF)
     items = [replace(item, why=why.written(FUSED, {"times_limit": 3.0})) for item in run.measurements]
-    said = why.sentences(replace(run, measurements=items))
+    said = reasons.sentences(replace(run, measurements=items))
     assert said["batched.xla"].endswith("; that is 3.00 × the limit (memory-bound).")
     assert "limit" not in said["loop.eager"] and "as long as `batched.xla`" in said["loop.eager"]
 
@@ -263,17 +263,17 @@ def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
     run = synthetic.run(ID)
     items = [replace(item, why=why.written(GRAPH)) if item.strategy == "loop.eager" else item
              for item in run.measurements]  # fmt: skip
-    said = why.sentences(replace(run, measurements=items))
+    said = reasons.sentences(replace(run, measurements=items))
     assert set(said) == {item.strategy for item in run.measurements if not item.twin_of}
     assert "as long as `batched.xla`" in said["loop.eager"]
     assert said["numpy_function.xla"] == "`numpy_function.xla` cannot run: XLA cannot compile tf.numpy_function."
     assert said["loop.xla"].startswith("`loop.xla` did not finish in its time, so there is no steady call to explain: ")
     assert said["map_fn.graph"] == "`map_fn.graph` has not been explained yet."
     failed = explained("map_fn.graph", Why(note="no answer within 9 s."), outcome="ok")
-    assert why.sentence(failed, 64, None, None) == "`map_fn.graph` could not be explained: no answer within 9 s."
+    assert reasons.sentence(failed, 64, None, None) == "`map_fn.graph` could not be explained: no answer within 9 s."
     dead = explained("a.graph", Why(note="the process aborted"), outcome="wrong")
-    assert why.sentence(dead, 64, None, None).endswith("the process aborted; its values differ from the reference.")
-    assert "its values differ" in why.sentence(explained("a.graph", GRAPH, outcome="wrong"), 64, None, None)
+    assert reasons.sentence(dead, 64, None, None).endswith("the process aborted; its values differ from the reference.")
+    assert "its values differ" in reasons.sentence(explained("a.graph", GRAPH, outcome="wrong"), 64, None, None)
 
 
 # --- beside an independent trace --------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def test_strange_reasons_are_refused_from_elsewhere_and_from_subjects_and_break_
         imports.read(encode(strange_run))
     assert not is_well_formed({"event": "why", "why": raw})
     assert why.known(items[0]) is None
-    assert why.sentences(strange_run)["batched.xla"] in (
+    assert reasons.sentences(strange_run)["batched.xla"] in (
         "`batched.xla` has not been explained yet.", f"`batched.xla` could not be explained: {raw['note']}."
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from measure import runner, why, why_job
+from measure import reasons, runner, why, why_job
 from measure.advice import COMPILED_VALUES
 from measure.comparison import Comparison
 from measure.dialogue import Dialogues, SubjectFailed
@@ -62,7 +62,7 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner
     assert "fusion" in own.store.artifact(run.id, "batched.xla", why.HLO).decode()
     assert "= While(" in own.store.artifact(run.id, "map_fn.graph", why.GRAPH).decode()
     assert json.loads(gzip.decompress(own.store.artifact(run.id, "map_fn.graph", why.TRACE)))["traceEvents"]
-    assert len(why.sentences(run)) == 3 and "yet" not in " ".join(why.sentences(run).values())
+    assert len(reasons.sentences(run)) == 3 and "yet" not in " ".join(reasons.sentences(run).values())
 
 
 def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
@@ -84,7 +84,7 @@ def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runn
     assert warned == ["vectorized_map.xla"]
     compiled_in = {item.strategy: why.known(item).compiled_in for item in strategies}
     assert compiled_in == {"vectorized_map.xla": 1, "batched.xla": 0}
-    assert "the program serves no others" in why.sentences(run)["vectorized_map.xla"]
+    assert "the program serves no others" in reasons.sentences(run)["vectorized_map.xla"]
 
 
 def test_what_cannot_be_explained_here_is_said(own: runner.Runner, measured: Run):

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from measure import runner, why, why_job
+from measure import reasons, runner, why, why_job
 from measure.place import StoreError
 from measure.request import RequestError
 from measure.run import Measurement, Run
@@ -58,7 +58,7 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
         _ask(run, whole=not explained)
     if not any(by_slug[row.slug].why.get("profiled_s") or "note" in by_slug[row.slug].why for row in rows):
         return
-    said = _memo.get((run.id, version, "sentences"), lambda: why.sentences(run))
+    said = _memo.get((run.id, version, "sentences"), lambda: reasons.sentences(run))
     st.html(_sentences(rows, said))
     if not explained:
         return

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import workloads
-from measure import why
+from measure import reasons, why
 from measure.comparison import Comparison, Settings
 from measure.dialogue import Cancelled
 from measure.processes import HostLauncher
@@ -211,7 +211,7 @@ def explained(launcher: HostLauncher, request: dict[str, Any]) -> Run:
 
 def gaps(run: Run) -> Iterator[str]:
     """What lacks a sentence, or works and lacks the figures that its sentence should be of."""
-    said = why.sentences(run)
+    said = reasons.sentences(run)
     for item in run.measurements:
         sentence = said.get(item.strategy, "")
         if not sentence or (item.outcome == "ok" and why.known(item) is None):
@@ -224,7 +224,7 @@ def whole_grid(launcher: HostLauncher, names: list[str]) -> int:
         if names and case.workload not in names:
             continue
         run = explained(launcher, case.request())
-        for sentence in why.sentences(run).values():
+        for sentence in reasons.sentences(run).values():
             count += 1
             print(f"{case.workload} {case.options}: {sentence}", flush=True)
         missing += gaps(run)
@@ -286,7 +286,7 @@ def cases(launcher: HostLauncher) -> int:
         runs = [explained(launcher, {"workload": name, "size": size, "strategies": [slug]}) for _ in range(times)]
         run = min(runs, key=lambda each: _watched_s(why.known(each.measurements[0])))
         found = why.known(run.measurements[0])
-        print(f"\n{name} batch={batch} {why.sentences(run)[slug]}")
+        print(f"\n{name} batch={batch} {reasons.sentences(run)[slug]}")
         if found is not None:
             print("  explained:  ", {each.name: each.count for each in (*found.ops, *found.kernels)})
             print(
