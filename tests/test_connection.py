@@ -32,6 +32,8 @@ def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, wat
 def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_server: AppServer, watch: Watch):
     open_page(page, app_server, SMALL)
     run_id = start(page)
+    # Its code is loaded when it is first shown, and could not be without a connection.
+    expect(page.get_by_role("button", name="Share")).to_be_visible()
     page.context.set_offline(True)
     sever(page)
     expect(page.locator("[data-testid=stApp]")).not_to_have_attribute("data-test-connection-state", "CONNECTED")

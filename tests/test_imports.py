@@ -627,10 +627,10 @@ def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monke
         if run.kind == "sweep":
             app = calm(app.switch_page("views/sweep.py").run())
             kinds.add(f"{len(run.axes)} axes")
-            point = next((index for index, each in enumerate(run.points) if each.status != "waiting"), None)
+            point = next((each for each in run.points if each.status != "waiting"), None)
             if point is None:
                 continue
-            app = calm(app.selectbox(key="sweep_point").select(point).run())
+            app = calm(app.selectbox(key="sweep_point").select(sweep_map.place(point)).run())
         else:
             app = calm(app.run())
         kinds.add(run.kind)
