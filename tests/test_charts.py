@@ -359,7 +359,8 @@ class TestTables:
 class TestEscaping:
     def test_markdown_signs_are_shown_as_they_are(self):
         assert look.plain("a*b_c`d[e](f)$g$<b>") == r"a\*b\_c\`d\[e\]\(f\)\$g\$\<b\>"
-        assert look.plain("two\nlines") == "two lines"
+        assert look.plain("two\nlines \u2028 or\tmore ") == "two lines or more"
+        assert look.plain("a\u00a0b") == "a\u00a0b", "no line is to break there"
 
     def test_icons_and_colours_of_streamlit_are_broken_up(self):
         for text in (":red[x]", ":material/home:", ":smile:", ":streamlit:"):

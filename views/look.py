@@ -153,12 +153,14 @@ def style(mappers: Iterable[str]) -> str:
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
 _DIRECTIVE = re.compile(r":(?=[\w+\-])")
 _WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
+_BREAKS = re.compile(r"[^\S\u00a0]+")
 _CODE = re.compile(r"`([^`]*)`")
 
 
 def plain(text: object) -> str:
-    """``text`` for a place that reads Markdown, so that it is shown as it is, on one line."""
-    joined = " ".join(str(text).split())
+    """``text`` for a place that reads Markdown, so that it is shown as it is, as one paragraph. Spaces at which no line
+    may break stay."""
+    joined = _BREAKS.sub(" ", str(text)).strip()
     return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
 
 
