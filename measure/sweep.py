@@ -226,6 +226,8 @@ class Sweep:
                     self._infer(cells[each], winners.inferred(each, known))
                 return
             self._visit(cells[cell], self._left_s() / 4)
+            # Cells are inferred from this one, and one process in some dozens is far off its strategy's pace.
+            self._doubt_leaders(cells[cell])
             self._tell_leaders_apart(cells[cell])
 
     def _infer(self, case: _Case, leaders: list[str]) -> None:
@@ -317,6 +319,15 @@ class Sweep:
         item = cell.measurement
         latency_s = item.latency.median_s if item.latency else 0.0
         return (item.first_call_s or 0.0) + ROUNDS * latency_s < DOUBT_SHARE * self.request.budget_s
+
+    def _doubt_leaders(self, case: _Case) -> None:
+        """A second process for what may lead at a point, by one process of each."""
+        visit, rules = self._begin(case), self._settings.rules
+        near = visit.within(rules.doubted_within)[:MOST_LEADERS]
+        few = [slug for slug in near if visit.processes(slug) < rules.replicas_doubted]
+        if len(near) > 1 and few:
+            visit.time_more(few, 1, self._left_s())
+            self._finish(case)
 
     def _tell_leaders_apart(self, case: _Case) -> None:
         """More processes of leaders that tie at a point."""

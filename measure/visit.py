@@ -108,6 +108,11 @@ class Visit(Comparison):
         standing = self._record.standing()
         return standing.contenders() if standing.levels else []
 
+    def within(self, factor: float) -> list[str]:
+        """The leader, and all that are less than ``factor`` times slower."""
+        standing = self._record.standing()
+        return standing.within(factor) if standing.levels else []
+
     def measurement(self, slug: str) -> Measurement:
         return self._record[slug]
 

@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -862,6 +863,21 @@ def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.R
         assert point.reason == "inferred: all around it batched.eager wins" and "inferred" in point.verdict
     corners = {(8, 2), (8, 5), (64, 2), (64, 5)}
     assert corners <= {tuple(point.at.values()) for point in measured}
+
+
+@pytest.mark.parametrize(("doubted_within", "processes"), [(1e9, 2), (1.0, 1)])
+def test_no_cell_of_a_map_is_won_by_one_process_of_what_may_lead(
+    host: HostLauncher, monkeypatch: pytest.MonkeyPatch, doubted_within: float, processes: int
+):
+    monkeypatch.setattr(Visit, "contenders", lambda visit: [])  # what ties gets more processes anyway
+    strategies = ["batched.eager", "batched.graph", "loop.eager"]
+    axes = [{"name": "batch", "values": [64, 128]}, {"name": "side", "values": [2, 3]}]
+    asked = parse_sweep({"workload": "outer_product", "strategies": strategies, "budget_s": 300.0, "axes": axes})
+    settings = Settings(rules=changed(QUICK, doubted_within=doubted_within), probes=False, process_peaks_s=0.0)
+    views = list[View]()
+    Sweep("0" * 24, asked, host, views.append, settings=settings).run()
+    measured = [item for point in views[-1].run.points for item in point.measurements]
+    assert len(measured) == 4 * 3 and {len(item.replicas) for item in measured} == {processes}
 
 
 def test_a_map_shows_itself_filling(host: HostLauncher):
