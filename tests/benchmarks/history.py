@@ -20,6 +20,7 @@ from tests.benchmarks import common
 from tests.benchmarks.common import Figure, megabytes, milliseconds, say
 from tests.benchmarks.widgets import timed_scripts
 from tests.browser import ROOT
+from views import sweep_front
 
 _CHANGES = 20
 _FIRST_S, _CHANGE_S = 0.3, 0.050
@@ -88,13 +89,34 @@ def _go_to_page(page: AppTest, odd: bool) -> None:
     page.session_state["runs_page"] = 100 if odd else 1
 
 
+def _look_at_point(page: AppTest, odd: bool) -> None:
+    page.selectbox(key="sweep_point").select_index(1 if odd else 2)
+
+
 def measure(count: int) -> list[Figure]:
     ids = _fill(count)
+    sweep = synthetic.sweep(f"{count:024x}")
+    runners.shared().store.save(sweep)
+    room = sweep_front.steps(sweep_front.subject(sweep)[0])
 
     def opened() -> AppTest:
         page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         page.query_params["run"] = ids[len(ids) // 2]
         return page
+
+    def swept() -> AppTest:
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        page.query_params["run"] = sweep.id
+        return page.switch_page("views/sweep.py")
+
+    def write(key: str, *values: str) -> Callable[[AppTest, bool], object]:
+        return lambda page, odd: page.text_input(key=key).set_value(values[not odd])
+
+    def have_memory(page: AppTest, odd: bool) -> None:
+        page.select_slider(key="memory_dial").set_value(room[0 if odd else -1])
+
+    def tab(page: AppTest, odd: bool) -> None:
+        page.session_state["tab"] = "Code" if odd else "Break even"
 
     def search(text: str) -> Callable[[AppTest, bool], object]:
         return lambda page, odd: page.text_input(key="runs_text").set_value(text if odd else "")
@@ -115,6 +137,11 @@ def measure(count: int) -> list[Figure]:
         _change("Runs page, to the 100th page and back", _runs_page, _go_to_page),
         _change("Compare page, batch, a stored run shown", opened, batch),
         _change("Compare page, baseline, a stored run shown", opened, choose("against", "batched.graph", "loop.graph")),
+        _change("Compare page, workload, a stored run shown", opened, choose("workload", "square", "image_sqrt")),
+        _change("Compare page, tab", opened, tab),
+        _change("Sweep page, range, a stored sweep shown", swept, write("to", "100", "1000")),
+        _change("Sweep page, memory slider", swept, have_memory),
+        _change("Sweep page, comparison at a point", swept, _look_at_point),
     ]
     file = place.home() / "runs.db"
     return [*found, Figure("size of the store", file.stat().st_size, show=megabytes)]
