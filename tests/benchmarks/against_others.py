@@ -201,9 +201,13 @@ def verdict(pairs: Sequence[Paired]) -> str:
     worst = max(pairs, key=lambda pair: pair.off)
     for share in (AIM, LIMIT):
         if worst.off <= share:
-            return f"within {share:.0%}"
+            return f"within {_percent(share)}"
     certain = not all(pair.within(LIMIT) for pair in pairs)
-    return f"OUTSIDE {LIMIT:.0%}" + ("" if certain else ", within it by the interval")
+    return f"OUTSIDE {_percent(LIMIT)}" + ("" if certain else ", but perhaps by chance")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 @dataclass(frozen=True)
@@ -245,7 +249,7 @@ def table(title: str, lines: Sequence[Row], show: Callable[[float], str]) -> str
 
 def summary(lines: Sequence[Row]) -> str:
     judged = [line for line in lines if line.judged]
-    held = [f"{sum(line.off <= share for line in judged)} within {share:.0%}" for share in (LIMIT, AIM)]
+    held = [f"{sum(line.off <= share for line in judged)} within {_percent(share)}" for share in (LIMIT, AIM)]
     return f"Of {len(judged)} rows that are judged, {' and '.join(held)}"
 
 
