@@ -198,7 +198,7 @@ def test_a_strategy_with_itself() -> None:
         repeatability.judge("x", made(items, [slugs[:1]]))
 
 
-def test_resolutions_and_twins_that_are_not_known_are_left_out() -> None:
+def test_twins_that_are_not_known_are_left_out_and_count_as_endless_resolutions() -> None:
     pairs = [
         repeatability.Pair("x", False, 1.0, None, None),
         repeatability.Pair("x", False, 1.0, True, 0.02),
@@ -208,8 +208,20 @@ def test_resolutions_and_twins_that_are_not_known_are_left_out() -> None:
     found = values(repeatability.same_figures(pairs))
     assert found["declared differences (1 of 4)"] == 0.25
     assert found["intervals of the run's own twin that hold 1"] == pytest.approx(2 / 3)
-    assert found["median resolution"] == 0.04
+    assert found["median resolution (1 not known)"] == pytest.approx(0.07)
     assert repeatability.same_rows(pairs) == [("x", 4, 1, "0.900 to 1.300")]
+
+
+@pytest.mark.parametrize(
+    ("resolutions", "row"),
+    [
+        ([0.02, 0.12, 0.04], ("w", "4.0 %")),
+        ([0.02, None, 0.04], ("w (1 not known)", "4.0 %")),
+        ([None, None, 0.04], ("w (2 not known)", "not known")),
+    ],
+)
+def test_the_median_resolution(resolutions: list[float | None], row: tuple[str, str]) -> None:
+    assert repeatability.median_resolution("w", resolutions).row()[:2] == row
 
 
 def groups(*named: str) -> list[frozenset[str]]:

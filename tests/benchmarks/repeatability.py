@@ -9,6 +9,7 @@ resolution stand beside how often they agree.
 import argparse
 import dataclasses
 import itertools
+import math
 import os
 import statistics
 from collections import Counter
@@ -97,10 +98,16 @@ def resolution(run: Run) -> float | None:
     return None if run.control is None else run.control.resolution
 
 
-def median_resolution(name: str, resolutions: Sequence[float | None]) -> list[Figure]:
-    """The median of those that are known; a run without one says nothing of it."""
+def median_resolution(name: str, resolutions: Sequence[float | None]) -> Figure:
+    """One that is not known counts as endless: such a run can tell nothing."""
     known = [each for each in resolutions if each is not None]
-    return [Figure(name, statistics.median(known), show=text.percent)] if known else []
+    endless = [math.inf] * (len(resolutions) - len(known))
+    name = f"{name} ({len(endless)} not known)" if endless else name
+    return Figure(name, statistics.median([*known, *endless]), show=_share_or_none)
+
+
+def _share_or_none(share: float) -> str:
+    return text.percent(share) if math.isfinite(share) else "not known"
 
 
 class Keeper:
@@ -154,7 +161,7 @@ def same_figures(pairs: Sequence[Pair]) -> list[Figure]:
     if controls:
         share = sum(controls) / len(controls)
         found.append(Figure("intervals of the run's own twin that hold 1", share, show=text.percent))
-    return found + median_resolution("median resolution", [pair.resolution for pair in pairs])
+    return [*found, median_resolution("median resolution", [pair.resolution for pair in pairs])]
 
 
 # --- reruns ----------------------------------------------------------------------------------------------------------
@@ -213,7 +220,7 @@ def rerun_figures(workload: str, found: Sequence[Rerun]) -> list[Figure]:
         Figure(f"{workload}: overlapping it", result.overlapping, AGREE, None, text.percent, True),
         Figure(f"{workload}: pairs of runs that overlap", result.pairs, AGREE, None, text.percent, True),
         Figure(f"{workload}: median size of the leading group", statistics.median(map(len, groups)), show=text.number),
-        *median_resolution(f"{workload}: median resolution", [each.resolution for each in found]),
+        median_resolution(f"{workload}: median resolution", [each.resolution for each in found]),
     ]
 
 
