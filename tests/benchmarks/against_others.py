@@ -13,9 +13,9 @@ Many short turns say more than few long ones. Most of a turn is the start of Ten
 their twins in place of five: each of them is timed as ever, for a round leaves them all the warm-up that there is.
 
 Functions that are not compiled are shown, and held to nothing: TensorFlow records Python's frames with each eager op,
-and below a call pyperf has more of them than the others. A ``tf.function`` takes 76 µs here before it does anything,
-under XLA, 120 µs in a graph, and half of that is spent on finding the trace for its arguments. Shorter compiled calls
-are those of a trace itself (``get_concrete_function``).
+and below a call pyperf has more of them than the others. The least that a call of a ``tf.function`` takes is 76 µs
+under XLA and 120 µs in a graph (on 2 cores of an AMD EPYC), and half of that goes into finding the trace for its
+arguments. A compiled call of 30 µs is one of a trace itself (``get_concrete_function``).
 
 The busy process has a core of its own, and what is timed has the others. The machine gives it another share of itself
 then, so not the latencies are compared but their ratios to one of the functions, as each tool sees them in that turn.
