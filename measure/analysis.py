@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from measure import advice, limit, ranking, statistics
+from measure import advice, break_even, limit, ranking, statistics
 from measure.run import Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
@@ -21,7 +21,7 @@ def analyse(run: Run) -> Run:
     ]
     rows = [item for item in measurements if not item.twin_of]
     measurements = [
-        replace(item, break_even=[] if item.twin_of else ranking.break_even(item, rows)) for item in measurements
+        replace(item, break_even=[] if item.twin_of else break_even.break_even(item, rows)) for item in measurements
     ]
     control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from measure.run import Analysis, BreakEven, Measurement
+from measure.run import Analysis
 from measure.statistics import Level, ratio
 
 
@@ -36,29 +36,3 @@ def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
     """A tie group with those first that need less memory; within 1 % of the group's most, the order is left."""
     step = max([peak_bytes.get(slug, 0) for slug in tied], default=0) / 100 or 1.0
     return sorted(tied, key=lambda slug: round(peak_bytes[slug] / step) if slug in peak_bytes else math.inf)
-
-
-def break_even(measurement: Measurement, others: Sequence[Measurement]) -> list[BreakEven]:
-    """After how many calls ``measurement``, its first call included, has cost less than each strategy that starts
-    faster; None where it is not faster per call. Strategies that both start and run slower are left out."""
-    found = []
-    if measurement.latency is None or measurement.first_call_s is None:
-        return []
-    for other in others:
-        if other.latency is None or other.first_call_s is None or other.first_call_s >= measurement.first_call_s:
-            continue
-        head_start_s = measurement.first_call_s - other.first_call_s
-
-        def calls(own_s: float, other_s: float, head_start_s: float = head_start_s) -> float | None:
-            return 1 + head_start_s / (other_s - own_s) if other_s > own_s else None
-
-        own, its = measurement.latency, other.latency
-        found.append(
-            BreakEven(
-                against=other.strategy,
-                calls=calls(own.median_s, its.median_s),
-                low=calls(own.low_s, its.high_s),
-                high=calls(own.high_s, its.low_s),
-            )
-        )
-    return found

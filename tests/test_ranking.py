@@ -5,7 +5,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, ranking
+from measure import advice, break_even, ranking
 from measure.run import Analysis, Latency, Measurement, Memory
 from measure.statistics import Level
 from measure.verdict import verdict
@@ -51,7 +51,7 @@ def timed(slug: str, first_call_s: float, median_s: float, spread: float = 0.1) 
 
 def test_a_compiled_strategy_breaks_even_when_its_faster_calls_have_paid_for_its_first() -> None:
     compiled, eager = timed("compiled", 0.101, 0.001), timed("eager", 0.002, 0.002)
-    (found,) = ranking.break_even(compiled, [compiled, eager])
+    (found,) = break_even.break_even(compiled, [compiled, eager])
     # 0.101 + (n − 1)·0.001 = 0.002 + (n − 1)·0.002 at n = 100.
     assert found.against == "eager"
     assert found.calls == pytest.approx(100.0)
@@ -61,9 +61,9 @@ def test_a_compiled_strategy_breaks_even_when_its_faster_calls_have_paid_for_its
 
 def test_a_strategy_that_starts_later_and_runs_slower_never_breaks_even() -> None:
     slow, fast = timed("slow", 0.1, 0.003), timed("fast", 0.01, 0.001)
-    (found,) = ranking.break_even(slow, [slow, fast])
+    (found,) = break_even.break_even(slow, [slow, fast])
     assert (found.calls, found.low, found.high) == (None, None, None)
-    assert ranking.break_even(fast, [slow, fast]) == []
+    assert break_even.break_even(fast, [slow, fast]) == []
 
 
 def with_memory(item: Measurement, peak_bytes: int, temporary_bytes: int) -> Measurement:
