@@ -20,17 +20,22 @@ def analyse(run: Run) -> Run:
         for item in run.measurements
     ]
     rows = [item for item in measurements if not item.twin_of]
-    measurements = [
-        replace(item, break_even=[] if item.twin_of else break_even.break_even(item, rows)) for item in measurements
-    ]
     control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
     tie_groups = ranking.groups(ranked, run.analysis, control.resolution if control else 0.0)
     peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in tie_groups]
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
-    run = limit.judge(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = with_break_even(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = limit.judge(run)
     return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
+
+
+def with_break_even(run: Run) -> Run:
+    """The run with break-even points computed anew from its latencies, first calls and ranking."""
+    pairs = break_even.pairs(run)
+    measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
+    return replace(run, measurements=measurements)
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:

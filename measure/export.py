@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure import environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
+from measure import break_even, environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
 from measure.analysis import rows
 from measure.run import Run
 
@@ -96,7 +96,7 @@ def markdown(run: Run, link: str | None = None) -> str:
     else:
         parts.append(_grid(table.HEAD, _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
-        parts += [_plain(line) for line in table.limits(run)]
+        parts += [_plain(line) for line in (*table.limits(run), *break_even.sentences(run))]
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":

@@ -80,8 +80,9 @@ def _pooled(run: Run) -> list[Point]:
             else item
             for item in point.measurements
         ]
-        made.append(replace(point, measurements=measurements))
-        if point.verdict and point.ranking:
+        body = analysis.with_break_even(comparison(run, replace(point, measurements=measurements)))
+        made.append(replace(point, measurements=body.measurements))
+        if point.verdict and point.ranking and point.measurements:
             # It quotes the leader's interval.
             made[-1] = replace(made[-1], verdict=comparison_verdict(comparison(run, made[-1])))
     return made

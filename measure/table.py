@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from measure import limit, text
+from measure import break_even, limit, text
 from measure.analysis import rows
 from measure.run import Control, Measurement, Run
 
@@ -22,6 +22,7 @@ def render(run: Run) -> str:
     """The table and the verdict."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
     parts += limits(run)
+    parts += break_even.sentences(run)
     if run.control:
         parts.append(resolution(run.control))
     if run.stop_reason:

@@ -183,16 +183,27 @@ class TestMemory:
 
 class TestCurves:
     def test_who_is_cheapest_after_how_many_calls(self):
-        def row(slug: str, first_call_s: float, median_s: float) -> rows.Row:
+        def row(slug: str, first_call_s: float, median_s: float, spread: float = 1.0, tie: int | None = None):
             return rows.Row(
-                slug, "loop", "eager", "ok", "done", 0, first_call_s=first_call_s, median_s=median_s, low_s=median_s
-            )
+                slug, "loop", "eager", "ok", "done", 0, tie=tie, first_call_s=first_call_s, median_s=median_s,
+                first_low_s=first_call_s / spread, first_high_s=first_call_s * spread,
+            )  # fmt: skip
 
         lines = [row("a", 1.0, 1.0), row("b", 10.0, 0.1), row("c", 50.0, 0.05), row("never", 60.0, 0.2)]
         # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
-        assert curves.cheapest(lines) == [curves.Stretch("a", 1), curves.Stretch("b", 12), curves.Stretch("c", 802)]
-        assert curves.cheapest_sentence(curves.cheapest(lines)) == (
-            "Cheapest in total, first call included: for 1 to 11 calls a, for 12 to 801 calls b, from 802 calls on c."
+        exact = [curves.Stretch("a", 1), curves.Stretch("b", 12, 11, 12), curves.Stretch("c", 802, 801, 802)]
+        assert curves.cheapest(lines) == exact
+        # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
+        uncertain = curves.cheapest([*lines[:2], row("c", 50.0, 0.05, spread=1.25), lines[3]])
+        assert uncertain[2] == curves.Stretch("c", 802, 601, 1051)
+        assert curves.cheapest_sentence(uncertain) == (
+            "Cheapest in total, first call included: a at first, b from 12 [11, 12] calls on, "
+            "c from 802 [601, 1,051] calls on."
+        )
+        tied = [row("a", 1.0, 1.0), row("b", 10.0, 0.1, tie=0), row("c", 50.0, 0.05, tie=0)]
+        assert curves.cheapest(tied) == exact[:2], "who ties with the cheapest does not overtake it"
+        assert curves.cheapest_sentence(curves.cheapest(lines[:1])) == (
+            "Cheapest in total, first call included: a, however many calls are made."
         )
 
     def test_totals_include_the_first_call(self, shown):

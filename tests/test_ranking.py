@@ -1,12 +1,12 @@
-"""Ranks with ties, break-even points and the sentence of the verdict."""
+"""Ranks with ties and the sentence of the verdict."""
 
 import math
 
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, break_even, ranking
-from measure.run import Analysis, Latency, Measurement, Memory
+from measure import advice, ranking
+from measure.run import Analysis, Measurement, Memory
 from measure.statistics import Level
 from measure.verdict import verdict
 from tests.test_statistics import constant, measurement, run_of
@@ -42,28 +42,6 @@ def test_memory_breaks_ties_beyond_a_hundredth() -> None:
     a = with_memory(measurement("a.graph", constant(1.000e-3, TIGHT)), 2**21, 2**20)
     b = with_memory(measurement("b.graph", constant(1.0002e-3, TIGHT)), 2**20, 0)
     assert analysed(a, b).ranking == [["b.graph", "a.graph"]]
-
-
-def timed(slug: str, first_call_s: float, median_s: float, spread: float = 0.1) -> Measurement:
-    latency = Latency(median_s=median_s, low_s=median_s * (1 - spread), high_s=median_s * (1 + spread))
-    return Measurement(strategy=slug, mapper=slug, mode="xla", outcome="ok", first_call_s=first_call_s, latency=latency)
-
-
-def test_a_compiled_strategy_breaks_even_when_its_faster_calls_have_paid_for_its_first() -> None:
-    compiled, eager = timed("compiled", 0.101, 0.001), timed("eager", 0.002, 0.002)
-    (found,) = break_even.break_even(compiled, [compiled, eager])
-    # 0.101 + (n − 1)·0.001 = 0.002 + (n − 1)·0.002 at n = 100.
-    assert found.against == "eager"
-    assert found.calls == pytest.approx(100.0)
-    assert found.low == pytest.approx(1 + 0.099 / (0.0022 - 0.0009))
-    assert found.high == pytest.approx(1 + 0.099 / (0.0018 - 0.0011))
-
-
-def test_a_strategy_that_starts_later_and_runs_slower_never_breaks_even() -> None:
-    slow, fast = timed("slow", 0.1, 0.003), timed("fast", 0.01, 0.001)
-    (found,) = break_even.break_even(slow, [slow, fast])
-    assert (found.calls, found.low, found.high) == (None, None, None)
-    assert break_even.break_even(fast, [slow, fast]) == []
 
 
 def with_memory(item: Measurement, peak_bytes: int, temporary_bytes: int) -> Measurement:

@@ -12,7 +12,7 @@ import workloads
 from measure import environment, limit
 from measure.run import Measurement, Run
 from strategies import script
-from views import charts, curves, diff, guard, look, side_by_side, why
+from views import charts, curves, diff, guard, look, side_by_side, tables, why
 from views.memo import Memo, packed
 from views.rows import Row
 
@@ -57,6 +57,14 @@ def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
     st.vega_lite_chart(frame, curves.sized(curves.TOTALS, frame), key=f"{prefix}totals", alt=sentence)
     st.caption("The first call traces and compiles; each further one costs the latency.")
+    table = _frame((run.id, version, "break even"), lambda: tables.break_even_frame(run))
+    if table.num_rows:
+        st.dataframe(
+            table, hide_index=True, key=f"{prefix}break_even", height="content",
+            column_config={"compiled": st.column_config.TextColumn("compiled", pinned=True)},
+            alt="For each compiled strategy, after how many calls it has cost less than each eager one",
+        )  # fmt: skip
+        st.caption(look.plain(tables.break_even_note(run)))
 
 
 def _pick(label: str, slugs: list[str], key: str, *, first: str | None = None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measure import limit, statistics
+from measure import break_even, limit, statistics
 from measure.run import Measurement, Run
 from views import look
 
@@ -36,6 +36,8 @@ class Row:
     of_limit: float | None = None
     of_limit_note: str = ""
     first_call_s: float | None = None
+    first_low_s: float | None = None
+    first_high_s: float | None = None
     processes: int = 0
     samples: int = 0
     peak_bytes: int | None = None
@@ -92,6 +94,7 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     first_rank = _first_ranks(run)
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
     levels = statistics.levels(run.measurements).by_slug
+    costs = break_even.costs(run)
 
     def position(m: Measurement) -> tuple[int, float, int]:
         if m.strategy in place:
@@ -103,7 +106,7 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
 
     ordered = sorted(strategies_of(run), key=position)
     return [
-        _row(m, order, run, baseline, levels, groups.get(m.strategy), first_rank.get(m.strategy))
+        _row(m, order, run, baseline, levels, groups.get(m.strategy), first_rank.get(m.strategy), costs.get(m.strategy))
         for order, m in enumerate(ordered)
     ]
 
@@ -125,6 +128,7 @@ def _row(
     levels: Mapping[str, statistics.Level],
     tie: int | None,
     rank: int | None,
+    cost: break_even.Cost | None,
 ) -> Row:
     ratio = None
     if baseline in levels and m.strategy in levels and baseline is not None:
@@ -152,6 +156,8 @@ def _row(
         of_limit=limit.multiple(m),
         of_limit_note=limit.note(m),
         first_call_s=m.first_call_s,
+        first_low_s=cost.first.low_s if cost else None,
+        first_high_s=cost.first.high_s if cost else None,
         processes=sum(bool(replica.samples_s) for replica in m.replicas),
         samples=sum(len(replica.samples_s) for replica in m.replicas),
         peak_bytes=memory.peak_bytes if memory else None,
