@@ -1,5 +1,7 @@
 """From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from measure import advice, break_even, limit, ranking, statistics
@@ -49,6 +51,15 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
         is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)
     return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
+
+
+def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
+    found: dict[str, int] = {}
+    for group in groups:
+        rank = len(found) + 1
+        found.update(dict.fromkeys(group, rank))
+    return found
 
 
 def rows(run: Run) -> list[Measurement]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from measure import break_even, environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
-from measure.analysis import rows
+from measure.analysis import ranks, rows
 from measure.run import Run
 
 _TABLE = (
@@ -45,7 +45,7 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
 
 
 def _table(run: Run) -> list[tuple[Any, ...]]:
-    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    rank = ranks(run.ranking)
     lines = []
     for item in rows(run):
         latency, memory, check = item.latency, item.memory, item.correctness

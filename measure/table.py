@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from measure import break_even, limit, text
-from measure.analysis import rows
+from measure.analysis import ranks, rows
 from measure.run import Control, Measurement, Run
 
 HEAD = (
@@ -41,7 +41,7 @@ def limits(run: Run) -> list[str]:
 
 def body(run: Run) -> list[tuple[str, ...]]:
     """What stands under `HEAD`: one line for each strategy."""
-    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    rank = ranks(run.ranking)
     return [_row(item, rank) for item in rows(run)]
 
 

@@ -90,6 +90,12 @@ class TestRows:
     def test_baseline_without_loop_eager_is_the_slowest(self):
         assert rows.choose_baseline(timed_run(map_fn__xla=0.3, batched__graph=0.1)) == "map_fn.xla"
 
+    def test_baseline_is_never_one_that_computes_the_wrong_values(self):
+        run = timed_run(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
+        wrong = [replace(m, outcome="wrong" if m.strategy == "loop.eager" else m.outcome) for m in run.measurements]
+        assert rows.choose_baseline(run) == "loop.eager"
+        assert rows.choose_baseline(replace(run, measurements=wrong), "loop.eager") == "map_fn.xla"
+
     def test_a_run_with_nothing_in_it_yet(self):
         empty = replace(timed_run(), ranking=[])
         assert rows.make(empty) == []

@@ -18,7 +18,7 @@ from measure.store import Store
 from tests import synthetic
 from tests.engine import ROOT, environment
 from tests.synthetic import HOSTILE
-from views import pictures
+from views import pictures, rows
 
 ID = "0123456789abcdef01234567"
 FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '=HYPERLINK("http://x","y")', "\n=1"]
@@ -86,7 +86,7 @@ def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
         assert line["outcome"] == m.outcome
         assert line["latency_s"] == ("" if m.latency is None else repr(m.latency.median_s))
         assert line["peak_bytes"] == ("" if m.memory is None else str(m.memory.peak_bytes))
-    assert [line["rank"] for line in found][:3] == ["1", "1", "2"]
+    assert [line["rank"] for line in found][:3] == ["1", "1", "3"]
 
 
 def test_every_sample_is_in_the_samples():
@@ -121,6 +121,15 @@ def test_the_limit_is_in_the_table():
             assert (line["limit_s"], line["limit_term"]) == (repr(each.limit.seconds), "memory-bound")
     assert any(line["limit_note"].startswith("faster than") for line in lines(export.table_csv(noted)))
     assert {line["limit_s"] for line in lines(export.table_csv(replace(run, limit=None)))} == {""}
+
+
+def test_ties_share_their_rank_and_the_next_counts_them_in_every_form():
+    run = synthetic.run()
+    expected = {row.slug: row.rank for row in rows.make(run) if row.rank is not None}
+    assert list(expected.values())[:6] == [1, 1, 3, 3, 5, 6]
+    written = {line["strategy"]: int(line["rank"]) for line in lines(export.table_csv(run)) if line["rank"]}
+    shown = {line[1]: int(line[0]) for line in table.body(run) if line[0] != "–"}
+    assert written == shown == expected
 
 
 @pytest.mark.parametrize("command", ["a\x1b]0;x\x07b", "a\x08b", "a\u202eb", "\x1b[31ma", "a\x9b2Jb"])
