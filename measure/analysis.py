@@ -30,7 +30,7 @@ def analyse(run: Run) -> Run:
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
     run = with_break_even(replace(run, measurements=measurements, control=control, ranking=tie_groups))
     run = limit.judge(run)
-    return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
+    return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run, levels))
 
 
 def with_break_even(run: Run) -> Run:

@@ -1,12 +1,13 @@
 """Ranks with ties and the sentence of the verdict."""
 
 import math
+import re
 
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, ranking
-from measure.run import Analysis, Measurement, Memory
+from measure import advice, ranking, statistics
+from measure.run import Analysis, Control, Measurement, Memory
 from measure.statistics import Level
 from measure.verdict import verdict
 from tests.test_statistics import constant, measurement, run_of
@@ -71,7 +72,12 @@ def test_the_verdict_names_the_winner_its_interval_the_factor_and_its_memory() -
     fast = with_memory(measurement("batched.graph", constant(1.42e-3, TIGHT)), 100 * 2**20, 0)
     slow = measurement("loop.eager", constant(52.5e-3, TIGHT))
     sentence = verdict(analysed(slow, fast))
-    assert sentence.startswith("batched.graph is fastest: 1.42 ms [1.42, 1.42], 37 × faster than loop.eager")
+    start, factor, end = re.split(r"(37\.0 × \[.*?\])", sentence)
+    assert start == "batched.graph is fastest: 1.42 ms [1.42, 1.42], " and end.startswith(" faster than loop.eager; ")
+    # The same interval as the page's, of Welch's t test.
+    levels = statistics.levels([slow, fast]).by_slug
+    ratio = statistics.ratio(levels["loop.eager"], levels["batched.graph"], 0.95)
+    assert ratio.low < ratio.ratio < ratio.high and factor == f"37.0 × [{ratio.low:.1f}, {ratio.high:.1f}]"
     assert sentence.endswith("it needs 100.0 MiB, all of it output.")
 
 
@@ -81,8 +87,35 @@ def test_the_verdict_names_no_winner_among_ties_but_the_one_that_needs_the_least
     sentence = verdict(analysed(a, b))
     assert "fastest" not in sentence
     assert sentence == (
-        "Two strategies tie at 1.00 ms: b.graph and a.graph; of these b.graph needs the least memory, 1.00 MiB."
+        "Two strategies tie within 3 %: b.graph and a.graph, at 1.00 ms; "
+        "of these b.graph needs the least memory, 1.00 MiB."
     )
+
+
+def tied(processes: list[float], seconds: float, resolution: float | None = None) -> str:
+    """The verdict on a strategy of 1 ms and one of so many seconds, both with these processes."""
+    run = analysed(measurement("a.graph", constant(1e-3, processes)), measurement("b.graph", constant(seconds, TIGHT)))
+    control = None if resolution is None else Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
+    return verdict(replace(run, control=control, ranking=[["a.graph", "b.graph"]]))
+
+
+def test_a_tie_says_within_what_share_as_far_as_the_run_can_tell() -> None:
+    assert "tie within 3 %: a.graph and b.graph, at 1.00 ms" in tied(TIGHT, 1.0002e-3, 0.001)
+    # 2.5 % apart, give or take the 2.0 % that the first one's processes leave open (t with 4 degrees of freedom).
+    assert "tie within 5 %: a.graph and b.graph, at 1.00 to 1.02 ms" in tied([0.98, 0.99, 1.0, 1.01, 1.02], 1.025e-3)
+    # What the run cannot resolve, it cannot call closer.
+    assert "tie within 7 %: " in tied(TIGHT, 1.0002e-3, 0.065)
+    assert "tie, since this run cannot tell them apart: " in tied(TIGHT, 1.0002e-3, 0.11)
+    noisy = tied([0.85, 0.92, 1.0, 1.1, 1.2], 1.14e-3)
+    assert noisy == (
+        "Two strategies tie, since this run cannot tell them apart: a.graph and b.graph, at 1.01 to 1.14 ms."
+    )
+
+
+def test_a_winner_is_called_the_fastest_of_those_that_are_right_only() -> None:
+    wrong = measurement("wrong.xla", constant(1e-2, TIGHT), outcome="wrong")
+    sentence = verdict(analysed(wrong, measurement("right.graph", constant(1e-3, TIGHT))))
+    assert sentence.startswith("right.graph takes 1.00 ms [")
 
 
 def test_the_verdict_says_of_a_leader_that_it_was_compiled_for_the_timed_values() -> None:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 
 # One way to write a number, on the command line, in sentences and on the page.
-from measure.text import factor, number, percent, seconds, seconds_with_interval, size
+from measure.text import factor, factor_with_interval, number, percent, seconds, seconds_with_interval, size
 
-__all__ = ["factor", "number", "percent", "seconds", "seconds_with_interval", "size"]
+__all__ = ["factor", "factor_with_interval", "number", "percent", "seconds", "seconds_with_interval", "size"]
 
 MISSING = "–"
 
@@ -190,11 +190,6 @@ def duration(value_s: float | None) -> str:
     if whole < 60:
         return f"{whole} s"
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """13.2 × and [12.9, 13.5]: three digits each, so that the interval does not vanish in rounding."""
-    return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
 
 
 def error_size(value: float | None) -> str:
