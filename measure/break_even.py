@@ -169,7 +169,7 @@ def words(pair: BreakEven) -> str:
     if pair.pays_off == "never":
         return "never"
     if pair.pays_off == "undecided" or pair.calls is None:
-        return f"cannot be told, not before {_whole(pair.low)}" if pair.low and pair.low > 1 else "cannot be told"
+        return f"cannot be told (≥ {_whole(pair.low)})" if pair.low and pair.low > 1 else "cannot be told"
     interval = f"{_whole(pair.calls)} [{_whole(pair.low)}, {_whole(pair.high)}]"
     return f"only for the first {interval}" if pair.pays_off == "until" else interval
 

@@ -159,7 +159,7 @@ def test_a_run_compares_each_compiled_strategy_that_is_right_with_each_eager_one
         (BreakEven(against="e", pays_off="never"), "never"),
         (BreakEven(against="e", pays_off="undecided"), "cannot be told"),
         (BreakEven(against="e", pays_off="undecided", low=1.0), "cannot be told"),
-        (BreakEven(against="e", pays_off="undecided", low=65.1), "cannot be told, not before 66"),
+        (BreakEven(against="e", pays_off="undecided", low=65.1), "cannot be told (≥ 66)"),
     ],
 )
 def test_a_break_even_point_in_words(pair: BreakEven, said: str) -> None:

@@ -122,8 +122,9 @@ def break_even_frame(run: Run) -> pd.DataFrame:
 def break_even_note(run: Run) -> str:
     """What the table of break-even points holds, and what is not in it; plain text."""
     said = (
-        f"Calls, the first included, after which what stands at the left has cost less in total, with "
-        f"{text.percent(run.analysis.confidence)} intervals; the scatter of first calls between processes is in them."
+        "Calls, the first included, after which what stands at the left has cost less in total, with "
+        f"{text.percent(run.analysis.confidence)} intervals; the scatter of first calls between processes is in them. "
+        "Where latencies are too close to tell, ≥ stands before the fewest calls that it may take."
     )
     start_s = break_even.runtime_start_s(run.measurements)
     if start_s is not None:
