@@ -101,8 +101,8 @@ def markdown(run: Run, link: str | None = None) -> str:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
-    if run.warnings:
-        parts.append("\n".join(f"- {_plain(warning.message)}" for warning in run.warnings))
+    if notes := table.notes(run):
+        parts.append("\n".join(f"- {_plain(note)}" for note in notes))
     if reasons := _reasons(run):
         parts.append(f"<details>\n<summary>Why</summary>\n\n{reasons}\n\n</details>")
     facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]

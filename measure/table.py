@@ -10,6 +10,7 @@ HEAD = (
     *("rank", "strategy", "latency", "95 % interval", "× limit", "first call"),
     *("peak memory", "temporary", "largest error", "outcome"),
 )
+_NOTE_SIGNS = 300
 
 
 def outcome(item: Measurement) -> str:
@@ -19,12 +20,14 @@ def outcome(item: Measurement) -> str:
 
 
 def render(run: Run) -> str:
-    """The table and the verdict."""
+    """The table and the verdict, and what has to be known before they are trusted."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
     parts += limits(run)
     parts += break_even.sentences(run)
     if run.control:
         parts.append(resolution(run.control))
+    if warnings := notes(run):
+        parts += ["", *(f"- {note}" for note in warnings), ""]
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
@@ -37,6 +40,19 @@ def limits(run: Run) -> list[str]:
     notes = [f"{item.strategy} is {limit.note(item)}." for item in rows(run) if limit.note(item)]
     told = f"The limit is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
     return [told, *notes]
+
+
+def notes(run: Run) -> list[str]:
+    """Warnings of the run and of its strategies, each once; the names of those that share one before it."""
+    found = [warning.message for warning in run.warnings]
+    of: dict[str, list[str]] = {}
+    for item in rows(run):
+        for warning in item.warnings:
+            if warning.code != "chosen" and item.strategy not in of.setdefault(warning.message, []):
+                of[warning.message].append(item.strategy)
+    found += [f"{', '.join(names)}: {message}" for message, names in of.items()]
+    # TensorFlow's own can be a page long: the run file holds them whole.
+    return [text.shortened(" ".join(note.split()), _NOTE_SIGNS) for note in found]
 
 
 def body(run: Run) -> list[tuple[str, ...]]:

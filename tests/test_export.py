@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure import export, imports, limit, table, why
-from measure.run import Crossover, Error, Run, encode
+from measure.run import Crossover, Error, Run, Warning, encode
 from measure.store import Store
 from tests import synthetic
 from tests.engine import ROOT, environment
@@ -179,6 +179,24 @@ def test_a_text_stays_a_text_in_a_summary(text: str):
     for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         as_shown = as_shown.replace(entity, sign)
     assert as_shown == shown
+
+
+def test_warnings_of_the_run_and_of_strategies_are_in_the_summary_and_on_the_terminal_once_each():
+    run = synthetic.run(ID)
+    other = Warning(code="tensorflow", message="long " * 100)
+    same = run.measurement("vectorized_map.eager").warnings[0]
+    measurements = [
+        replace(
+            m, warnings=[same, Warning(code="chosen", message="chunk is 8")] if m.mapper == "map_fn" else m.warnings
+        )
+        for m in run.measurements
+    ]
+    run = replace(run, measurements=measurements, warnings=[Warning(code="busy", message="others were busy"), other])
+    shared = "map_fn.xla, map_fn.graph, vectorized_map.eager, map_fn.eager: "
+    assert table.notes(run) == ["others were busy", f"{'long ' * 59}long …", f"{shared}{same.message}"]
+    shown, page = table.render(run).splitlines(), rendered(export.markdown(run))
+    assert [line[2:] for line in shown if line.startswith("- ")] == table.notes(run)
+    assert re.findall(r"<li>(.*?)</li>", page) == table.notes(run)
 
 
 def test_a_summary_names_the_limit_and_says_why_a_strategy_has_no_multiple():

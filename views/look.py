@@ -5,9 +5,18 @@ import re
 from collections.abc import Iterable
 
 # One way to write a number, on the command line, in sentences and on the page.
-from measure.text import factor, factor_with_interval, number, percent, seconds, seconds_with_interval, size
+from measure.text import factor, factor_with_interval, number, percent, seconds, seconds_with_interval, shortened, size
 
-__all__ = ["factor", "factor_with_interval", "number", "percent", "seconds", "seconds_with_interval", "size"]
+__all__ = [
+    "factor",
+    "factor_with_interval",
+    "number",
+    "percent",
+    "seconds",
+    "seconds_with_interval",
+    "shortened",
+    "size",
+]
 
 MISSING = "–"
 
@@ -173,11 +182,6 @@ def sentence(text: str) -> str:
     """``text`` with a capital letter and a full stop."""
     text = text[:1].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."
-
-
-def shortened(text: str, most: int) -> str:
-    """``text``, cut between words where it has more than ``most`` signs."""
-    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0].rstrip(',')} …"
 
 
 def duration(value_s: float | None) -> str:
