@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from measure import statistics, text
+from measure import noise, text
 from measure.run import Measurement, Run, Warning
 from measure.statistics import Detrended
 
@@ -123,7 +123,7 @@ class Halves:
         enough = [each for each in logs if len(each) >= self.least_samples]
         if not enough:
             return None
-        change, p = statistics.halves(enough)
+        change, p = noise.halves(enough)
         if abs(np.expm1(change)) <= self.threshold or p >= self.error_rate:
             return None
         return Warning(
@@ -147,7 +147,7 @@ class Multimodal:
 
     def check(self, item: Measurement, logs: Sequence[np.ndarray]) -> Warning | None:
         enough = [each for each in logs if len(each) >= self.least_samples]
-        split = [gap for each in enough if (gap := statistics.two_paces(each, self.separation)) > self.threshold]
+        split = [gap for each in enough if (gap := noise.two_paces(each, self.separation)) > self.threshold]
         if not enough or 2 * len(split) < len(enough):
             return None
         gap = float(np.expm1(np.median(split)))
