@@ -1,45 +1,131 @@
-"""What the scatter of one strategy's samples says of it: pure functions of logarithms, one array per process."""
+"""What the scatter of one strategy's samples says of it: pure functions of logarithms, one float64 array per process.
+
+All look within processes first, since processes of one strategy have levels of their own.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from measure.statistics import _median_variance, _robust_deviation
+# Where the search for two paces starts: quantiles of the distances between samples of one process.
+_STARTS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_STEPS = 6  # of that search; it settles in two or three
+_SETTLED = 1e-6
+# A sample this many times the usual away from its pace was disturbed, and counts as so far away.
+_DISTURBED = 3.0
+# Makes a median absolute deviation the standard deviation of a normal.
+_NORMAL = 1.4826
 
 
 def halves(logs: Sequence[np.ndarray]) -> tuple[float, float]:
-    """How a strategy changed from the first half of its samples to the second (a difference of logarithms), and the
-    two-sided p value of «it did not». ``logs``: one array per process.
+    """How a strategy changed from the first half of its processes' samples to the second (a difference of logarithms),
+    and the two-sided p value of «it did not». ``logs``: at least two samples each, in the order of time.
 
-    The mean over processes of the difference of medians, against its standard error from the samples' scatter.
+    The change is the median of all differences between a later and an earlier sample of one process (Hodges and Lehmann
+    1963); p is that of the rank sum test with processes as strata (van Elteren 1960), in its normal approximation. Both
+    make a process' level cancel, and a few disturbed samples weigh no more than others.
     """
-    differences, variances = [], []
+    found, excess, variance = [], 0.0, 0.0
     for each in logs:
-        first, second = each[: len(each) // 2], each[len(each) // 2 :]
-        differences.append(float(np.median(second) - np.median(first)))
-        variances.append(_median_variance([first]) + _median_variance([second]))
-    change, error = float(np.mean(differences)), math.sqrt(float(np.sum(variances))) / len(differences)
-    if error == 0.0:
-        return change, float(change == 0.0)
-    return change, 2 * float(special.stdtr(min(map(len, logs)) - 2, -abs(change) / error))
+        count = len(each)
+        differences = np.subtract.outer(each[count // 2 :], each[: count // 2]).ravel()
+        found.append(differences)
+        excess += float(np.sign(differences).sum()) / 2 / (count + 1)
+        variance += len(differences) / 12 / (count + 1)
+    return float(np.median(np.concatenate(found))), 2 * float(special.ndtr(-abs(excess) / math.sqrt(variance)))
 
 
-def two_paces(logs: np.ndarray, separation: float) -> float:
-    """The distance (of logarithms) between two groups that the samples fall into, 0 where they form one.
+@dataclass(frozen=True)
+class Paces:
+    """Two groups that the samples of each process fall into. ``gap``: their distance, a difference of logarithms;
+    ``separation``: how many times as far apart they are as either scatters; ``share``: of the samples, those in the
+    lesser group; ``processes``: of the processes, those with samples in both groups."""
 
-    The split at the widest gap that leaves a quarter of the samples on either side counts where the groups' medians
-    are ``separation`` times as far apart as the groups scatter (Ashman's D, Ashman, Bird and Zepf 1994, with robust
-    scale).
+    gap: float
+    separation: float
+    share: float
+    processes: float
+
+
+def two_paces(logs: Sequence[np.ndarray]) -> Paces | None:
+    """The two paces, one distance apart in all processes, that fit the samples best; None where none of the processes
+    has samples at both. Any samples can be cut in two: it is `Paces.separation` that tells whether they are.
+
+    Samples = process + (0 or gap) + rest, with the least sum of absolute rests; by alternation between cutting each
+    process' sorted samples and the median distance across the cuts. The separation is Ashman's D (Ashman, Bird and
+    Zepf 1994) for groups that scatter alike.
     """
-    ordered = np.sort(logs)
-    least = max(2, len(ordered) // 4)
-    gaps = np.diff(ordered)[least - 1 : len(ordered) - least]
-    if not len(gaps):
+    ordered = [np.sort(each) for each in logs]
+    within = [np.subtract.outer(each, each)[np.tril_indices(len(each), -1)] for each in ordered]
+    best: tuple[float, float, list[_Cut]] | None = None
+    for gap in np.quantile(np.concatenate(within), _STARTS) if any(map(len, within)) else ():
+        for _ in range(_STEPS):
+            cuts = [_cut(each, gap) for each in ordered]
+            across = [
+                np.subtract.outer(each[cut.low :], each[: cut.low]).ravel()
+                for each, cut in zip(ordered, cuts, strict=True)
+                if cut.is_split
+            ]
+            if not across:
+                break
+            before, gap = gap, float(np.median(np.concatenate(across)))
+            if abs(gap - before) < _SETTLED:
+                break
+        cost = sum(float(np.abs(cut.rests).sum()) for cut in cuts)
+        if across and (best is None or cost < best[0]):
+            best = cost, gap, cuts
+    if best is None:
+        return None
+    _, gap, cuts = best
+    rests = np.abs(np.concatenate([cut.rests for cut in cuts]))
+    usual = _NORMAL * float(np.median(rests))
+    # Each process' level and the gap are fitted.
+    degrees = max(1, len(rests) - len(cuts) - 1)
+    scatter = math.sqrt(float(np.sum(np.minimum(rests, _DISTURBED * usual) ** 2)) / degrees)
+    split = [cut for cut in cuts if cut.is_split]
+    lesser = min(sum(cut.low for cut in split), sum(len(cut.rests) - cut.low for cut in split))
+    return Paces(
+        gap=gap,
+        separation=gap / scatter if scatter else math.inf,
+        share=lesser / len(rests),
+        processes=len(split) / len(cuts),
+    )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A process' sorted samples, cut after the first ``low``; ``rests``: what is left of them."""
+
+    low: int
+    rests: np.ndarray
+
+    @property
+    def is_split(self) -> bool:
+        return 0 < self.low < len(self.rests)
+
+
+def _cut(ordered: np.ndarray, gap: float) -> _Cut:
+    """The cut that leaves the least, where those above it are ``gap`` slower."""
+    count = len(ordered)
+    rests = ordered - gap * (np.arange(count) >= np.arange(count + 1)[:, None])
+    rests = rests - np.median(rests, axis=1)[:, None]
+    low = int(np.abs(rests).sum(axis=1).argmin())
+    return _Cut(low, rests[low])
+
+
+def farthest_process(logs: Sequence[np.ndarray]) -> float:
+    """How far the process that stands out most is from the median of the others (a difference of logarithms, negative
+    where it is faster), 0 where there is only one. That far are at least two thirds of its samples, so that two
+    disturbed ones of three or four move no process."""
+    if len(logs) < 2:
         return 0.0
-    cut = int(np.argmax(gaps)) + least
-    low, high = ordered[:cut], ordered[cut:]
-    distance = float(np.median(high) - np.median(low))
-    scatter = math.sqrt((_robust_deviation(low) ** 2 + _robust_deviation(high) ** 2) / 2)
-    return distance if distance > separation * scatter else 0.0
+    medians = np.array([float(np.median(each)) for each in logs])
+    found = []
+    for number, each in enumerate(logs):
+        others = float(np.median(np.delete(medians, number)))
+        ordered, third = np.sort(each), (len(each) - 1) // 3
+        found.append(max(0.0, float(ordered[third]) - others) + min(0.0, float(ordered[-1 - third]) - others))
+    return max(found, key=abs)
