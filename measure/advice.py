@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from measure import noise, text
+from measure import environment, noise, text
 from measure.run import Measurement, Run, Warning
 from measure.statistics import Detrended
 
@@ -41,7 +41,7 @@ class BusyBefore:
     threshold_cores = 0.2
 
     def check(self, run: Run, samples: Detrended) -> Warning | None:
-        cores = run.environment.get("load_of_others_cores")
+        cores = run.environment.get(environment.LOAD_OF_OTHERS)
         if not isinstance(cores, int | float) or cores <= self.threshold_cores:
             return None
         return Warning(

@@ -117,15 +117,17 @@ def _cut(ordered: np.ndarray, gap: float) -> _Cut:
 
 
 def farthest_process(logs: Sequence[np.ndarray]) -> float:
-    """How far the process that stands out most is from the median of the others (a difference of logarithms, negative
-    where it is faster), 0 where there is only one. That far are at least two thirds of its samples, so that two
-    disturbed ones of three or four move no process."""
+    """How far the process that stands out most is from the others (a difference of logarithms, negative where it is
+    faster), 0 where there is only one.
+
+    That far from the middle one of the others are at least two thirds of its samples, and from as many of theirs: two
+    disturbed ones of three or four move no process.
+    """
     if len(logs) < 2:
         return 0.0
-    medians = np.array([float(np.median(each)) for each in logs])
-    found = []
-    for number, each in enumerate(logs):
-        others = float(np.median(np.delete(medians, number)))
-        ordered, third = np.sort(each), (len(each) - 1) // 3
-        found.append(max(0.0, float(ordered[third]) - others) + min(0.0, float(ordered[-1 - third]) - others))
-    return max(found, key=abs)
+    ordered, thirds = [np.sort(each) for each in logs], [(len(each) - 1) // 3 for each in logs]
+    low = np.array([each[third] for each, third in zip(ordered, thirds, strict=True)])
+    high = np.array([each[-1 - third] for each, third in zip(ordered, thirds, strict=True)])
+    slower = [low[number] - np.median(np.delete(high, number)) for number in range(len(logs))]
+    faster = [high[number] - np.median(np.delete(low, number)) for number in range(len(logs))]
+    return max(0.0, float(max(slower)), float(min(faster)), key=abs)

@@ -223,7 +223,7 @@ def test_calls_that_run_at_two_paces_are_named(gap: float, expected: list[str]) 
 def test_two_paces_stand_far_apart_of_what_they_scatter(level: float, expected: list[str]) -> None:
     gap, counts = math.log(1.2), (8, 4, 4, 4, 4)
     # All rests are of one size, and of 24 samples 6 numbers are fitted.
-    rest = level * gap / advice.Multimodal.separation * math.sqrt((24 - 6) / 24)
+    rest = level * gap / 6 * math.sqrt((24 - 6) / 24)
     processes = [np.exp(np.tile([-rest, gap - rest, gap + rest, rest], count // 4)) for count in counts]
     assert found_in(processes) == expected
 
@@ -245,6 +245,12 @@ def test_two_paces_need_samples_and_processes_that_show_them(
     counts: Sequence[int], slow: Sequence[int], expected: list[str]
 ) -> None:
     assert found_in(two_paced(counts, 1.2, slow)) == expected
+
+
+def test_a_disturbed_sample_hides_no_two_paces() -> None:
+    processes = two_paced(RACE, 1.12)
+    processes[2][0] *= 3.0
+    assert found_in(processes) == ["multimodal"]
 
 
 def test_processes_at_levels_of_their_own_hide_no_two_paces_and_make_none() -> None:
@@ -292,6 +298,9 @@ def test_disturbed_samples_make_no_process_another() -> None:
     assert found_in(processes) == []
     processes[1][2] *= 2.0
     assert found_in(processes) == ["processes_differ"]
+    three = processes_of((8, 3), process=0.0)
+    three[1][:2] *= 2.0
+    assert found_in(three) == []
     few = processes_of((9, 2), process=0.0)
     few[1] *= 2.0
     assert found_in(few) == ["few_rounds"]
