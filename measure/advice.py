@@ -71,8 +71,8 @@ class Drift:
         return Warning(
             code=self.code,
             message=f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
-            "run: only what was sampled in the same rounds is compared fairly, so close other programs and measure "
-            "again for the latencies and for the ranks of the rest",
+            "run: the order holds among what was sampled in the same rounds, the latencies do not; close other "
+            "programs and measure again",
             values={"change": change},
         )
 
@@ -220,7 +220,7 @@ class ProcessesDiffer:
 
     code = "processes_differ"
     # Processes of a strategy differ by a standard deviation of 1 to 6 %. In 1 800 simulated races of twelve strategies,
-    # all over that range, 6 had a process this far from the median of the others by chance. What is rarer and larger
+    # all over that range, 8 had a process this far from the median of the others by chance. What is rarer and larger
     # is meant: of some dozens of processes one is about twice as slow.
     threshold = 0.30
     # Of one process. All of three samples have to be that far, or three of four: two can be disturbed by chance.
@@ -243,6 +243,10 @@ class ProcessesDiffer:
 
 RUN_RULES: tuple[RunRule, ...] = (BusyBefore(), Drift(), CoarseResolution(), NoControl())
 STRATEGY_RULES: tuple[StrategyRule, ...] = (FewRounds(), Halves(), Multimodal(), ProcessesDiffer())
+
+# What a run as a whole cannot tell, and why: not to be overlooked by whoever reads its verdict. The same of a strategy.
+OF_A_VERDICT = frozenset({*(rule.code for rule in RUN_RULES), "busy_during"})
+OF_A_LATENCY = frozenset(rule.code for rule in STRATEGY_RULES)
 
 
 def of_run(run: Run, samples: Detrended) -> list[Warning]:
