@@ -35,9 +35,9 @@ class BusyBefore:
     """Others used the processors when the run began."""
 
     code = "busy_before"
-    # A fifth of a core: an idle desktop stays below; a build, a video call or a second benchmark does not. The
-    # system counts in ticks of 10 ms, so that within the half second that is watched at the least this is ten of them,
-    # where two or three can be chance and the share of our own processes is known to within two.
+    # A fifth of a core: an idle desktop stays below; a build, a video call or a second benchmark does not. The system
+    # counts in ticks of 10 ms, so that within the half second that is watched at the least this is ten of them, where
+    # two are chance, and what our own processes took meanwhile is known to within four.
     threshold_cores = 0.2
 
     def check(self, run: Run, samples: Detrended) -> Warning | None:

@@ -11,7 +11,7 @@ from measure.run import Run, Warning
 from tests import synthetic
 from tests.engine import ROOT
 from tests.test_why import ID, Fake, calm, words
-from views import rows, tables
+from views import rows, sweep_result, tables
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
 NO_LIMIT = advice.no_limit("division by zero")
@@ -94,3 +94,27 @@ def test_a_finished_run_without_a_control_does_not_wait_for_it(run: Run, visit: 
     assert under(replace(without, finished=None)) == "known when the control is timed"
     assert under(run) == "smaller differences are ties"
     assert "It was not measured." in words(visit(without))
+
+
+def test_a_sweep_says_at_which_points_its_machine_was_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy, busier = advice.busy_during(0.8), advice.busy_during(1.2)
+    run = synthetic.sweep(ID)
+    points = [
+        replace(point, warnings=list(filter(None, warnings)))
+        for point, warnings in zip(run.points, ([NO_LIMIT], [busy], [busier, DRIFT], [busier], []), strict=True)
+    ]
+    noted = replace(run, points=points)
+    sentences = [
+        "At batch 10, and likewise at 2 more points: other programs used 0.8 cores while latencies were sampled: "
+        "close them and measure again.",
+        "At batch 100: the machine became 30 % slower: close others and measure again.",
+    ]
+    assert sweep_result.doubts(noted) == sentences and sweep_result.doubts(run) == []
+    monkeypatch.setattr(runner, "shared", lambda: Fake(noted))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page("views/sweep.py")
+    app.query_params["run"] = ID
+    said = words(calm(app.run()))
+    assert all(sentence in said for sentence in sentences)

@@ -72,7 +72,7 @@ def draw(
     with guard.calm("the result"):
         if finished:
             _verdict(run)
-        _doubts(run)
+        doubts(tables.doubts(run))
         _figures(shown, base, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
@@ -90,6 +90,14 @@ def headline(words: str) -> None:
     )
 
 
+def doubts(sentences: list[str], key: str = "doubts") -> None:
+    """What a run cannot tell, where its verdict is read: whole, and never folded away."""
+    if sentences:
+        with st.container(gap="xsmall", key=key):
+            for words in sentences:
+                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
+
+
 def _verdict(run: Run) -> None:
     headline(run.verdict or "No verdict was reached.")
     if run.status != "complete":
@@ -102,14 +110,6 @@ def _verdict(run: Run) -> None:
         st.caption(
             f":material/info: {words.get(run.status, run.status)}{look.plain(reason)}. What was measured is kept."
         )
-
-
-def _doubts(run: Run) -> None:
-    """What the run cannot tell, where the verdict is read: whole, and never folded away."""
-    if found := tables.doubts(run):
-        with st.container(gap="xsmall", key="doubts"):
-            for words in found:
-                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
 
 
 def _figures(shown: Shown, base: str | None, timed: list[str], prefix: str) -> None:
