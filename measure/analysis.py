@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from measure import advice, limit, ranking, statistics
-from measure.run import Measurement, OutcomeName, Run, Status
+from measure.run import Analysis, Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
 
@@ -25,12 +25,13 @@ def analyse(run: Run) -> Run:
     ]
     control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
-    tie_groups = ranking.groups(ranked, run.analysis, control.resolution if control else 0.0)
+    order = ranking.Order(ranked, run.analysis, statistics.resolution(control, found, confidence))
     peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
-    tie_groups = [ranking.by_memory(group, peaks) for group in tie_groups]
+    tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
     run = limit.judge(replace(run, measurements=measurements, control=control, ranking=tie_groups))
-    return replace(run, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
+    now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
+    return replace(run, analysis=now, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:

@@ -29,7 +29,7 @@ from measure.probes import Rates
 from measure.processes import FreshLauncher, Launcher
 from measure.record import TWIN, Record, View
 from measure.request import Request
-from measure.run import Correctness, Error, Memory, Run, Status, Warning
+from measure.run import Analysis, Correctness, Error, Memory, Run, Status, Warning
 from measure.sampling import Sampling
 from measure.subject import Spec
 from strategies import planning, script
@@ -123,7 +123,13 @@ class Comparison:
             request.workload_options,
             request.budget_s,
         )
-        run = Run(id=run_id, parent=parent, created=utc_now(), request=request.record())
+        run = Run(
+            id=run_id,
+            parent=parent,
+            created=utc_now(),
+            request=request.record(),
+            analysis=Analysis(seed=rounds.seed(run_id)),
+        )
         self._record = Record(run, {slug: self._script(slug) for slug in request.strategies})
         self._on_gpu = request.device.startswith("GPU")
         self._gpu_bytes: int | None = None

@@ -103,13 +103,14 @@ class Record:
         """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
         items = self.items()
         found = statistics.levels(items)
-        control = statistics.control(items, found, self._run.analysis.confidence)
+        confidence = self._run.analysis.confidence
+        control = statistics.control(items, found, confidence)
         ranked = {
             item.strategy: found.by_slug[item.strategy]
             for item in items
             if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
         }
-        return rounds.Standing(ranked, control.resolution if control else 0.0, self._run.analysis)
+        return rounds.Standing(ranked, statistics.resolution(control, found, confidence), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""

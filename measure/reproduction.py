@@ -112,7 +112,9 @@ def _lines(
         change = None
         if slug != reference and {slug, reference} <= levels_before.keys() & levels_after.keys():
             change = statistics.ratio(
-                _relative(levels_after, slug, reference), _relative(levels_before, slug, reference), confidence
+                statistics.difference(levels_after[slug], levels_after[reference]),
+                statistics.difference(levels_before[slug], levels_before[reference]),
+                confidence,
             )
         beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
         lines.append(Line(slug, before[slug], after[slug], change, beyond))
@@ -123,20 +125,11 @@ def _levels(run: Run) -> Levels:
     return statistics.levels(run.measurements).by_slug
 
 
-def _relative(levels: Mapping[str, Level], slug: str, reference: str) -> Level:
-    """A strategy's latency over the reference's, as a level."""
-    own, its = levels[slug], levels[reference]
-    variance = own.variance + its.variance
-    spread = own.variance**2 / own.degrees + its.variance**2 / its.degrees
-    degrees = variance**2 / spread if spread else own.degrees
-    return Level(own.log_mean - its.log_mean, variance, degrees, min(own.processes, its.processes))
-
-
 def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
     """How much longer the reference takes now than then."""
     if reference not in before or reference not in after:
         return ""
-    ratio = statistics.ratio(after[reference], before[reference], first.analysis.confidence)
+    ratio = statistics.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)
     shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
     return f"{reference} takes {shown} of the time that it took then."
 

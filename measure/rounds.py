@@ -1,15 +1,17 @@
 """Who is sampled next, who gets more processes, and when it is enough: the rules of racing, as functions of data."""
 
+import hashlib
 import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
-from measure.ranking import separated
+from measure.ranking import Order, equivalent
 from measure.run import Analysis
-from measure.statistics import Level, ratio
+from measure.statistics import Level
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Rules:
         return replace(self, replicas=min(3, self.replicas), most_replicas=min(3, self.replicas))
 
 
+def seed(run_id: str) -> int:
+    """The seed of a run's shuffling: another in each run, so that what an order does is not the same in all reruns."""
+    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:4])
+
+
 def shuffled(subjects: Iterable[int], seed: int, round_number: int) -> list[int]:
     """A fresh random order for each round, reproducible from the run's seed."""
     order = sorted(subjects)
@@ -77,20 +84,19 @@ class Standing:
     resolution: float
     analysis: Analysis
 
+    @cached_property
+    def order(self) -> Order:
+        return Order(self.levels, self.analysis, self.resolution)
+
     def ordered(self) -> list[str]:
         """Slugs, fastest first."""
-        return sorted(self.levels, key=lambda slug: (self.levels[slug].log_mean, slug))
+        return self.order.fastest_first
 
     def is_open(self, faster: str, slower: str) -> bool:
         """Whether two neighbours are neither separated nor shown equivalent within the margin."""
-        difference = ratio(self.levels[slower], self.levels[faster], self.analysis.confidence)
-        margin = self.analysis.margin
-        equivalent = 1 / (1 + margin) < difference.low and difference.high < 1 + margin
-        return not equivalent and not self.is_separated(faster, slower)
-
-    def is_separated(self, faster: str, slower: str) -> bool:
-        """Whether ``slower`` is slower beyond chance and beyond what the run can resolve, as the ranking has it."""
-        return separated(self.levels[slower], self.levels[faster], self.analysis, len(self.levels), self.resolution)
+        return not equivalent(self.order.ratio(slower, faster), self.analysis.margin) and not self.order.separated(
+            slower, faster
+        )
 
     def undecided(self, among: Collection[str] | None = None) -> list[str]:
         """Strategies whose place among their neighbours is open, fastest first; ``among``: only these are looked at."""
@@ -102,23 +108,19 @@ class Standing:
         """The leader, and all whose ratio to it, at the low end of its interval, is within the margin: those worth
         more processes while one process of each is all that there is."""
         ordered = self.ordered()
-        leader, margin = self.levels[ordered[0]], self.analysis.margin
-        return [
-            slug
-            for slug in ordered
-            if slug == ordered[0] or ratio(self.levels[slug], leader, self.analysis.confidence).low < 1 + margin
-        ]
+        margin = self.analysis.margin
+        return [slug for slug in ordered if slug == ordered[0] or self.order.ratio(slug, ordered[0]).low < 1 + margin]
 
     def within(self, factor: float) -> list[str]:
         """The leader, and all that are less than ``factor`` times slower, as far as is known."""
         ordered = self.ordered()
-        furthest = self.levels[ordered[0]].log_mean + math.log(factor)
-        return [slug for slug in ordered if self.levels[slug].log_mean < furthest]
+        return [
+            slug for slug in ordered if self.levels[slug].log_mean < self.levels[ordered[0]].log_mean + math.log(factor)
+        ]
 
     def contenders(self) -> list[str]:
         """The leader, and all that the ranking does not separate from it."""
-        ordered = self.ordered()
-        return [slug for slug in ordered if slug == ordered[0] or not self.is_separated(ordered[0], slug)]
+        return self.order.groups()[0] if self.levels else []
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Rest:
-    """Let go of the processes of these: their place is clear."""
+    """Let go of the processes of these: their place is clear. One of ``anchor`` stays, so that there is a process that
+    takes part in every round and links all of them."""
 
     slugs: tuple[str, ...]
+    anchor: str
 
 
 Action = Start | Sample | Rest
+
+NOBODY = "no strategy was left to be ranked"
 
 
 class StopRule(Protocol):
@@ -192,6 +198,7 @@ class Race:
     ) -> None:
         self._rules, self._standing, self._enter_twin, self._affordable = rules, standing, enter_twin, affordable
         self._processes: dict[str, int] = {}
+        self._anchor = ""
         self.reason = ""
 
     def actions(self) -> Iterator[Action]:
@@ -199,40 +206,59 @@ class Race:
         strategy have been done."""
         standing = self._standing()
         known, contenders = standing.ordered(), standing.near()
-        self._processes = dict.fromkeys(known, 1)
+        self._processes, self._anchor = dict.fromkeys(known, 1), contenders[0]
         doubted = [
             slug
             for slug in standing.within(self._rules.doubted_within)
             if slug not in contenders and self._affordable(slug)
         ]
-        yield Rest(tuple(slug for slug in known if slug not in contenders and slug not in doubted))
+        yield self._rest(slug for slug in known if slug not in contenders and slug not in doubted)
         if doubted:
             yield from self._start(doubted, self._rules.replicas_doubted)
             for _ in range(self._rules.rounds_doubted):
                 yield Sample(self._rules.side_round_s)
             near = self._standing().near()
-            contenders += [slug for slug in doubted if slug in near]
-            yield Rest(tuple(slug for slug in doubted if slug not in near))
+            contenders = [slug for slug in contenders + doubted if slug in near or slug in contenders]
+            yield self._rest(slug for slug in doubted if slug not in near)
+        contenders = [slug for slug in contenders if slug in self._standing().levels]
+        if not contenders:
+            self.reason = NOBODY
+            return
         twin = self._enter_twin(contenders[0])
         self._processes[twin] = 0
-        yield from self._decide(contenders, twin)
-        # With more processes, and the twin's word on what the run resolves, others may turn out to tie with the leader.
-        while more := [slug for slug in self._standing().contenders() if slug not in contenders]:
-            contenders += more
-            yield from self._decide(contenders, twin)
+        yield from self._lead(contenders, twin)
         if behind := [slug for slug in self._standing().undecided() if slug not in contenders]:
             affordable = [slug for slug in behind if self._affordable(slug)]
             yield from self._behind(affordable[: self._rules.most_behind], [*contenders, twin])
+            # What has more processes now may turn out to tie with the leader.
+            yield from self._lead(contenders, twin)
+
+    def settled(self) -> bool:
+        """Whether `reason` still says truly why it is enough."""
         standing = self._standing()
-        if standing.undecided(standing.contenders()):
+        return bool(self.reason) and (self.reason != Decided.reason or not standing.undecided(standing.contenders()))
+
+    def _lead(self, contenders: list[str], twin: str) -> Iterator[Action]:
+        """Decide the lead; whoever turns out to tie with the leader becomes one of the ``contenders``."""
+        if not self.reason:
+            yield from self._decide(contenders, twin)
+        # With more processes, and the twin's word on what the run resolves, others may turn out to tie.
+        while more := [slug for slug in self._standing().contenders() if slug not in contenders]:
+            self.reason = ""
+            contenders += more
+            yield from self._decide(contenders, twin)
+        if not self.settled():
             self.reason = Exhausted.reason
 
     def _behind(self, slugs: Sequence[str], leaders: Sequence[str]) -> Iterator[Action]:
         """A few more processes and rounds for open ranks behind the contenders."""
-        yield Rest(tuple(leaders))
+        yield self._rest(leaders)
         yield from self._start(slugs, self._rules.replicas_behind)
         for _ in range(self._rules.rounds_behind):
             yield Sample(self._rules.side_round_s)
+
+    def _rest(self, slugs: Iterable[str]) -> Rest:
+        return Rest(tuple(slugs), self._anchor)
 
     def _start(self, slugs: Sequence[str], target: int) -> Iterator[Action]:
         while missing := tuple(slug for slug in slugs if self._processes[slug] < target):
@@ -256,7 +282,7 @@ class Race:
                             self.reason = rule.reason
                             return
             still_open = standing.undecided(among)
-            yield Rest(tuple(slug for slug in racing if slug not in still_open))
+            yield self._rest(slug for slug in racing if slug not in still_open)
             racing = still_open
             target += rules.more_replicas
 

@@ -35,10 +35,11 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
-    """How samples became intervals and ranks. ``margin``: relative difference under which two strategies tie."""
+    """How samples became intervals and ranks. ``margin``: two that are shown to differ by less than this, as a share,
+    tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
 
-    version: int = 1
-    method: str = "welch-t on logarithms of process medians"
+    version: int = 2
+    method: str = "welch-t on logarithms of process medians, closed test of ranks"
     confidence: float = 0.95
     margin: float = 0.03
     seed: int = 0

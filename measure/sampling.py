@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from measure import advice, load, rounds
@@ -69,6 +69,7 @@ class Sampling:
         self._sample_timeout_floor_s = sample_timeout_floor_s
         self._live: dict[int, _Live] = {}
         self._busy_cores: dict[str, float] = {}  # the most of any sample of a strategy
+        self._cohort_anchor = ""
         self._round = 0
         self._published_s = 0.0
 
@@ -88,21 +89,21 @@ class Sampling:
             return "budget", _BUDGET
         ranked = self._record.standing().levels
         if not ranked:
-            return "complete", "no strategy was left to be ranked"
+            return "complete", rounds.NOBODY
         self._retire([live for live in self._live.values() if live.slug not in ranked], "unranked")
         race = rounds.Race(
             self._rules.among(len(slugs)), self._record.standing, self._record.enter_twin, self._affordable
         )
         for action in race.actions():
             if self._budget_left_s() <= 0:
-                return ("complete", race.reason) if race.reason else ("budget", _BUDGET)
+                return ("complete", race.reason) if race.settled() else ("budget", _BUDGET)
             match action:
                 case rounds.Start(started):
                     self._start(started)
                 case rounds.Sample(round_s):
                     self._sample_rounds(dict.fromkeys(self._live, 1), round_s)
-                case rounds.Rest(resting):
-                    self._retire([live for live in self._live.values() if live.slug in resting], "clear")
+                case rounds.Rest(resting, anchor):
+                    self._rest(resting, anchor)
         return "complete", race.reason
 
     def end(self, reason: str) -> None:
@@ -117,6 +118,8 @@ class Sampling:
         for number, cohort in enumerate(cohorts):
             self._say("timing first calls")
             for slug in cohort:
+                if any(live.slug == slug for live in self._live.values()):
+                    continue  # the anchor, which links the rounds of all cohorts
                 # What was asked for is timed once even beyond the budget, which is meant for deciding the ranking;
                 # but not without end.
                 if self._budget_left_s() > -_SCOUTING_BEYOND * self._request.budget_s:
@@ -129,20 +132,38 @@ class Sampling:
                 self._rules.scout_round_s,
             )
             if number < len(cohorts) - 1:
-                self._retire(list(self._live.values()), "cohort")
+                self._cohort_anchor = cohort[0]
+                self._rest(cohort[1:], cohort[0], "cohort")
         self._publish()
         return self._budget_left_s() > 0
 
     def _start(self, slugs: Sequence[str]) -> None:
         """Start processes; where they do not fit beside those that live, these are sampled and make room first."""
         self._say(f"starting more processes of {', '.join(slug for slug in slugs if not slug.endswith(TWIN))}")
-        for batch in rounds.batches(slugs, self._live_bytes, self._free_bytes(), self._room_bytes()):
-            if self._live and sum(map(self._live_bytes, batch)) > self._free_bytes():
+        least = min((self._live_bytes(live.slug) for live in self._live.values()), default=0)
+        for batch in rounds.batches(slugs, self._live_bytes, self._free_bytes(), self._room_bytes() - least):
+            needed = sum(map(self._live_bytes, batch))
+            if self._live and needed > self._free_bytes():
                 for _ in range(self._rules.least_rounds):
                     self._sample_rounds(dict.fromkeys(self._live, 1), self._rules.round_s)
-                self._retire(list(self._live.values()), "cohort")
+                self._make_room(needed)
             # The first calls of these are not reported: they may overlap.
             self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
+
+    def _make_room(self, needed_bytes: int) -> None:
+        """Let go of all processes but the one that takes least, which links the rounds before to those that follow;
+        of that too where it is in the way."""
+        smallest, *others = sorted(self._live.values(), key=lambda live: self._live_bytes(live.slug))
+        self._retire(others, "cohort")
+        if needed_bytes > self._free_bytes():
+            self._retire([smallest], "cohort")
+
+    def _rest(self, slugs: Collection[str], anchor: str, reason: str = "clear") -> None:
+        """Let go of all processes of these strategies but one of ``anchor``, or, where none of that lives any more,
+        of the anchor of the cohorts."""
+        living = list(self._live.values())
+        stays = next((live for each in (anchor, self._cohort_anchor) for live in living if live.slug == each), None)
+        self._retire([live for live in living if live.slug in slugs and live is not stays], reason)
 
     def _affordable(self, slug: str) -> bool:
         """Whether one more process of a strategy costs little of the budget."""

@@ -15,14 +15,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from measure import environment, sweep_analysis, sweep_contenders, winners
+from measure import environment, rounds, sweep_analysis, sweep_contenders, winners
 from measure.clock import utc_now
 from measure.comparison import Settings
 from measure.dialogue import Cancelled, Dialogues, HostLost
 from measure.lines import lines
 from measure.processes import Launcher
 from measure.record import View
-from measure.run import Crossover, Error, Point, Run, Status, Warning
+from measure.run import Analysis, Crossover, Error, Point, Run, Status, Warning
 from measure.sweep_contenders import Cell
 from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, known_before, plan
 from measure.sweep_request import SweepRequest
@@ -98,6 +98,7 @@ class Sweep:
             parent=parent,
             created=utc_now(),
             request=request.base.record(),
+            analysis=Analysis(seed=rounds.seed(run_id)),
             axes=list(request.axes),
         )
         self._message, self._stages = "", dict[str, str]()

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from measure import advice, analysis, crossovers, ranking, scaling, statistics, text
 from measure.lines import lines
-from measure.run import Crossover, Point, Run, Status
+from measure.run import Analysis, Crossover, Point, Run, Status
 from measure.statistics import Level
 from measure.verdict import verdict as comparison_verdict
 
@@ -58,7 +58,8 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
 
 def analyse(run: Run) -> Run:
     """The sweep with intervals, crossovers, fits and verdict computed anew from its points."""
-    run = replace(run, points=_pooled(run))
+    now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
+    run = replace(run, analysis=now, points=_pooled(run))
     run = replace(
         run,
         crossovers=crossovers.crossovers(run.points, run.axes, run.analysis),
@@ -159,9 +160,9 @@ def _best_value(run: Run) -> str:
     latency = statistics.latency(best.level, confidence)
     sentence = f"{best.slug} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
     sentence += f": {text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)}"
-    behind = [
-        each for each in others if ranking.separated(each.level, best.level, run.analysis, len(found), resolution=0.0)
-    ]
+    named = {f"{place:09}": each for place, each in enumerate(found)}
+    order = ranking.Order({name: each.level for name, each in named.items()}, run.analysis, resolution=0.0)
+    behind = [named[name] for name in order.fastest_first[1:] if order.separated(name, order.fastest_first[0])]
     tied: dict[str, list[_Candidate]] = {}
     for each in others:
         if each not in behind:

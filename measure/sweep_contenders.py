@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from measure import crossovers, ranking, statistics
+from measure import crossovers, ranking
 from measure.lines import lines
 from measure.run import Analysis, Axis, Measurement, Point
 from measure.statistics import Level
@@ -37,17 +37,14 @@ def leading(points: Sequence[Point], axes: Sequence[Axis], analysis: Analysis) -
     """Over all points and strategies, the fastest, all whose ratio to it, at the low end of its interval, is within the
     tie margin, and all that the verdict would say to tie with it; fastest first. For points of one case, as those of a
     swept option are."""
-    found = [each for line in _lines(points, axes) for each in line]
-    if not found:
-        return []
-    found.sort(key=lambda each: each[1].log_mean)
-    best = found[0][1]
+    found = {f"{cell.place} {cell.slug}": (cell, level) for line in _lines(points, axes) for cell, level in line}
+    order = ranking.Order({name: level for name, (_, level) in found.items()}, analysis, resolution=0.0)
     return [
-        cell
-        for cell, level in found
-        if level is best
-        or statistics.ratio(level, best, analysis.confidence).low < 1 + analysis.margin
-        or not ranking.separated(level, best, analysis, len(found), resolution=0.0)
+        found[name][0]
+        for place, name in enumerate(order.fastest_first)
+        if place == 0
+        or order.ratio(name, order.fastest_first[0]).low < 1 + analysis.margin
+        or not order.separated(name, order.fastest_first[0])
     ]
 
 

@@ -2,7 +2,8 @@
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 # A sample lasts at least this long, so that the clock's resolution (tens of ns) and a wake-up of the kernel
@@ -19,8 +20,9 @@ MOST_WARM_THREADED_S = 0.15
 # Calls that keep more processors busy than this, on average, are of several threads. One thread keeps one busy at most;
 # two that hand over to each other were seen at 1.02 to 1.27.
 SEVERAL_THREADS = 1.05
-# Calls until the pace is steady: at least this many, and until the last is within the tolerance of the one before,
-# but no longer than the time given.
+# Calls until the pace is steady: until the last few take as long as the few before them, within the tolerance. Medians
+# of three are not moved by one disturbed call, and see a pace that falls by 4 % with each call, which two neighbours do
+# not show. Calls that are so long that this takes more time than given are steady after the second or third.
 _STEADY_CALLS = 3
 _STEADY_TOLERANCE = 0.10
 _STEADY_MOST_S = 0.25
@@ -72,16 +74,19 @@ class Clock:
         gc.collect()
         gc.freeze()
         begun = time.perf_counter()
-        previous, current, calls = float("inf"), self.call(), 1
-        least = current
-        while time.perf_counter() - begun < _STEADY_MOST_S and (
-            calls < _STEADY_CALLS or abs(current - previous) > _STEADY_TOLERANCE * previous
-        ):
-            previous, current = current, self.call()
-            least = min(least, current)
-            calls += 1
+        took_s = [self.call() for _ in range(_STEADY_CALLS)]
+        while time.perf_counter() - begun < _STEADY_MOST_S and not _is_steady(took_s):
+            took_s.append(self.call())
         # The least, since a disturbed call would make samples too short.
-        return least, calls
+        return min(took_s), len(took_s)
+
+
+def _is_steady(took_s: Sequence[float]) -> bool:
+    """Whether the last few calls took as long as the few before them."""
+    if len(took_s) < 2 * _STEADY_CALLS:
+        return False
+    now, before = median(took_s[-_STEADY_CALLS:]), median(took_s[-2 * _STEADY_CALLS : -_STEADY_CALLS])
+    return abs(now - before) <= _STEADY_TOLERANCE * before
 
 
 def warm_up_s(round_s: float, subjects: int, threaded: int) -> tuple[float, float]:

@@ -4,6 +4,7 @@ The model has the levels that real runs have: a strategy's latency, a lasting ef
 to everybody in it, and the scatter of single samples, with now and then a sample that was disturbed.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from measure.run import Analysis, Measurement, Replica
 
 @dataclass(frozen=True)
 class Model:
-    """Relative standard deviations, the share of processes that are slow as a whole and by which factor, and the drift
-    of the machine over 60 rounds (0.3: 30 % slower)."""
+    """Relative standard deviations, the share of processes that are slow as a whole and by which factor, the drift of
+    the machine from the first round to the last of ``rounds`` (0.3: 30 % slower), and how much longer everything takes
+    once all have scouted (0.5: 50 %)."""
 
     process: float = 0.02
     sample: float = 0.03
@@ -27,6 +29,13 @@ class Model:
     slow_share: float = 0.0
     slow_factor: float = 1.7
     drift: float = 0.0
+    rounds: int = 1
+    step: float = 0.0
+
+    def pace(self, number: int) -> float:
+        """How long everything takes in a round, numbered from 1, of what it takes in the first."""
+        step = 1 + self.step if number > rounds.Rules().scout_rounds else 1.0
+        return step * (1 + self.drift * (number - 1) / max(1, self.rounds - 1))
 
 
 @dataclass
@@ -60,7 +69,7 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
     def sample() -> None:
         nonlocal number
         number += 1
-        common = rng.normal(0.0, model.round) + model.drift * number / 60
+        common = rng.normal(0.0, model.round) + math.log(model.pace(number))
         for slug, processes in living.items():
             for process in processes:
                 noise = rng.normal(0.0, model.sample)
@@ -85,12 +94,16 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
             for slug, processes in replicas.items()
         ]
 
-    def standing() -> rounds.Standing:
+    @functools.cache
+    def standing_after(number: int, started: int) -> rounds.Standing:
         measurements = items()
         found = statistics.levels(measurements)
         control = statistics.control(measurements, found, analysis.confidence)
         ranked = {slug: level for slug, level in found.by_slug.items() if originals[slug] == slug}
-        return rounds.Standing(ranked, control.resolution if control else 0.0, analysis)
+        return rounds.Standing(ranked, statistics.resolution(control, found, analysis.confidence), analysis)
+
+    def standing() -> rounds.Standing:
+        return standing_after(number, sum(map(len, replicas.values())))
 
     def enter_twin(slug: str) -> str:
         twin = f"{slug}#twin"
@@ -109,8 +122,10 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
                     start(slug)
             case rounds.Sample():
                 sample()
-            case rounds.Rest(slugs):
+            case rounds.Rest(slugs, anchor):
                 for slug in slugs:
-                    living.pop(slug, None)
+                    stays = living.pop(slug, [])[: slug == anchor]
+                    if stays:
+                        living[slug] = stays
     last = standing()
     return Result(last.levels, last.resolution, items(), number, race.reason)

@@ -18,21 +18,47 @@ def level(seconds: float, relative_error: float = 0.005) -> Level:
 
 def test_strategies_that_differ_clearly_are_ranked_and_those_that_do_not_tie() -> None:
     levels = {"slow": level(5e-3), "a": level(1e-3), "b": level(1.004e-3), "c": level(1.3e-3)}
-    assert ranking.groups(levels, Analysis(), 0.0) == [["a", "b"], ["c"], ["slow"]]
+    assert ranking.Order(levels, Analysis(), 0.0).groups() == [["a", "b"], ["c"], ["slow"]]
 
 
 def test_differences_under_the_resolution_are_ties_however_significant() -> None:
     levels = {"a": level(1e-3, 1e-5), "b": level(1.04e-3, 1e-5)}
-    assert ranking.groups(levels, Analysis(), 0.03) == [["a"], ["b"]]
-    assert ranking.groups(levels, Analysis(), 0.05) == [["a", "b"]]
+    assert ranking.Order(levels, Analysis(), 0.03).groups() == [["a"], ["b"]]
+    assert ranking.Order(levels, Analysis(), 0.05).groups() == [["a", "b"]]
 
 
 def test_the_more_strategies_are_compared_the_more_a_difference_has_to_show() -> None:
     # Two standard errors of the difference and a half: significant as the only comparison, not as one of eleven.
     a, b = level(1e-3), level(1e-3 * math.exp(2.5 * 0.005 * math.sqrt(2)))
-    assert ranking.groups({"a": a, "b": b}, Analysis(), 0.0) == [["a"], ["b"]]
+    assert ranking.Order({"a": a, "b": b}, Analysis(), 0.0).groups() == [["a"], ["b"]]
     others = {f"slow{index}": level(1.0 * 2**index) for index in range(9)}
-    assert ranking.groups({"a": a, "b": b, **others}, Analysis(), 0.0)[0] == ["a", "b"]
+    assert ranking.Order({"a": a, "b": b, **others}, Analysis(), 0.0).groups()[0] == ["a", "b"]
+
+
+def test_a_leader_is_not_named_while_another_may_be_as_fast_though_one_between_them_is_slower() -> None:
+    levels = {"a": level(1e-3, 1e-3), "b": level(1.1e-3, 1e-3), "noisy": level(1.2e-3, 0.12), "far": level(5e-3)}
+    assert ranking.Order(levels, Analysis(), 0.0).groups() == [["a", "noisy"], ["b"], ["far"]]
+
+
+def test_a_difference_within_a_range_that_holds_none_is_chance() -> None:
+    # As the only two they would differ; as the middle two of four whose ends do not differ, they do not.
+    low, high = level(1e-3, 0.01), level(1e-3 * math.exp(2.6 * 0.01 * math.sqrt(2)), 0.01)
+    between = {"low": low, "high": high}
+    assert ranking.Order(between, Analysis(), 0.0).separated("high", "low")
+    ends = {"first": level(0.99e-3, 0.05), "last": level(1.05e-3, 0.05)}
+    assert not ranking.Order({**between, **ends}, Analysis(), 0.0).separated("high", "low")
+
+
+def test_two_that_are_shown_to_differ_by_less_than_the_margin_tie() -> None:
+    levels = {"a": level(1e-3, 1e-4), "b": level(1.02e-3, 1e-4)}
+    assert ranking.Order(levels, Analysis(margin=0.03), 0.0).groups() == [["a", "b"]]
+    assert ranking.Order(levels, Analysis(margin=0.01), 0.0).groups() == [["a"], ["b"]]
+
+
+def test_memory_within_a_hundredth_keeps_the_order_wherever_it_lies() -> None:
+    for least in range(900, 1_100, 7):
+        assert ranking.by_memory(["a", "b"], {"a": least + least // 120, "b": least}) == ["a", "b"]
+        assert ranking.by_memory(["a", "b"], {"a": least + least // 80, "b": least}) == ["b", "a"]
 
 
 def test_memory_breaks_ties_beyond_a_hundredth() -> None:

@@ -41,10 +41,11 @@ def test_a_significant_difference_under_the_resolution_stays_open() -> None:
 
 
 def test_contenders_are_those_that_may_still_tie_with_the_leader() -> None:
-    latencies_s = {"far": 2.0, "a": 1.0, "near": 1.06, "next": 1.08}
+    latencies_s = {"far": 2.0, "a": 1.0, "near": 1.06, "next": 1.09}
     assert standing(latencies_s, error=0.02).near() == ["a", "near", "next"]
     assert standing(latencies_s, error=0.02).contenders() == ["a", "near"]
     assert standing(latencies_s, error=0.02, resolution=0.1).contenders() == ["a", "near", "next"]
+    assert rounds.Standing({}, 0.1, Analysis()).contenders() == []
 
 
 def test_what_ties_with_the_leader_at_the_resolution_that_the_twin_shows_races_too() -> None:
@@ -61,6 +62,73 @@ def test_what_ties_with_the_leader_at_the_resolution_that_the_twin_shows_races_t
     assert started.count("b") >= 4, "one process of it has scouted"
     assert "c" not in started
     assert race.reason.startswith("more processes would hardly separate"), "the stop reason calls the tie a tie"
+
+
+class Race:
+    """A race over levels that a test changes at will; what was started, and which processes live, by slug."""
+
+    def __init__(self, latencies_s: dict[str, float], errors: dict[str, float]) -> None:
+        self.latencies_s, self.errors = latencies_s, errors
+        self.started: list[str] = []
+        self.living: dict[str, int] = {}
+        self.race = rounds.Race(rounds.Rules(), self.standing, lambda slug: slug + "#twin")
+
+    def standing(self) -> rounds.Standing:
+        levels = {slug: Level(math.log(s), self.errors[slug] ** 2, 8.0, 5) for slug, s in self.latencies_s.items()}
+        return rounds.Standing(levels, 0.0, Analysis())
+
+    def actions(self):
+        self.living = dict.fromkeys(self.latencies_s, 1)
+        for action in self.race.actions():
+            match action:
+                case rounds.Start(slugs):
+                    self.started += slugs
+                    for slug in slugs:
+                        self.living[slug] = self.living.get(slug, 0) + 1
+                case rounds.Rest(slugs, anchor):
+                    for slug in slugs:
+                        self.living[slug] = 1 if slug == anchor and self.living.get(slug) else 0
+            yield action
+
+
+def test_a_process_of_the_leader_lives_to_the_end_and_links_all_rounds() -> None:
+    race = Race({"a": 1.0, "far": 5.0, "farther": 5.1}, {"a": 0.001, "far": 0.05, "farther": 0.05})
+    samplings = [dict(race.living) for action in race.actions() if isinstance(action, rounds.Sample)]
+    assert race.started.count("far") >= 2, "ranks behind the leader were sampled too"
+    assert all(living["a"] for living in samplings)
+    assert samplings[-1] == {"a": 1, "far": 2, "farther": 2, "a#twin": 0}
+
+
+def test_where_another_turns_out_to_tie_with_the_leaders_the_run_is_not_decided_until_that_is() -> None:
+    race = Race({"a": 1.0, "b": 1.3, "far": 9.0}, dict.fromkeys(["a", "b", "far"], 0.001))
+    settled: list[bool] = []
+    for action in race.actions():
+        settled.append(race.race.settled())
+        if isinstance(action, rounds.Sample) and race.started.count("a") >= 4 and race.latencies_s["b"] == 1.3:
+            looks = settled.count(False)
+            if looks > 8:
+                race.latencies_s["b"], race.errors["b"] = 1.02, 0.02
+    assert race.started.count("b") >= 4, "it became a contender"
+    assert not any(settled), "a budget that ends before is what ended the run"
+    assert race.race.settled()
+    assert race.race.reason == rounds.Exhausted.reason
+
+
+def test_what_joins_the_lead_from_behind_gets_the_processes_of_a_contender() -> None:
+    race = Race({"a": 1.0, "b": 4.0, "c": 4.1}, {"a": 0.001, "b": 0.05, "c": 0.05})
+    for action in race.actions():
+        if isinstance(action, rounds.Sample) and race.started.count("b") == 2:
+            race.latencies_s["b"], race.errors["b"] = 1.01, 0.02
+    assert 1 + race.started.count("b") >= rounds.Rules().replicas
+
+
+def test_a_race_whose_strategies_all_fail_says_that_nobody_is_left() -> None:
+    race = Race({"a": 1.0, "b": 2.0}, {"a": 0.001, "b": 0.001})
+    for action in race.actions():
+        if isinstance(action, rounds.Start):
+            race.latencies_s = {}
+    assert race.race.reason == rounds.NOBODY
+    assert not any(slug.endswith("#twin") for slug in race.started)
 
 
 def test_every_round_has_an_order_of_its_own_that_the_seed_alone_decides() -> None:
@@ -102,7 +170,7 @@ def test_a_process_that_is_slow_as_a_whole_does_not_put_its_strategy_behind() ->
         found = simulate({"a": 1.0e-3, "b": 1.0e-3}, model, seed)
         slower, faster = sorted(("a", "b"), key=lambda slug: -found.levels[slug].log_mean)
         standing = rounds.Standing({s: found.levels[s] for s in "ab"}, found.control_resolution, Analysis())
-        declared += standing.is_separated(faster, slower)
+        declared += standing.order.separated(slower, faster)
     assert declared <= 0.05 * pairs
 
 
@@ -208,6 +276,44 @@ def test_no_two_outputs_live_at_once_while_a_strategy_is_timed() -> None:
     clock.warm(0.0)
     clock.sample(5)
     assert len(found) > 6 and set(found) == {0}
+
+
+class Paced:
+    """A clock, and a strategy that takes by that clock as long as it is told, call by call; the last for ever."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, took_s: list[float]) -> None:
+        self.now_s, self.calls, self._took_s = 0.0, 0, took_s
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now_s)
+
+    def __call__(self, _: object) -> None:
+        self.now_s += self._took_s[min(self.calls, len(self._took_s) - 1)]
+        self.calls += 1
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "calls"),
+    [
+        ([1.0], 6),  # steady from the start
+        ([100.0, 1.0], 6),  # only the first is long
+        ([1.0, 1.0, 9.0, 1.0], 6),  # one is disturbed
+        # It falls by 4 % with each call, until the 20th: no two neighbours differ by a tenth.
+        ([0.96**call for call in range(20)], 22),
+        ([90.0], 3),  # there is no time for more
+    ],
+)
+def test_a_process_settles_until_its_pace_is_steady(
+    monkeypatch: pytest.MonkeyPatch, took_ms: list[float], calls: int
+) -> None:
+    paced = Paced(monkeypatch, [each / 1e3 for each in took_ms])
+    seconds, made = Clock(paced, 0, lambda: None).settle()
+    assert made == paced.calls == calls
+    assert seconds == pytest.approx(min(took_ms) / 1e3)
+
+
+def test_the_order_within_rounds_is_another_in_each_run() -> None:
+    assert rounds.seed("0" * 24) == rounds.seed("0" * 24) != rounds.seed("1" * 24)
+    orders = [tuple(rounds.shuffled(range(12), rounds.seed(f"{run:024x}"), 1)) for run in range(20)]
+    assert len(set(orders)) == 20
 
 
 def test_warming_up_goes_on_until_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

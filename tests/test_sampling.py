@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from measure import statistics
 from measure.advice import COMPILED_VALUES
 from measure.dialogue import Dialogues
 from measure.processes import Event
@@ -69,14 +70,32 @@ class Subjects:
 
 
 class Scouting(Sampling):
-    """The first part alone."""
+    """The first part alone, and what follows it by hand."""
 
     def scout(self) -> Record:
         assert self._scout(SLUGS)
         return self._record
 
+    def start(self, *slugs: str) -> None:
+        self._start(slugs)
+
+    def round(self) -> None:
+        self._sample_rounds(dict.fromkeys(self._live, 1), 0.15)
+
+    def rest(self, *slugs: str, anchor: str) -> None:
+        self._rest(slugs, anchor)
+
+    @property
+    def living(self) -> list[tuple[str, int]]:
+        return [(live.slug, live.replica) for live in self._live.values()]
+
 
 def scout(subjects: Subjects) -> Record:
+    return sampling(subjects).scout()
+
+
+def sampling(subjects: Subjects, room: int = 100) -> Scouting:
+    """``room``: how many processes may live at once."""
     record = Record(replace(synthetic.run(unhappy=False), measurements=[]), dict.fromkeys(SLUGS, ""))
     return Scouting(
         parse({"workload": "square", "strategies": list(SLUGS)}),
@@ -87,10 +106,10 @@ def scout(subjects: Subjects) -> Record:
         spec=lambda slug: Spec(role="timing", name=slug),
         timeout_s=lambda slug: 10.0,
         live_bytes=lambda slug: 1,
-        room_bytes=lambda: 100,
+        room_bytes=lambda: room,
         started_s=0.0,
         sample_timeout_floor_s=10.0,
-    ).scout()
+    )
 
 
 def test_what_a_round_leaves_goes_to_those_whose_calls_are_of_several_threads() -> None:
@@ -123,3 +142,51 @@ def test_a_strategy_that_is_slow_with_other_values_is_said_to_be() -> None:
     record = scout(Subjects())
     warned = [slug for slug in SLUGS if COMPILED_VALUES in {warning.code for warning in record[slug].warnings}]
     assert warned == [COMPILED]
+
+
+def rounds_of(record: Record, slug: str) -> list[list[int]]:
+    return [list(replica.rounds) for replica in record[slug].replicas]
+
+
+def test_one_process_of_the_anchor_lives_through_all_cohorts() -> None:
+    record = sampling(Subjects(), room=2).scout()
+    assert rounds_of(record, "loop.eager") == [[*range(1, 9)]], "a second process would link nothing"
+    assert rounds_of(record, "batched.graph") == [[1, 2, 3, 4]] and rounds_of(record, "batched.xla") == [[5, 6, 7, 8]]
+    assert set(statistics.detrend(list(record.items())).phases[:4]) == {0}
+
+
+def test_what_rests_leaves_one_process_of_the_anchor() -> None:
+    timed = sampling(Subjects())
+    timed.scout()
+    timed.start("batched.xla")
+    timed.rest(*SLUGS, anchor="batched.xla")
+    assert timed.living == [("batched.xla", 0)]
+
+
+def test_where_the_leaders_anchor_is_gone_that_of_the_cohorts_stays() -> None:
+    timed = sampling(Subjects(), room=2)
+    timed.scout()
+    timed.rest(*SLUGS, anchor="batched.graph")
+    assert timed.living == [("loop.eager", 0)]
+
+
+def test_where_more_processes_need_room_one_stays_to_link_the_rounds_unless_it_is_in_the_way() -> None:
+    timed = sampling(Subjects(), room=3)
+    record = timed.scout()
+    timed.start("batched.graph", "batched.xla")
+    assert timed.living == [("loop.eager", 0), ("batched.graph", 1), ("batched.xla", 1)]
+    timed.round()
+    linked = set(rounds_of(record, "loop.eager")[0])
+    assert all(linked & set(each) for slug in SLUGS for each in rounds_of(record, slug))
+    alone = sampling(Subjects(), room=1)
+    alone.scout()
+    alone.start("batched.graph")
+    assert alone.living == [("batched.graph", 1)]
+
+
+def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = sampling(Subjects())
+    left_s = iter([1.0] * 40)
+    monkeypatch.setattr(timed, "_budget_left_s", lambda: next(left_s, -1.0))
+    status, reason = timed.run(list(SLUGS))
+    assert (status, reason) == ("budget", "the time budget was spent before the ranking of the leaders was decided")
