@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 import strategies
 import workloads
-from measure import advice, environment, forecast, limit, rounds, why
+from measure import advice, environment, forecast, limit, load, rounds, why
 from measure.clock import utc_now
 from measure.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
 from measure.probes import Rates
@@ -41,8 +41,9 @@ _CASE_PREFIX = "mapbench-case-"
 _PROCESS_BYTES = 120 * 2**20
 # What a live subject takes of a GPU beside its tensors: CUDA's context, kernels and libraries.
 _GPU_CONTEXT_BYTES = 600 * 2**20
-# How long the use of the processors by others is watched before a run.
-_LOAD_WINDOW_S = 0.1
+# For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
+# correctness nearly always take longer, so that nobody waits for it.
+_LOAD_WINDOW_S = 0.5
 # A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
 # of 1.5. Each allocation that fails for good does so after 10 s (kMaxMillisToWait in tsl/framework/bfc_allocator.cc),
 # and several may fail one after the other.
@@ -157,10 +158,11 @@ class Comparison:
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         self._open(time.monotonic())
+        watch = load.Watch()
         status: Status
         try:
             self._record.set_run(started=utc_now(), environment=self._environment())
-            status, reason = self._measure()
+            status, reason = self._measure(watch)
         except Cancelled:
             status, reason = "cancelled", "cancelled by a person"
         except HostLost:
@@ -184,7 +186,7 @@ class Comparison:
         if self._made_case_dir is not None:
             shutil.rmtree(self._made_case_dir, ignore_errors=True)
 
-    def _measure(self) -> tuple[Status, str]:
+    def _measure(self, watch: load.Watch) -> tuple[Status, str]:
         if self._on_gpu:
             self._gpu_room()
         self._reference()
@@ -192,6 +194,10 @@ class Comparison:
         self._memory_stage(self._runnable())
         self._without_onednn()
         timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
+        if timed:
+            known = self._record.run.environment
+            cores = watch.cores_of_others(least_s=_LOAD_WINDOW_S)
+            self._record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
         status, reason = self._time(timed, self.request, Sampling)
         self._record.set_stage(self._record.stages, "done")
         self._say(result=True)
@@ -574,5 +580,4 @@ class Comparison:
             start_method=self._launcher.start_method,
             threads=self.request.threads,
             tensorflow=self._launcher.state().details or {},
-            load_window_s=_LOAD_WINDOW_S,
         )

@@ -10,7 +10,7 @@ from msgspec import structs
 import workloads
 from measure import environment
 from measure.request import Request, RequestError
-from measure.run import Measurement, Point, Run, Warning
+from measure.run import Measurement, Point, Run
 from measure.sweep_forecast import OVER_BUDGET
 from measure.sweep_request import SweepRequest, of_run
 from strategies import script
@@ -72,15 +72,6 @@ def points_kept(run: Run, request: SweepRequest) -> list[Point]:
                 structs.replace(point, status="waiting", reason="", measurements=known, ranking=[], verdict="")
             )
     return taken
-
-
-def two_sessions() -> Warning:
-    """Samples of a point come from two runs."""
-    return Warning(
-        code="continued",
-        message="some of this was measured in the run that this one continues: what changed on the machine between the "
-        "two cannot be taken out by comparing within rounds",
-    )
 
 
 def _lacks_time(point: Point) -> bool:

@@ -42,9 +42,11 @@ from measure import control_groups, flags, load, processor, system, text
 from measure.control_groups import available_memory
 from measure.run import Analysis
 
-__all__ = ["FACTS", "VERSION", "available_memory", "collect", "describe", "machine"]
+__all__ = ["FACTS", "LOAD_OF_OTHERS", "VERSION", "available_memory", "collect", "describe", "machine"]
 
 VERSION = "1.0"
+# Known only when a comparison has watched others for a while.
+LOAD_OF_OTHERS = "load_of_others_cores"
 
 
 @dataclass(frozen=True)
@@ -315,6 +317,6 @@ FACTS: tuple[Fact, ...] = (
         lambda source: source.start_method,
         lambda value: {"fork": "as forks of one host", "fresh": "as fresh interpreters"}.get(value, str(value)),
     ),
-    Fact("load_of_others_cores", "Others' use before the run", _load_of_others, _cores, unknown="not measured"),
+    Fact(LOAD_OF_OTHERS, "Others' use before the run", _load_of_others, _cores, unknown="not measured"),
     Fact("load_average_1min", "Load average over 1 min", _load_average),
 )

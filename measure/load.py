@@ -11,9 +11,13 @@ class Watch:
     def __init__(self) -> None:
         self._started_s, self._busy_s, self._own_s = time.monotonic(), _busy_s(), _own_s()
 
-    def cores_of_others(self) -> float:
-        """Processor cores that others kept busy since then, on average."""
+    def cores_of_others(self, least_s: float = 0.0) -> float:
+        """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed,
+        since the system counts in ticks of 10 ms."""
         passed_s = time.monotonic() - self._started_s
+        if passed_s < least_s:
+            time.sleep(least_s - passed_s)
+            passed_s = time.monotonic() - self._started_s
         if passed_s <= 0:
             return 0.0
         return max(0.0, (_busy_s() - self._busy_s) - (_own_s() - self._own_s)) / passed_s

@@ -44,12 +44,12 @@ def comparison(run: Run, point: Point) -> Run:
 
 
 def settled(point: Point, body: Run, **changes: object) -> Point:
-    """The point with what a comparison's run says of it."""
+    """The point with what a comparison's run says of it. That there is no control is the plan."""
     return replace(
         point,
         limit=body.limit,
         control=body.control,
-        warnings=body.warnings,
+        warnings=[warning for warning in body.warnings if warning.code != advice.NoControl.code],
         measurements=body.measurements,
         ranking=body.ranking,
         verdict=body.verdict,

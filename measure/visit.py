@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from measure import continuing
+from measure import advice
 from measure.comparison import Comparison, Settings
 from measure.dialogue import Dialogues
 from measure.processes import Launcher
@@ -68,7 +68,7 @@ class Visit(Comparison):
         self._record.take(structs.replace(run, measurements=measurements, limit=taken.limit, warnings=taken.warnings))
         self._timed_before = {item.strategy for item in measurements if item.replicas}
         if self._timed_before:
-            self._record.warn(continuing.two_sessions())
+            self._record.warn(advice.two_sessions())
         self._record.set_stage(known, "done")
         self._record.analyse()
 

@@ -42,6 +42,19 @@ def test_a_tie_may_be_chance_and_memory_is_beside_the_ratio(run: Run):
     assert "chance" not in said and said.endswith("map_fn.graph needs 9.38 MiB of memory, batched.xla 4.69 MiB.")
 
 
+def test_a_pair_that_the_ranking_ties_is_a_tie_here_whatever_its_own_interval_says(run: Run):
+    """One interval of two strategies asks for less than a ranking of many does."""
+    levels = statistics.levels(run.measurements).by_slug
+    ratio = statistics.ratio(levels["map_fn.graph"], levels["batched.xla"], run.analysis.confidence)
+    assert ratio.low > 1
+    tied = replace(run, ranking=[["batched.xla", "map_fn.graph"], ["loop.eager"]])
+    words = ": they tie in this run's ranking, so that may be chance; "
+    assert words in sentence(tied, "batched.xla", "map_fn.graph") == sentence(tied, "map_fn.graph", "batched.xla")
+    assert "tie" not in sentence(tied, "batched.xla", "loop.eager")
+    apart = replace(run, ranking=[["batched.xla"], ["map_fn.graph"]])
+    assert "chance" not in sentence(apart, "batched.xla", "map_fn.graph")
+
+
 def test_what_has_no_latency_is_named(run: Run):
     assert sentence(run, "batched.xla", "loop.xla") == "loop.xla has no latency."
     assert sentence(run, "chunked.xla", "loop.xla") == "chunked.xla and loop.xla have no latency."

@@ -14,7 +14,7 @@ from views.memo import Memo, packed
 from views.rows import Row
 
 _memo = Memo()
-_FEW_NOTES, _NOTE_SIGNS = 3, 220
+_FEW_NOTES = 3
 _FASTER = 1  # which of the four figures depends on the baseline
 _TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
 _MOST_TABLE_ROWS = 14
@@ -72,6 +72,7 @@ def draw(
     with guard.calm("the result"):
         if finished:
             _verdict(run)
+        doubts(tables.doubts(run))
         _figures(shown, base, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
@@ -87,6 +88,14 @@ def headline(words: str) -> None:
     st.html(
         f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
     )
+
+
+def doubts(sentences: list[str], key: str = "doubts") -> None:
+    """What a run cannot tell, where its verdict is read: whole, and never folded away."""
+    if sentences:
+        with st.container(gap="xsmall", key=key):
+            for words in sentences:
+                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
 
 
 def _verdict(run: Run) -> None:
@@ -168,9 +177,9 @@ def _notes(shown: Shown, run: Run) -> None:
     """What a person should know before trusting a figure."""
     found = tables.notes(shown.rows, run)
     if found:
-        with st.expander(f"Good to know ({len(found)})", expanded=len(found) <= _FEW_NOTES, icon=":material/info:"):
-            # TensorFlow's own warnings can be a page long; the table holds them whole.
-            st.caption("\n".join(f"- {look.plain(look.shortened(note, _NOTE_SIGNS))}" for note in found))
+        open_ = len(found) <= _FEW_NOTES or tables.has_noise(shown.rows, run)
+        with st.expander(f"Good to know ({len(found)})", expanded=open_, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.plain(note)}" for note in found))
 
 
 def _correctness(shown: Shown, prefix: str) -> None:

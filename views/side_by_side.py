@@ -64,7 +64,13 @@ def sentence(run: Run, one: Measurement, other: Measurement) -> str:
         ratio = statistics.ratio(levels[slow.strategy], levels[fast.strategy], run.analysis.confidence)
         value, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
         words = f"{fast.strategy} is {value} {interval} as fast as {slow.strategy}"
-        parts.append(f"{words}: that may be chance" if ratio.low <= 1 else words)
+        if _tie(run, one, other):
+            # The ranking asks for more than this one interval does: it decides about all pairs at once, and about none
+            # that is closer than the run can resolve.
+            words += ": they tie in this run's ranking, so that may be chance"
+        elif ratio.low <= 1:
+            words += ": that may be chance"
+        parts.append(words)
     else:
         missing = [item.strategy for item in (one, other) if item.strategy not in levels]
         parts.append(f"{' and '.join(missing)} {'have' if len(missing) > 1 else 'has'} no latency")
@@ -77,6 +83,10 @@ def sentence(run: Run, one: Measurement, other: Measurement) -> str:
             else f"{more.strategy} needs {look.size(high)} of memory, {less.strategy} {look.size(low)}"
         )
     return f"{'; '.join(parts)}."
+
+
+def _tie(run: Run, one: Measurement, other: Measurement) -> bool:
+    return any({one.strategy, other.strategy} <= set(group) for group in run.ranking)
 
 
 def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix: str) -> None:

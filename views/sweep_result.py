@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 from msgspec.structs import replace
 
-from measure import pareto, sweep_analysis
+from measure import advice, pareto, sweep_analysis
 from measure.crossovers import sentence
 from measure.lines import lines
 from measure.run import Measurement, Point, Run
@@ -40,6 +40,7 @@ class Shown:
 def draw(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
     with guard.calm("the result"):
         _standing(run, finished)
+        result.doubts(doubts(run), "sweep_doubts")
         if len(run.axes) == 1:
             _lines(run, version)
             _crossovers(run, finished)
@@ -81,6 +82,22 @@ def _standing(run: Run, finished: bool) -> None:
     skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
     if skipped and len(skipped) == len(run.points):
         st.warning(look.plain(f"No point was measured. {look.sentence(skipped[0].reason)}"), icon=":material/block:")
+
+
+def doubts(run: Run) -> list[str]:
+    """What the sweep cannot tell: of each kind the first point of which it is so, and how many more there are."""
+    places: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for point in run.points:
+        for warning in point.warnings:
+            if warning.code in advice.OF_A_VERDICT:
+                places.setdefault(warning.code, []).append(sweep_lines.place(point))
+                first.setdefault(warning.code, warning.message)
+    said = []
+    for code, (place, *others) in places.items():
+        more = f", and likewise at {len(others)} more point{'s' * (len(others) > 1)}" if others else ""
+        said.append(look.sentence(f"at {place}{more}: {first[code]}"))
+    return said
 
 
 # --- one axis --------------------------------------------------------------------------------------------------------

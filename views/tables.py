@@ -2,12 +2,14 @@
 
 import pandas as pd
 
-from measure import break_even, limit, text
+from measure import advice, break_even, limit, text
 from measure.run import Correctness, Measurement, Run
 from views import look
 from views.rows import Row, strategies_of
 
 _MIB = 2**20
+# Sentences of ours are shorter, but for one that quotes an error; what TensorFlow says is often longer.
+_NOTE_SIGNS, _SAID_SIGNS = 600, 220
 _NO_BREAK = "\u00a0"  # between a strategy's shape and its name
 
 
@@ -168,12 +170,32 @@ def _by_outcome(row: Row) -> str:
     return sentences.get(row.outcome, "It ended without a message.")
 
 
+def doubts(run: Run) -> list[str]:
+    """What the run as a whole cannot tell, and what to do about it: sentences for beside the verdict, plain text."""
+    said = [look.sentence(warning.message) for warning in run.warnings if warning.code in advice.OF_A_VERDICT]
+    return [look.shortened(words, _NOTE_SIGNS) for words in said]
+
+
 def notes(rows: list[Row], run: Run) -> list[str]:
-    """Warnings of the run and of its strategies, plain text, each once."""
-    found: dict[str, None] = dict.fromkeys(warning.message for warning in run.warnings)
+    """All other warnings of the run and of its strategies, plain text, each once: noise first. What TensorFlow said is
+    cut, since it can be a page long; the table of everything holds it whole."""
+    codes: dict[str, str] = {}
+    for item in strategies_of(run):
+        codes.update({warning.message: warning.code for warning in item.warnings})
+    found = [(True, warning.message) for warning in run.warnings if warning.code not in advice.OF_A_VERDICT]
     for row in rows:
-        found.update(dict.fromkeys(f"{row.slug}: {note}" for note in row.notes))
-    return list(found)
+        for note in row.notes:
+            most = _SAID_SIGNS if codes.get(note) == "tensorflow" else _NOTE_SIGNS
+            noise = codes.get(note) in advice.OF_A_LATENCY
+            found.append((not noise, look.shortened(f"{row.slug}: {note}", most)))
+    return list(dict.fromkeys(note for _, note in sorted(found, key=lambda each: each[0])))
+
+
+def has_noise(rows: list[Row], run: Run) -> bool:
+    """Whether a latency that is shown is in doubt."""
+    shown = {row.slug for row in rows}
+    warnings = [warning for item in run.measurements if item.strategy in shown for warning in item.warnings]
+    return any(warning.code in advice.OF_A_LATENCY for warning in warnings)
 
 
 def figures(rows: list[Row], run: Run, baseline: str | None) -> list[dict[str, str]]:
@@ -232,5 +254,5 @@ def _least_memory(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
 
 def _resolution(run: Run) -> dict[str, str]:
     if run.control is None:
-        return _figure("Resolution", under="known when the control is timed")
+        return _figure("Resolution", under="was not measured" if run.finished else "known when the control is timed")
     return _figure("Resolution", look.percent(run.control.resolution), under="smaller differences are ties")
