@@ -146,6 +146,8 @@ def test_a_run_compares_each_compiled_strategy_that_is_right_with_each_eager_one
     assert columns == ["one.eager", "two.eager"]
     assert [slug for slug, _ in lines] == ["fast.xla", "jit.eager", "slow.graph"] and lines[2][1] == ["never"] * 2
     assert analyse(run) == run
+    tied = break_even.pairs(replace(run, ranking=[["fast.xla", "one.eager"], ["two.eager"]]))
+    assert [each.pays_off for each in tied["fast.xla"]] == ["undecided", "calls"], "the run says that they tie"
 
 
 @pytest.mark.parametrize(
