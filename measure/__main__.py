@@ -225,8 +225,9 @@ def _measure(
         except OSError as error:
             _say(f"error: --json {arguments.json} cannot be written: {error.strerror}; the run is kept as {run.id}")
             status = FAULT
-    for line in _warnings(run):
-        _say(f"warning: {line}")
+    if run.kind == "sweep" or arguments.json == "-":  # what is printed of a comparison holds them
+        for line in _warnings(run):
+            _say(f"warning: {line}")
     if run.kind == "sweep" and continuing.is_open(run):
         _say(f"it can be continued: python -m measure sweep --continue {run.id}")
     # Last, since whoever reads this may be gone.

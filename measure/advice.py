@@ -226,9 +226,9 @@ class ProcessesDiffer:
     """One process is at another pace than the others."""
 
     code = "processes_differ"
-    # Processes of a strategy differ by a standard deviation of 1 to 6 %. In 1 800 simulated races of twelve strategies,
-    # all over that range, 8 had a process this far from the median of the others by chance. What is rarer and larger
-    # is meant: of some dozens of processes one is about twice as slow.
+    # Processes of a strategy differ by a standard deviation of 1 to 6 %. Of 600 simulated races of twelve strategies,
+    # all over that range, 8 had a process this far from the others by chance. What is rarer and larger is meant: of
+    # some dozens of processes one is about twice as slow.
     threshold = 0.30
     # Of one process. All of three samples have to be that far, or three of four: two can be disturbed by chance.
     least_samples = 3

@@ -1,8 +1,10 @@
 """From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from measure import advice, limit, ranking, statistics
+from measure import advice, break_even, limit, ranking, statistics
 from measure.run import Analysis, Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
@@ -20,18 +22,23 @@ def analyse(run: Run) -> Run:
         for item in run.measurements
     ]
     rows = [item for item in measurements if not item.twin_of]
-    measurements = [
-        replace(item, break_even=[] if item.twin_of else ranking.break_even(item, rows)) for item in measurements
-    ]
     control = statistics.control(measurements, found, confidence)
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
     order = ranking.Order(ranked, run.analysis, statistics.resolution(control, found, confidence))
     peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
     measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
-    run = limit.judge(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = with_break_even(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = limit.judge(run)
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    return replace(run, analysis=now, warnings=advice.of_run(run, found.samples), verdict=verdict(run))
+    return replace(run, analysis=now, warnings=advice.of_run(run, found.samples), verdict=verdict(run, levels))
+
+
+def with_break_even(run: Run) -> Run:
+    """The run with break-even points computed anew from its latencies, first calls and ranking."""
+    pairs = break_even.pairs(run)
+    measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
+    return replace(run, measurements=measurements)
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
@@ -45,6 +52,15 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
         is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)
     return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
+
+
+def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
+    found: dict[str, int] = {}
+    for group in groups:
+        rank = len(found) + 1
+        found.update(dict.fromkeys(group, rank))
+    return found
 
 
 def rows(run: Run) -> list[Measurement]:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure import environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
-from measure.analysis import rows
+from measure import break_even, environment, limit, reasons, sweep_analysis, sweep_table, table, text, why
+from measure.analysis import ranks, rows
 from measure.run import Run
 
 _TABLE = (
@@ -45,7 +45,7 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
 
 
 def _table(run: Run) -> list[tuple[Any, ...]]:
-    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    rank = ranks(run.ranking)
     lines = []
     for item in rows(run):
         latency, memory, check = item.latency, item.memory, item.correctness
@@ -96,13 +96,13 @@ def markdown(run: Run, link: str | None = None) -> str:
     else:
         parts.append(_grid(table.HEAD, _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
-        parts += [_plain(line) for line in table.limits(run)]
+        parts += [_plain(line) for line in (*table.limits(run), *break_even.sentences(run))]
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
-    if run.warnings:
-        parts.append("\n".join(f"- {_plain(warning.message)}" for warning in run.warnings))
+    if notes := table.notes(run):
+        parts.append("\n".join(f"- {_plain(note)}" for note in notes))
     if reasons := _reasons(run):
         parts.append(f"<details>\n<summary>Why</summary>\n\n{reasons}\n\n</details>")
     facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from measure import statistics, text
+from measure.analysis import ranks
 from measure.run import Run
 from measure.statistics import Level, Ratio
 
@@ -86,13 +87,6 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
     return [kept for group in run.ranking if (kept := [slug for slug in group if slug in ranked])]
 
 
-def _ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
-    ranks: dict[str, int] = {}
-    for group in groups:
-        ranks.update(dict.fromkeys(group, len(ranks) + 1))
-    return ranks
-
-
 def _lines(
     first: Run,
     again: Run,
@@ -102,7 +96,7 @@ def _lines(
     levels_before: Levels,
     levels_after: Levels,
 ) -> list[Line]:
-    before, after = _ranks(then), _ranks(now)
+    before, after = ranks(then), ranks(now)
     confidence = first.analysis.confidence
     # All decisions together err with at most 1 − confidence (Bonferroni).
     level = (1 - confidence) / max(1, len(before) - 1)

@@ -12,6 +12,7 @@ SCHEMA = "mapbench.run/1"
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
 Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
+PaysOff = Literal["calls", "from_first", "until", "never", "undecided"]
 OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
 
 
@@ -161,12 +162,16 @@ class Correctness(Struct, frozen=True, kw_only=True):
 
 
 class BreakEven(Struct, frozen=True, kw_only=True):
-    """After ``calls`` calls this strategy, first call included, has overtaken ``against``; None means never."""
+    """When this strategy, first call included, has cost less than ``against``. ``pays_off`` is one of: ``calls``, after
+    that many calls (with an interval); ``from_first``, since it starts no later and is no slower; ``until``, only up to
+    that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run cannot tell, and ``low``
+    is the fewest calls that it may take. Older files do not say it, and stay as they are."""
 
     against: str
     calls: float | None = None
     low: float | None = None
     high: float | None = None
+    pays_off: PaysOff | msgspec.UnsetType = msgspec.UNSET
 
 
 class Code(Struct, frozen=True, kw_only=True):

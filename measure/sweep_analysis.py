@@ -1,5 +1,6 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,10 +82,11 @@ def _pooled(run: Run) -> list[Point]:
             else item
             for item in point.measurements
         ]
-        made.append(replace(point, measurements=measurements))
-        if point.verdict and point.ranking:
+        body = analysis.with_break_even(comparison(run, replace(point, measurements=measurements)))
+        made.append(replace(point, measurements=body.measurements))
+        if point.verdict and point.ranking and point.measurements:
             # It quotes the leader's interval.
-            made[-1] = replace(made[-1], verdict=comparison_verdict(comparison(run, made[-1])))
+            made[-1] = replace(made[-1], verdict=comparison_verdict(comparison(run, made[-1]), levels))
     return made
 
 
@@ -243,5 +245,11 @@ def renamed(run: Run, names: Mapping[str, str]) -> Run:
         for item in run.measurements
     ]
     ranking = [[names.get(slug, slug) for slug in group] for group in run.ranking]
-    run = replace(run, measurements=measurements, ranking=ranking)
-    return replace(run, verdict=comparison_verdict(run) if run.verdict else "")
+    return replace(run, measurements=measurements, ranking=ranking, verdict=_with_names(run.verdict, names))
+
+
+def _with_names(words: str, names: Mapping[str, str]) -> str:
+    """A sentence with other names in it. Made anew it would not have the intervals of the sweep."""
+    longest_first = sorted(names, key=len, reverse=True)
+    pattern = rf"(?<![\w.])({'|'.join(map(re.escape, longest_first))})(?![\w?]|\.\w)"
+    return re.sub(pattern, lambda found: names[found[1]], words) if names else words

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from measure import limit, text
-from measure.analysis import rows
+from measure import break_even, limit, text
+from measure.analysis import ranks, rows
 from measure.run import Control, Measurement, Run
 
 HEAD = (
     *("rank", "strategy", "latency", "95 % interval", "× limit", "first call"),
     *("peak memory", "temporary", "largest error", "outcome"),
 )
+_NOTE_SIGNS = 300
 
 
 def outcome(item: Measurement) -> str:
@@ -19,11 +20,14 @@ def outcome(item: Measurement) -> str:
 
 
 def render(run: Run) -> str:
-    """The table and the verdict."""
+    """The table and the verdict, and what has to be known before they are trusted."""
     parts = [grid([HEAD, *body(run)]), "", run.verdict]
     parts += limits(run)
+    parts += break_even.sentences(run)
     if run.control:
         parts.append(resolution(run.control))
+    if warnings := notes(run):
+        parts += ["", *(f"- {note}" for note in warnings), ""]
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
@@ -38,9 +42,22 @@ def limits(run: Run) -> list[str]:
     return [told, *notes]
 
 
+def notes(run: Run) -> list[str]:
+    """Warnings of the run and of its strategies, each once; the names of those that share one before it."""
+    found = [warning.message for warning in run.warnings]
+    of: dict[str, list[str]] = {}
+    for item in rows(run):
+        for warning in item.warnings:
+            if warning.code != "chosen" and item.strategy not in of.setdefault(warning.message, []):
+                of[warning.message].append(item.strategy)
+    found += [f"{', '.join(names)}: {message}" for message, names in of.items()]
+    # TensorFlow's own can be a page long: the run file holds them whole.
+    return [text.shortened(" ".join(note.split()), _NOTE_SIGNS) for note in found]
+
+
 def body(run: Run) -> list[tuple[str, ...]]:
     """What stands under `HEAD`: one line for each strategy."""
-    rank = {slug: place for place, group in enumerate(run.ranking, 1) for slug in group}
+    rank = ranks(run.ranking)
     return [_row(item, rank) for item in rows(run)]
 
 

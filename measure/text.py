@@ -55,6 +55,16 @@ def factor(value: float | None) -> str:
     return f"{value:.2f} ×" if value < 10 else f"{value:,.0f} ×".replace(",", " ")
 
 
+def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
+    """``13.2 ×`` and ``[12.9, 13.5]``: three digits each, so that the interval does not vanish in rounding."""
+    return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
+
+
+def shortened(words: str, most: int) -> str:
+    """``words``, cut between two of them where they have more than ``most`` signs."""
+    return words if len(words) <= most else f"{words[:most].rsplit(' ', 1)[0].rstrip(',')} …"
+
+
 def percent(share: float) -> str:
     """``2.1 %``, ``12 %``."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -1,36 +1,41 @@
 """The sentence that a comparison ends with. It never names a winner that the data do not support."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
-from measure import advice, limit, text
+from measure import advice, limit, statistics, text
 from measure.run import Latency, Measurement, Run
+from measure.statistics import Level
 
 # What people write first, and so want to know the distance to.
 PLAIN = "loop.eager"
+# A tie within more than this says less of the strategies than of the run: as bad a resolution is warned of.
+_TELLING = 0.1
 
 
-def verdict(run: Run) -> str:
-    """One or two sentences: who is fastest or ties, by how much against the plain loop, and what memory it needs."""
+def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
+    """One or two sentences: who is fastest or ties, by how much against the plain loop, and what memory it needs.
+
+    ``levels``: of the run's strategies; made from its samples where they are not given."""
     if not run.ranking:
         return _nothing(run)
+    if levels is None:
+        levels = statistics.levels(run.measurements).by_slug
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
-    return " ".join([_of_leaders(run, leaders), *filter(None, map(_reservation, leaders))])
+    return " ".join([_of_leaders(run, leaders, levels), *filter(None, map(_reservation, leaders))])
 
 
-def _of_leaders(run: Run, leaders: Sequence[Measurement]) -> str:
+def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
     first = leaders[0]
     assert first.latency is not None
-    if len(_timed(run)) == 1:
+    if sum(map(len, run.ranking)) == 1:
         return f"{first.strategy} takes {_latency(first.latency)}{_of_limit(first)}{_memory(first)}."
     if len(leaders) == 1:
-        sentence = f"{first.strategy} is fastest: {_latency(first.latency)}"
-        other = _baseline(run)
-        if other is not None and other.latency is not None:
-            sentence += f", {text.factor(other.latency.median_s / first.latency.median_s)} faster than {other.strategy}"
-        return f"{sentence}{_of_limit(first)}{_memory(first)}."
+        faster = _faster(run, first, levels)
+        return f"{first.strategy} is fastest: {_latency(first.latency)}{faster}{_of_limit(first)}{_memory(first)}."
     names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
-    level = f"{text.seconds(first.latency.median_s)}{_of_limit(first)}"
-    sentence = f"{_count(len(leaders))} strategies tie at {level}: {names}"
+    sentence = f"{_count(len(leaders))} strategies tie{_how_close(run, leaders, levels)}: {names}, {_span(leaders)}"
     with_memory = [leader for leader in leaders if leader.memory is not None]
     if len(with_memory) == len(leaders):
         least = min(with_memory, key=_peak)
@@ -41,6 +46,49 @@ def _of_leaders(run: Run, leaders: Sequence[Measurement]) -> str:
         else:
             sentence += f"; each needs {text.size(_peak(least))}"
     return f"{sentence}."
+
+
+def _faster(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
+    """How much faster than the baseline the winner is, with the interval, where both have samples."""
+    other = _baseline(run)
+    if other is None or other.strategy not in levels or winner.strategy not in levels:
+        return ""
+    found = statistics.ratio(levels[other.strategy], levels[winner.strategy], run.analysis.confidence)
+    value, interval = text.factor_with_interval(found.ratio, found.low, found.high)
+    return f", {value} {interval} faster than {other.strategy}"
+
+
+def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
+    """How far apart tied strategies may be at the most: where the run can tell, within what share of their latency.
+
+    The farthest end of any two leaders' ratio from 1 counts, and no less than the run's resolution. What is within
+    the margin is said to be within the margin: the run had no reason to look closer.
+    """
+    apart = run.control.resolution if run.control else 0.0
+    for a, b in combinations(leaders, 2):
+        if a.strategy not in levels or b.strategy not in levels:
+            return ""
+        found = statistics.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
+        apart = max(apart, found.high - 1, 1 / found.low - 1)
+    if apart > _TELLING:
+        return ", since this run cannot tell them apart"
+    return f" within {max(math.ceil(100 * apart - 1e-9), round(100 * run.analysis.margin))} %"
+
+
+def _span(leaders: Sequence[Measurement]) -> str:
+    """The latencies of tied strategies, from the least to the most, and the multiple of the limit of the least."""
+    known = [leader for leader in leaders if leader.latency is not None]
+    fastest, slowest = (pick(known, key=_median_s) for pick in (min, max))
+    low, high = text.seconds(_median_s(fastest)), text.seconds(_median_s(slowest))
+    if low == high:
+        return f"at {low}{_of_limit(fastest)}"
+    if low.split()[-1] == high.split()[-1]:
+        low = low.split()[0]
+    return f"at {low} to {high}{_of_limit(fastest, 'at best ')}"
+
+
+def _median_s(measurement: Measurement) -> float:
+    return measurement.latency.median_s if measurement.latency else math.inf
 
 
 def _reservation(leader: Measurement) -> str | None:
@@ -65,10 +113,6 @@ def _latency(latency: Latency) -> str:
     return text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
 
 
-def _timed(run: Run) -> list[Measurement]:
-    return [item for item in run.measurements if item.latency is not None and item.twin_of is None]
-
-
 def _peak(measurement: Measurement) -> int:
     return measurement.memory.peak_bytes if measurement.memory else 0
 
@@ -83,9 +127,9 @@ def _memory(measurement: Measurement) -> str:
     return f"; it needs {peak}, of which {text.size(memory.temporary_bytes)} are temporary"
 
 
-def _of_limit(measurement: Measurement) -> str:
+def _of_limit(measurement: Measurement, of: str = "") -> str:
     times = limit.multiple(measurement)
-    return "" if times is None else f", {limit.shown(times)} the limit"
+    return "" if times is None else f", {of}{limit.shown(times)} the limit"
 
 
 def _count(number: int) -> str:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from measure import trace, why_hlo
+from measure.subject import compiles_element
 from measure.traced import Traced, traced
 from measure.why import GRAPH, HLO, TRACE, Fusion, Graph, Ran, Why, most_of
 
@@ -36,7 +37,7 @@ def explain(
     """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``."""
     import tensorflow as tf
 
-    of_element = mode != "xla" and "jit_compile=true" in slug.partition("?")[2].split("&")
+    of_element = mode != "xla" and compiles_element(slug)
 
     def call() -> None:
         outputs = module.strategy(module.elems)

@@ -90,6 +90,12 @@ class TestRows:
     def test_baseline_without_loop_eager_is_the_slowest(self):
         assert rows.choose_baseline(timed_run(map_fn__xla=0.3, batched__graph=0.1)) == "map_fn.xla"
 
+    def test_baseline_is_never_one_that_computes_the_wrong_values(self):
+        run = timed_run(loop__eager=0.3, map_fn__xla=0.2, batched__graph=0.1)
+        wrong = [replace(m, outcome="wrong" if m.strategy == "loop.eager" else m.outcome) for m in run.measurements]
+        assert rows.choose_baseline(run) == "loop.eager"
+        assert rows.choose_baseline(replace(run, measurements=wrong), "loop.eager") == "map_fn.xla"
+
     def test_a_run_with_nothing_in_it_yet(self):
         empty = replace(timed_run(), ranking=[])
         assert rows.make(empty) == []
@@ -183,16 +189,27 @@ class TestMemory:
 
 class TestCurves:
     def test_who_is_cheapest_after_how_many_calls(self):
-        def row(slug: str, first_call_s: float, median_s: float) -> rows.Row:
+        def row(slug: str, first_call_s: float, median_s: float, spread: float = 1.0, tie: int | None = None):
             return rows.Row(
-                slug, "loop", "eager", "ok", "done", 0, first_call_s=first_call_s, median_s=median_s, low_s=median_s
-            )
+                slug, "loop", "eager", "ok", "done", 0, tie=tie, first_call_s=first_call_s, median_s=median_s,
+                first_low_s=first_call_s / spread, first_high_s=first_call_s * spread,
+            )  # fmt: skip
 
         lines = [row("a", 1.0, 1.0), row("b", 10.0, 0.1), row("c", 50.0, 0.05), row("never", 60.0, 0.2)]
         # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
-        assert curves.cheapest(lines) == [curves.Stretch("a", 1), curves.Stretch("b", 12), curves.Stretch("c", 802)]
-        assert curves.cheapest_sentence(curves.cheapest(lines)) == (
-            "Cheapest in total, first call included: for 1 to 11 calls a, for 12 to 801 calls b, from 802 calls on c."
+        exact = [curves.Stretch("a", 1), curves.Stretch("b", 12, 11, 12), curves.Stretch("c", 802, 801, 802)]
+        assert curves.cheapest(lines) == exact
+        # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
+        uncertain = curves.cheapest([*lines[:2], row("c", 50.0, 0.05, spread=1.25), lines[3]])
+        assert uncertain[2] == curves.Stretch("c", 802, 601, 1051)
+        assert curves.cheapest_sentence(uncertain) == (
+            "Cheapest in total, first call included: a at first, b from 12 [11, 12] calls on, "
+            "c from 802 [601, 1,051] calls on."
+        )
+        tied = [row("a", 1.0, 1.0), row("b", 10.0, 0.1, tie=0), row("c", 50.0, 0.05, tie=0)]
+        assert curves.cheapest(tied) == exact[:2], "who ties with the cheapest does not overtake it"
+        assert curves.cheapest_sentence(curves.cheapest(lines[:1])) == (
+            "Cheapest in total, first call included: a, however many calls are made."
         )
 
     def test_totals_include_the_first_call(self, shown):

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure import export, imports, limit, table, why
-from measure.run import Crossover, Error, Run, encode
+from measure.run import Crossover, Error, Run, Warning, encode
 from measure.store import Store
 from tests import synthetic
 from tests.engine import ROOT, environment
 from tests.synthetic import HOSTILE
-from views import pictures
+from views import pictures, rows
 
 ID = "0123456789abcdef01234567"
 FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '=HYPERLINK("http://x","y")', "\n=1"]
@@ -86,7 +86,7 @@ def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
         assert line["outcome"] == m.outcome
         assert line["latency_s"] == ("" if m.latency is None else repr(m.latency.median_s))
         assert line["peak_bytes"] == ("" if m.memory is None else str(m.memory.peak_bytes))
-    assert [line["rank"] for line in found][:3] == ["1", "1", "2"]
+    assert [line["rank"] for line in found][:3] == ["1", "1", "3"]
 
 
 def test_every_sample_is_in_the_samples():
@@ -121,6 +121,15 @@ def test_the_limit_is_in_the_table():
             assert (line["limit_s"], line["limit_term"]) == (repr(each.limit.seconds), "memory-bound")
     assert any(line["limit_note"].startswith("faster than") for line in lines(export.table_csv(noted)))
     assert {line["limit_s"] for line in lines(export.table_csv(replace(run, limit=None)))} == {""}
+
+
+def test_ties_share_their_rank_and_the_next_counts_them_in_every_form():
+    run = synthetic.run()
+    expected = {row.slug: row.rank for row in rows.make(run) if row.rank is not None}
+    assert list(expected.values())[:6] == [1, 1, 3, 3, 5, 6]
+    written = {line["strategy"]: int(line["rank"]) for line in lines(export.table_csv(run)) if line["rank"]}
+    shown = {line[1]: int(line[0]) for line in table.body(run) if line[0] != "–"}
+    assert written == shown == expected
 
 
 @pytest.mark.parametrize("command", ["a\x1b]0;x\x07b", "a\x08b", "a\u202eb", "\x1b[31ma", "a\x9b2Jb"])
@@ -170,6 +179,24 @@ def test_a_text_stays_a_text_in_a_summary(text: str):
     for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         as_shown = as_shown.replace(entity, sign)
     assert as_shown == shown
+
+
+def test_warnings_of_the_run_and_of_strategies_are_in_the_summary_and_on_the_terminal_once_each():
+    run = synthetic.run(ID)
+    other = Warning(code="tensorflow", message="long " * 100)
+    same = run.measurement("vectorized_map.eager").warnings[0]
+    measurements = [
+        replace(
+            m, warnings=[same, Warning(code="chosen", message="chunk is 8")] if m.mapper == "map_fn" else m.warnings
+        )
+        for m in run.measurements
+    ]
+    run = replace(run, measurements=measurements, warnings=[Warning(code="busy", message="others were busy"), other])
+    shared = "map_fn.xla, map_fn.graph, vectorized_map.eager, map_fn.eager: "
+    assert table.notes(run) == ["others were busy", f"{'long ' * 59}long …", f"{shared}{same.message}"]
+    shown, page = table.render(run).splitlines(), rendered(export.markdown(run))
+    assert [line[2:] for line in shown if line.startswith("- ")] == table.notes(run)
+    assert re.findall(r"<li>(.*?)</li>", page) == table.notes(run)
 
 
 def test_a_summary_names_the_limit_and_says_why_a_strategy_has_no_multiple():

@@ -224,7 +224,7 @@ def test_the_verdict_the_figures_the_table_and_the_chart_show_the_multiple() -> 
     leader = found[0]
     assert leader.of_limit == pytest.approx(2.0, rel=0.05)
     said = f"{leader.of_limit:.2f} × the limit"
-    assert f", {said}: " in verdict.verdict(run) and said in tables.figures(found, run, None)[0]["interval"]
+    assert f", at best {said}; " in verdict.verdict(run) and said in tables.figures(found, run, None)[0]["interval"]
     assert tables.everything_frame(found, run)["× limit"].min() == pytest.approx(leader.of_limit)
     frame = latency_chart.frame(found, run.limit)
     assert frame["multiple of the limit"][0] == f"{leader.of_limit:.2f} ×" and set(frame["limit"]) == {0.00071}
@@ -243,7 +243,7 @@ def test_what_is_at_the_limit_as_far_as_probes_can_tell_is_shown_so_everywhere()
     run, found = shown(0.00155)  # 1.42 ms are 0.92 of it
     leader = found[0]
     assert leader.of_limit == 1.0
-    assert ", ≈ 1 × the limit: " in verdict.verdict(run)
+    assert ", at best ≈ 1 × the limit; " in verdict.verdict(run)
     assert tables.figures(found, run, None)[0]["interval"].endswith(", ≈ 1 × the limit")
     assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
     assert next(line for line in table.body(run) if line[0] == "1")[4] == "≈ 1 ×"

@@ -1,12 +1,13 @@
-"""Ranks with ties, break-even points and the sentence of the verdict."""
+"""Ranks with ties and the sentence of the verdict."""
 
 import math
+import re
 
 import pytest
 from msgspec.structs import replace
 
-from measure import advice, ranking
-from measure.run import Analysis, Latency, Measurement, Memory
+from measure import advice, ranking, statistics
+from measure.run import Analysis, Control, Measurement, Memory
 from measure.statistics import Level
 from measure.verdict import verdict
 from tests.test_statistics import constant, measurement, run_of
@@ -70,28 +71,6 @@ def test_memory_breaks_ties_beyond_a_hundredth() -> None:
     assert analysed(a, b).ranking == [["b.graph", "a.graph"]]
 
 
-def timed(slug: str, first_call_s: float, median_s: float, spread: float = 0.1) -> Measurement:
-    latency = Latency(median_s=median_s, low_s=median_s * (1 - spread), high_s=median_s * (1 + spread))
-    return Measurement(strategy=slug, mapper=slug, mode="xla", outcome="ok", first_call_s=first_call_s, latency=latency)
-
-
-def test_a_compiled_strategy_breaks_even_when_its_faster_calls_have_paid_for_its_first() -> None:
-    compiled, eager = timed("compiled", 0.101, 0.001), timed("eager", 0.002, 0.002)
-    (found,) = ranking.break_even(compiled, [compiled, eager])
-    # 0.101 + (n − 1)·0.001 = 0.002 + (n − 1)·0.002 at n = 100.
-    assert found.against == "eager"
-    assert found.calls == pytest.approx(100.0)
-    assert found.low == pytest.approx(1 + 0.099 / (0.0022 - 0.0009))
-    assert found.high == pytest.approx(1 + 0.099 / (0.0018 - 0.0011))
-
-
-def test_a_strategy_that_starts_later_and_runs_slower_never_breaks_even() -> None:
-    slow, fast = timed("slow", 0.1, 0.003), timed("fast", 0.01, 0.001)
-    (found,) = ranking.break_even(slow, [slow, fast])
-    assert (found.calls, found.low, found.high) == (None, None, None)
-    assert ranking.break_even(fast, [slow, fast]) == []
-
-
 def with_memory(item: Measurement, peak_bytes: int, temporary_bytes: int) -> Measurement:
     from msgspec.structs import replace
 
@@ -119,7 +98,12 @@ def test_the_verdict_names_the_winner_its_interval_the_factor_and_its_memory() -
     fast = with_memory(measurement("batched.graph", constant(1.42e-3, TIGHT)), 100 * 2**20, 0)
     slow = measurement("loop.eager", constant(52.5e-3, TIGHT))
     sentence = verdict(analysed(slow, fast))
-    assert sentence.startswith("batched.graph is fastest: 1.42 ms [1.42, 1.42], 37 × faster than loop.eager")
+    start, factor, end = re.split(r"(37\.0 × \[.*?\])", sentence)
+    assert start == "batched.graph is fastest: 1.42 ms [1.42, 1.42], " and end.startswith(" faster than loop.eager; ")
+    # The same interval as the page's, of Welch's t test.
+    levels = statistics.levels([slow, fast]).by_slug
+    ratio = statistics.ratio(levels["loop.eager"], levels["batched.graph"], 0.95)
+    assert ratio.low < ratio.ratio < ratio.high and factor == f"37.0 × [{ratio.low:.1f}, {ratio.high:.1f}]"
     assert sentence.endswith("it needs 100.0 MiB, all of it output.")
 
 
@@ -129,8 +113,35 @@ def test_the_verdict_names_no_winner_among_ties_but_the_one_that_needs_the_least
     sentence = verdict(analysed(a, b))
     assert "fastest" not in sentence
     assert sentence == (
-        "Two strategies tie at 1.00 ms: b.graph and a.graph; of these b.graph needs the least memory, 1.00 MiB."
+        "Two strategies tie within 3 %: b.graph and a.graph, at 1.00 ms; "
+        "of these b.graph needs the least memory, 1.00 MiB."
     )
+
+
+def tied(processes: list[float], seconds: float, resolution: float | None = None) -> str:
+    """The verdict on a strategy of 1 ms and one of so many seconds, both with these processes."""
+    run = analysed(measurement("a.graph", constant(1e-3, processes)), measurement("b.graph", constant(seconds, TIGHT)))
+    control = None if resolution is None else Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
+    return verdict(replace(run, control=control, ranking=[["a.graph", "b.graph"]]))
+
+
+def test_a_tie_says_within_what_share_as_far_as_the_run_can_tell() -> None:
+    assert "tie within 3 %: a.graph and b.graph, at 1.00 ms" in tied(TIGHT, 1.0002e-3, 0.001)
+    # 2.5 % apart, give or take the 2.0 % that the first one's processes leave open (t with 4 degrees of freedom).
+    assert "tie within 5 %: a.graph and b.graph, at 1.00 to 1.02 ms" in tied([0.98, 0.99, 1.0, 1.01, 1.02], 1.025e-3)
+    # What the run cannot resolve, it cannot call closer.
+    assert "tie within 7 %: " in tied(TIGHT, 1.0002e-3, 0.065)
+    assert "tie, since this run cannot tell them apart: " in tied(TIGHT, 1.0002e-3, 0.11)
+    noisy = tied([0.85, 0.92, 1.0, 1.1, 1.2], 1.14e-3)
+    assert noisy == (
+        "Two strategies tie, since this run cannot tell them apart: a.graph and b.graph, at 1.01 to 1.14 ms."
+    )
+
+
+def test_a_winner_is_called_the_fastest_of_those_that_are_right_only() -> None:
+    wrong = measurement("wrong.xla", constant(1e-2, TIGHT), outcome="wrong")
+    sentence = verdict(analysed(wrong, measurement("right.graph", constant(1e-3, TIGHT))))
+    assert sentence.startswith("right.graph takes 1.00 ms [")
 
 
 def test_the_verdict_says_of_a_leader_that_it_was_compiled_for_the_timed_values() -> None:

@@ -1,5 +1,6 @@
 """Inside a subject: scripts run as users would run them, and errors are told in a line that helps."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,57 @@ def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
     # tf.vectorized_map does not convert the function that it maps.
     assert found[2] != "vectorized_map.graph converted"
     assert found[-1] == "said []"
+
+
+_START = """
+import os, sys
+import tensorflow as tf
+from tensorflow.python.eager import context
+from measure.subject import _start_runtime
+
+for mode, slug in (
+    ("eager", "loop.eager"), ("graph", "batched.graph"), ("xla", "batched.xla"),
+    ("eager", "loop_compiled.eager?jit_compile=true"), ("graph", "dataset.graph?jit_compile=true"),
+):
+    sys.stderr.flush()
+    if not (child := os.fork()):
+        seconds = _start_runtime(mode, slug)
+        initialised = context.context()._context_handle is not None
+        os.write(2, f"\\nstarted {slug} {initialised} {seconds > 0}\\n".encode())
+        # What a strategy's first call would do.
+        tf.function(lambda x: x * 2.0, jit_compile=True)(tf.constant(3.0))
+        os.write(2, b"\\nended\\n")
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.slow
+def test_what_tensorflow_and_xla_start_once_per_process_has_started_before_the_first_call() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", _START],
+        cwd=Path(__file__).resolve().parent.parent,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    ).stderr
+    # XLA says once in a process that it has compiled something: LLVM is loaded and started by then.
+    compiled = "Compiled cluster using XLA!"
+    before = {}
+    for part in said.split("\nended\n")[:-1]:
+        start, _, rest = part.partition("\nstarted ")
+        slug, initialised, timed = rest.splitlines()[0].split()
+        before[slug] = compiled in start
+        assert part.count(compiled) == 1 and initialised == timed == "True"
+    assert before == {
+        "loop.eager": False,
+        "batched.graph": False,
+        "batched.xla": True,
+        "loop_compiled.eager?jit_compile=true": True,
+        "dataset.graph?jit_compile=true": True,
+    }
 
 
 _IN_USER_CODE = (

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from measure.run import Measurement, Run
+from measure import break_even
+from measure.run import Latency, Measurement, Run
 from views import look
 from views.charts import (
     COLOUR,
@@ -95,48 +96,76 @@ def names(y: Callable[[str], alt.Y], *, coloured: bool = False) -> list[alt.Char
 
 @dataclass(frozen=True)
 class Stretch:
-    """From ``first`` calls on, up to the next stretch, ``slug`` has cost the least in total."""
+    """From ``first`` calls on, up to the next stretch, ``slug`` has cost the least in total; with an interval of that
+    number, but where it leads at once."""
 
     slug: str
     first: int
+    low: int | None = None
+    high: int | None = None
+
+    @property
+    def said(self) -> str:
+        """``37 [20, 66] calls``."""
+        interval = f" [{self.low:,}, {self.high:,}]" if self.low is not None and self.high is not None else ""
+        return f"{self.first:,}{interval} calls"
 
 
 def cheapest(rows: list[Row]) -> list[Stretch]:
-    """Who has cost the least after n calls, first call included, as n grows: the lower envelope of straight lines."""
-    lines = [
-        (row.first_call_s, row.median_s, row.slug)
-        for row in rows
-        if row.outcome == "ok" and row.first_call_s is not None and row.median_s is not None
-    ]
+    """Who has cost the least after n calls, first call included, as n grows: the lower envelope of straight lines.
+
+    Who cannot be shown to overtake the cheapest so far, and who ties with it, is passed over.
+    """
+    lines = [(cost, row) for row in rows if (cost := _cost(row)) is not None]
     if not lines:
         return []
-    now = min(lines)
-    stretches = [Stretch(now[2], 1)]
+    now = min(lines, key=lambda line: (line[0].first.median_s, line[0].further.median_s, line[1].slug))
+    stretches = [Stretch(now[1].slug, 1)]
     while True:
-        crossings = [(1 + (line[0] - now[0]) / (now[1] - line[1]), line[1], line) for line in lines if line[1] < now[1]]
-        if not crossings:
+        found = []
+        for cost, row in lines:
+            tied = row.tie is not None and row.tie == now[1].tie
+            crossing = break_even.crossing(cost, now[0], tied=tied)
+            if crossing.pays_off == "calls" and crossing.calls and crossing.low and crossing.high:
+                found.append((crossing.calls, cost.further.median_s, crossing.low, crossing.high, cost, row))
+        if not found:
             return stretches
-        calls, _, line = min(crossings)
-        first = math.floor(calls) + 1
+        calls, _, low, high, cost, row = min(found, key=lambda each: each[:2])
+        first = max(math.floor(calls) + 1, stretches[-1].first)
+        stretch = Stretch(row.slug, first, min(math.ceil(low), first), max(math.ceil(high), first))
         if first == stretches[-1].first:  # cheapest for less than one whole call
-            stretches[-1] = Stretch(line[2], first)
-        else:
-            stretches.append(Stretch(line[2], first))
-        now = line
+            stretches.pop()
+        stretches.append(stretch)
+        now = cost, row
+
+
+def _cost(row: Row) -> break_even.Cost | None:
+    if row.outcome != "ok" or row.first_call_s is None or row.median_s is None:
+        return None
+    return break_even.Cost(
+        Latency(
+            median_s=row.first_call_s,
+            low_s=row.first_call_s if row.first_low_s is None else row.first_low_s,
+            high_s=row.first_call_s if row.first_high_s is None else row.first_high_s,
+        ),
+        Latency(
+            median_s=row.median_s,
+            low_s=row.median_s if row.low_s is None else row.low_s,
+            high_s=row.median_s if row.high_s is None else row.high_s,
+        ),
+    )
 
 
 def cheapest_sentence(stretches: list[Stretch]) -> str:
-    """Cheapest in total: for 1 call loop.eager, for 2 to 36 batched.eager, from 37 batched.xla."""
+    """Cheapest in total: loop.eager at first, batched.eager from 2 [2, 3] calls on, batched.xla from 37 [20, 66] on."""
     if not stretches:
         return "No strategy has both a first call and a latency."
-    parts = []
-    for index, stretch in enumerate(stretches):
-        if index + 1 == len(stretches):
-            parts.append(f"from {stretch.first:,} calls on {stretch.slug}" if index else f"always {stretch.slug}")
-            continue
-        last = stretches[index + 1].first - 1
-        span = f"{stretch.first:,} to {last:,} calls" if last > stretch.first else f"{last:,} call{'s' * (last > 1)}"
-        parts.append(f"for {span} {stretch.slug}")
+    if len(stretches) == 1:
+        return f"Cheapest in total, first call included: {stretches[0].slug}, however many calls are made."
+    parts = [
+        f"{stretch.slug} {f'from {stretch.said} on' if number else 'at first'}"
+        for number, stretch in enumerate(stretches)
+    ]
     return f"Cheapest in total, first call included: {', '.join(parts)}."
 
 

@@ -12,13 +12,14 @@ import workloads
 from measure import environment, limit
 from measure.run import Measurement, Run
 from strategies import script
-from views import charts, curves, diff, guard, look, side_by_side, why
+from views import charts, curves, diff, guard, look, side_by_side, tables, why
 from views.memo import Memo, packed
 from views.rows import Row
 
 _memo = Memo()
 _ALL = "all"
 _NOTHING = "none"
+_PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
 
@@ -57,6 +58,17 @@ def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
     st.vega_lite_chart(frame, curves.sized(curves.TOTALS, frame), key=f"{prefix}totals", alt=sentence)
     st.caption("The first call traces and compiles; each further one costs the latency.")
+    table = _memo.get((run.id, version, "break even"), lambda: packed(tables.break_even_frame(run)))
+    if table.num_rows:
+        st.dataframe(
+            table, hide_index=True, key=f"{prefix}break_even", height="content",
+            column_config={
+                name: st.column_config.TextColumn(name, pinned=not number, width=_PAIR_WIDTH if number else None)
+                for number, name in enumerate(table.column_names)
+            },
+            alt="For each compiled strategy, after how many calls it has cost less than each eager one",
+        )  # fmt: skip
+        st.caption(look.plain(tables.break_even_note(run)))
 
 
 def _pick(label: str, slugs: list[str], key: str, *, first: str | None = None) -> str:

@@ -5,9 +5,18 @@ import re
 from collections.abc import Iterable
 
 # One way to write a number, on the command line, in sentences and on the page.
-from measure.text import factor, number, percent, seconds, seconds_with_interval, size
+from measure.text import factor, factor_with_interval, number, percent, seconds, seconds_with_interval, shortened, size
 
-__all__ = ["factor", "number", "percent", "seconds", "seconds_with_interval", "size"]
+__all__ = [
+    "factor",
+    "factor_with_interval",
+    "number",
+    "percent",
+    "seconds",
+    "seconds_with_interval",
+    "shortened",
+    "size",
+]
 
 MISSING = "–"
 
@@ -175,11 +184,6 @@ def sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def shortened(text: str, most: int) -> str:
-    """``text``, cut between words where it has more than ``most`` signs."""
-    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0].rstrip(',')} …"
-
-
 def duration(value_s: float | None) -> str:
     """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 2 h 5 min."""
     if value_s is None:
@@ -190,11 +194,6 @@ def duration(value_s: float | None) -> str:
     if whole < 60:
         return f"{whole} s"
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
-    """13.2 × and [12.9, 13.5]: three digits each, so that the interval does not vanish in rounding."""
-    return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
 
 
 def error_size(value: float | None) -> str:

@@ -66,7 +66,7 @@ def draw(
 ) -> None:
     """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys.
     ``imported``: whether its code may be anybody's."""
-    timed = [m.strategy for m in rows.strategies_of(run) if m.latency is not None]
+    timed = [m.strategy for m in rows.baselines(run)]
     base = rows.choose_baseline(run, baseline)
     shown = _memo.get((run.id, version, finished, base), lambda: _shown(run, version, base))
     with guard.calm("the result"):

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measure import limit, statistics
+from measure import break_even, limit, statistics
+from measure.analysis import ranks
 from measure.run import Measurement, Run
 from views import look
 
@@ -36,6 +37,8 @@ class Row:
     of_limit: float | None = None
     of_limit_note: str = ""
     first_call_s: float | None = None
+    first_low_s: float | None = None
+    first_high_s: float | None = None
     processes: int = 0
     samples: int = 0
     peak_bytes: int | None = None
@@ -76,9 +79,14 @@ def strategies_of(run: Run) -> list[Measurement]:
     return [measurement for measurement in run.measurements if measurement.twin_of is None]
 
 
+def baselines(run: Run) -> list[Measurement]:
+    """Those that others may be compared with: timed, and right."""
+    return [m for m in strategies_of(run) if m.latency is not None and m.outcome == "ok"]
+
+
 def choose_baseline(run: Run, *wanted: str | None) -> str | None:
-    """What «× faster than» refers to: the first of ``wanted`` that has a latency, else loop.eager, else the slowest."""
-    timed = {m.strategy: m.latency.median_s for m in strategies_of(run) if m.latency is not None}
+    """What «× faster than» refers to: the first of ``wanted`` that can be one, else loop.eager, else the slowest."""
+    timed = {m.strategy: m.latency.median_s for m in baselines(run) if m.latency is not None}
     for slug in (*wanted, "loop.eager"):
         if slug in timed:
             return slug
@@ -89,9 +97,10 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     """The rows of a run, finished or not: ranked ones, then wrong and unranked ones by latency, then the others."""
     groups = {slug: number for number, group in enumerate(run.ranking) for slug in group}
     place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    first_rank = _first_ranks(run)
+    rank = ranks(run.ranking)
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
     levels = statistics.levels(run.measurements).by_slug
+    costs = break_even.costs(run)
 
     def position(m: Measurement) -> tuple[int, float, int]:
         if m.strategy in place:
@@ -103,18 +112,9 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
 
     ordered = sorted(strategies_of(run), key=position)
     return [
-        _row(m, order, run, baseline, levels, groups.get(m.strategy), first_rank.get(m.strategy))
+        _row(m, order, run, baseline, levels, groups.get(m.strategy), rank.get(m.strategy), costs.get(m.strategy))
         for order, m in enumerate(ordered)
     ]
-
-
-def _first_ranks(run: Run) -> dict[str, int]:
-    """A slug's rank: 1 plus the number of strategies in faster groups, so that ties share theirs."""
-    ranks: dict[str, int] = {}
-    for group in run.ranking:
-        rank = len(ranks) + 1
-        ranks.update(dict.fromkeys(group, rank))
-    return ranks
 
 
 def _row(
@@ -125,6 +125,7 @@ def _row(
     levels: Mapping[str, statistics.Level],
     tie: int | None,
     rank: int | None,
+    cost: break_even.Cost | None,
 ) -> Row:
     ratio = None
     if baseline in levels and m.strategy in levels and baseline is not None:
@@ -152,6 +153,8 @@ def _row(
         of_limit=limit.multiple(m),
         of_limit_note=limit.note(m),
         first_call_s=m.first_call_s,
+        first_low_s=cost.first.low_s if cost else None,
+        first_high_s=cost.first.high_s if cost else None,
         processes=sum(bool(replica.samples_s) for replica in m.replicas),
         samples=sum(len(replica.samples_s) for replica in m.replicas),
         peak_bytes=memory.peak_bytes if memory else None,

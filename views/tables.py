@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from measure import advice, limit
+from measure import advice, break_even, limit, text
 from measure.run import Correctness, Measurement, Run
 from views import look
 from views.rows import Row, strategies_of
@@ -55,15 +55,12 @@ def tolerances(measurement: Measurement) -> list[str]:
 
 def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
     """All figures of all strategies, as numbers that can be sorted and copied; milliseconds and MiB."""
-    by_slug = {m.strategy: m for m in strategies_of(run)}
 
     def scaled(value: float | None, scale: float) -> float | None:
         return None if value is None else value * scale
 
     lines = []
     for row in rows:
-        m = by_slug[row.slug]
-        earliest = [pair.calls for pair in m.break_even if pair.calls is not None]
         lines.append(
             {
                 "rank": row.rank,
@@ -75,7 +72,6 @@ def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
                 "× faster": row.factor,
                 **({} if run.limit is None else {"× limit": row.of_limit}),
                 "first call": scaled(row.first_call_s, 1e3),
-                "break even": max(earliest) if earliest else None,
                 "peak": scaled(row.peak_bytes, 1 / _MIB),
                 "output": scaled(row.output_bytes, 1 / _MIB),
                 "temporary": scaled(row.temporary_bytes, 1 / _MIB),
@@ -105,10 +101,6 @@ COLUMNS: dict[str, tuple[str, str]] = {
         "probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
     ),
     "first call": ("%.4g ms", "Tracing and compiling included."),
-    "break even": (
-        "%.0f calls",
-        "Calls after which it has overtaken all that start faster but run slower.",
-    ),
     "peak": ("%.4g MiB", "Most memory held at once during one call, inputs not counted."),
     "output": ("%.4g MiB", "Memory of the result."),
     "temporary": ("%.4g MiB", "What the peak has beyond the output."),
@@ -119,6 +111,30 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "processes": ("%.0f", "Processes that were sampled."),
     "samples": ("%.0f", "Samples of all its processes."),
 }
+
+
+def break_even_frame(run: Run) -> pd.DataFrame:
+    """A line for each compiled strategy, a column for each eager one: when the first has cost less than the second."""
+    eager, lines = break_even.table(run)
+    names = {m.strategy: look.label(m.strategy, m.mode) for m in run.measurements}
+    head = ["compiled", *(f"against {names[slug]}" for slug in eager)]
+    return pd.DataFrame([[names[slug], *said] for slug, said in lines], columns=head)
+
+
+def break_even_note(run: Run) -> str:
+    """What the table of break-even points holds, and what is not in it; plain text."""
+    said = (
+        "Calls, the first included, after which what stands at the left has cost less in total, with "
+        f"{text.percent(run.analysis.confidence)} intervals; the scatter of first calls between processes is in them. "
+        "Where latencies are too close to tell, ≥ stands before the fewest calls that it may take."
+    )
+    start_s = break_even.runtime_start_s(run.measurements)
+    if start_s is not None:
+        said += (
+            f" TensorFlow and XLA take up to {look.seconds(start_s)} once per process to start, whatever the "
+            "strategy: that is not counted."
+        )
+    return said
 
 
 def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:

@@ -1,8 +1,10 @@
 """Whether the order of two strategies survives a load that starts midway: within rounds, and one after the other.
 
-``python -m tests.benchmarks.drift [--repeats 5]``; about 5 minutes.
+``python -m tests.benchmarks.drift [--repeats 3]``; about 4 minutes.
 
-The pair is known by construction: a Python loop, and the same loop that does a fifth of its elements twice.
+The order of a pair is known by construction: a mapper, and the same mapper that does a fifth of the elements twice.
+One pair is a Python loop, the other a `tf.while_loop` in a graph. One after the other has to go wrong where the slower
+one comes first, or the load would prove nothing; that it is right the other way round is luck.
 """
 
 import argparse
@@ -10,8 +12,8 @@ import contextlib
 import os
 import statistics
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from measure.comparison import Settings
 from measure.run import Run
@@ -19,14 +21,14 @@ from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, Figure, say
 
-FAST, SLOW = "loop.eager", "loop_and_a_fifth.eager"
-CASE = Case("image_sqrt", {"batch": 100, "height": 16, "width": 16, "channels": 3})
 # The load begins in this round: the pair has met in the scouting rounds, and its further processes have been started
 # and sampled a few times, which is about half of what a decision usually takes.
 _MIDWAY_ROUND = 7
+# Of the samples, between these shares were taken before a load that began midway.
+MIDWAY = (0.25, 0.75)
 _BUDGET_S = 60.0
-RIGHT, WRONG, TIE, NO_LOAD = "right", "wrong", "tie", "decided before the load"
-_SLOWER = '''\
+RIGHT, WRONG, TIE, NO_LOAD = "right", "wrong", "tie", "load not midway"
+_LOOP = '''\
 """The Python loop, with a fifth of the elements done twice."""
 
 from strategies import loop
@@ -53,6 +55,51 @@ MAPPER = Mapper(
     modes=("eager",),
 )
 '''
+_MAP_FN = '''\
+"""tf.map_fn, with a fifth of the elements done twice: they stand at the front once more."""
+
+from strategies import map_fn
+from strategies.spec import Mapper
+
+
+def map_with_map_fn_and_a_fifth(fn, elems, signature):
+    fifth = tf.nest.flatten(elems)[0].shape[0] // 5
+    longer = tf.nest.map_structure(lambda leaf: tf.concat([leaf[:fifth], leaf], axis=0), elems)
+    outputs = tf.map_fn(fn, longer, fn_output_signature=signature)
+    return tf.nest.map_structure(lambda leaf: leaf[fifth:], outputs)
+
+
+MAPPER = Mapper(
+    slug="map_fn_and_a_fifth",
+    title="tf.map_fn and a fifth",
+    summary="tf.map_fn that does a fifth of its elements twice",
+    apply=map_with_map_fn_and_a_fifth,
+    estimate=map_fn.MAPPER.estimate,
+    options=map_fn.MAPPER.options,
+    modes=("graph",),
+)
+'''
+# Mapper → the file that makes it.
+_SLOWER = {"loop_and_a_fifth": _LOOP, "map_fn_and_a_fifth": _MAP_FN}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two strategies of a case whose order is known."""
+
+    case: Case
+    fast: str
+    slow: str
+
+
+PAIRS = (
+    Pair(
+        Case("image_sqrt", {"batch": 100, "height": 16, "width": 16, "channels": 3}),
+        "loop.eager",
+        "loop_and_a_fifth.eager",
+    ),
+    Pair(Case("per_example_gradients", {"batch": 400}), "map_fn.graph", "map_fn_and_a_fifth.graph"),
+)
 
 
 class LoadMidway:
@@ -78,29 +125,55 @@ def samples(run: Run) -> int:
     return sum(len(replica.samples_s) for item in run.measurements for replica in item.replicas)
 
 
-def order(ranking: Sequence[Sequence[str]]) -> str:
+def order(pair: Pair, ranking: Sequence[Sequence[str]]) -> str:
     """What a ranking says of the pair."""
     if len(ranking) < 2:
         return TIE
-    return RIGHT if FAST in ranking[0] else WRONG
+    return RIGHT if pair.fast in ranking[0] else WRONG
 
 
-def together(runner: Runner) -> tuple[str, Run, float]:
+def is_midway(share: float) -> bool:
+    """Whether a load began midway, before which this share of the samples was taken."""
+    return MIDWAY[0] <= share <= MIDWAY[1]
+
+
+def together(runner: Runner, pair: Pair) -> tuple[str, Run, float]:
     """What Mapbench says with the load starting midway, its run, and the share of samples taken before the load."""
     with contextlib.ExitStack() as stack:
         load = LoadMidway(stack, _MIDWAY_ROUND)
-        run = common.compare(runner, CASE.request([FAST, SLOW], budget_s=_BUDGET_S), load.look)
-    if load.samples_before is None:
-        return NO_LOAD, run, 1.0
-    return order(run.ranking), run, load.samples_before / samples(run)
+        run = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S), load.look)
+    before = 1.0 if load.samples_before is None else load.samples_before / samples(run)
+    return order(pair, run.ranking) if is_midway(before) else NO_LOAD, run, before
 
 
-def one_after_the_other(first: str, second: str) -> tuple[str, dict[str, float]]:
-    """What two medians of `timeit` say, with the load starting between them."""
-    seconds = {first: statistics.median(others.timeit(CASE.script(first)))}
+def one_after_the_other(pair: Pair, slower_first: bool) -> tuple[str, float]:
+    """What two medians of `timeit` say, with the load starting between them; the slower one's over the faster one's."""
+    first, second = (pair.slow, pair.fast) if slower_first else (pair.fast, pair.slow)
+    seconds = {first: statistics.median(others.timeit(pair.case.script(first)))}
     with common.busy(common.cores()):
-        seconds[second] = statistics.median(others.timeit(CASE.script(second)))
-    return RIGHT if seconds[FAST] < seconds[SLOW] else WRONG, seconds
+        seconds[second] = statistics.median(others.timeit(pair.case.script(second)))
+    ratio = seconds[pair.slow] / seconds[pair.fast]
+    return RIGHT if ratio > 1 else WRONG, ratio
+
+
+MAPBENCH, SLOWER_FIRST, FASTER_FIRST = (
+    "Mapbench, sampled in rounds",
+    "timeit, the slower one first, then load",
+    "timeit, the faster one first, then load",
+)
+
+
+def figures(said: Mapping[str, Sequence[str]]) -> list[Figure]:
+    """``said``: what each way of measuring said, every time."""
+
+    def share(way: str, words: Collection[str]) -> float:
+        return sum(word in words for word in said[way]) / len(said[way])
+
+    return [
+        Figure("loads that began midway", share(MAPBENCH, (RIGHT, TIE, WRONG)), 1.0, None, _percent, True),
+        Figure("Mapbench gets the order right", share(MAPBENCH, (RIGHT,)), 1.0, None, _percent, True),
+        Figure("timeit gets it wrong, the slower one first", share(SLOWER_FIRST, (WRONG,)), 1.0, None, _percent, True),
+    ]
 
 
 def _percent(share: float) -> str:
@@ -109,40 +182,36 @@ def _percent(share: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3, help="of each pair and way of measuring (3)")
     repeats = parser.parse_args().repeats
     common.start("Whether an order survives a load that starts midway")
-    said: dict[str, list[str]] = {"Mapbench": [], "slower first": [], "faster first": []}
+    said: dict[str, list[str]] = {MAPBENCH: [], SLOWER_FIRST: [], FASTER_FIRST: []}
     with common.own_folders() as folder:
-        path = Path(folder) / "loop_and_a_fifth.py"
-        path.write_text(_SLOWER, encoding="utf-8")
-        os.environ["MAPBENCH_MAPPERS"] = str(path)
+        mappers = folder / "mappers"
+        mappers.mkdir()
+        for name, code in _SLOWER.items():
+            (mappers / f"{name}.py").write_text(code, encoding="utf-8")
+        os.environ["MAPBENCH_MAPPERS"] = str(mappers)
         with common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
-            idle = common.compare(runner, CASE.request([FAST, SLOW], budget_s=_BUDGET_S))
-            print(f"Idle: {idle.verdict} ({samples(idle)} samples in {rounds_done(idle)} rounds)")
-            for number in range(repeats):
-                judgement, run, before = together(runner)
-                said["Mapbench"].append(judgement)
-                say(f"{number + 1} of {repeats}: {judgement}, {before:.0%} of samples before the load: {run.verdict}")
-        for name, pair in (("slower first", (SLOW, FAST)), ("faster first", (FAST, SLOW))):
-            for number in range(repeats):
-                judgement, seconds = one_after_the_other(*pair)
-                said[name].append(judgement)
-                ratio = seconds[SLOW] / seconds[FAST]
-                say(f"{name}, {number + 1} of {repeats}: {judgement}, slower / faster = {ratio:.2f}")
+            for pair in PAIRS:
+                idle = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S))
+                print(f"Idle: {idle.verdict} ({samples(idle)} samples in {rounds_done(idle)} rounds)")
+                for number in range(repeats):
+                    judgement, run, before = together(runner, pair)
+                    said[MAPBENCH].append(judgement)
+                    met = f"{before:.0%} of samples before the load"
+                    say(f"{pair.fast}, {number + 1} of {repeats}: {judgement}, {met}: {run.verdict}")
+        for way in (SLOWER_FIRST, FASTER_FIRST):
+            for pair in PAIRS:
+                for number in range(repeats if way == SLOWER_FIRST else 1):
+                    judgement, ratio = one_after_the_other(pair, way == SLOWER_FIRST)
+                    said[way].append(judgement)
+                    say(f"{way}: {pair.fast}, {number + 1}: {judgement}, slower / faster = {ratio:.2f}")
         del os.environ["MAPBENCH_MAPPERS"]
-    rows, words = [], (RIGHT, TIE, WRONG, NO_LOAD)
-    for name, title in (
-        ("Mapbench", "Mapbench, sampled in rounds"),
-        ("slower first", "timeit, the slower one first, then load"),
-        ("faster first", "timeit, the faster one first, then load"),
-    ):
-        counts = Counter(said[name])
-        rows.append((title, *(f"{counts[word]} of {repeats}" for word in words)))
-    print(f"\n{common.table(('the order of the pair', *words), rows)}\n")
-    shares = [("Mapbench gets the order right", said["Mapbench"].count(RIGHT), 1.0, True)]
-    shares.append(("timeit gets it right with the slower one first", said["slower first"].count(RIGHT), None, False))
-    print(common.figures(Figure(name, n / repeats, limit, None, _percent, up) for name, n, limit, up in shares))
+    words = (RIGHT, TIE, WRONG, NO_LOAD)
+    rows = [(way, *(f"{Counter(each)[word]} of {len(each)}" for word in words)) for way, each in said.items()]
+    print(f"\n{common.table((f'the order of {len(PAIRS)} pairs', *words), rows)}\n")
+    print(common.figures(figures(said)))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pyperf
 
-from measure.subject import load
-
 
 def _hand_on(command: list[str], arguments: Namespace) -> None:
     command += ["--strategy-file", arguments.strategy_file]
@@ -17,10 +15,12 @@ def main() -> None:
     runner.argparser.add_argument("--strategy-file", required=True)
     arguments = runner.parse_args()
     if arguments.worker:
+        from measure.subject import load
+
         module = load(Path(arguments.strategy_file).read_text(encoding="utf-8"), "strategy")
         module.strategy(module.elems)  # the first call traces and compiles
         runner.bench_func("strategy", module.strategy, module.elems)
-    else:  # the manager only starts processes: it does not pay for TensorFlow
+    else:  # the manager only starts processes: it does not pay for TensorFlow, nor for NumPy
         runner.bench_func("strategy", lambda: None)
 
 

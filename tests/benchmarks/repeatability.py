@@ -1,12 +1,17 @@
 """Whether a comparison says the same again: a strategy against itself, and reruns of the default comparisons.
 
-``python -m tests.benchmarks.repeatability [--pairs 60] [--reruns 20]``; about 7 and 12 minutes.
+``python -m tests.benchmarks.repeatability [--pairs 60] [--reruns 20] [--keep FOLDER]``; about 7 and 12 minutes.
+
+A run that can tell little agrees with any other: it calls many the leaders. So the size of the leading groups and the
+resolution stand beside how often they agree.
 """
 
 import argparse
 import dataclasses
 import itertools
+import math
 import os
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +21,7 @@ from scipy import stats
 import strategies
 from measure import text
 from measure.comparison import Settings
-from measure.run import Run
+from measure.run import Run, encode
 from measure.runner import Runner
 from tests.benchmarks import common
 from tests.benchmarks.common import Case, Figure, say
@@ -56,12 +61,14 @@ PAIRS = (
 @dataclasses.dataclass(frozen=True)
 class Pair:
     """One comparison of a strategy with itself. ``ratio``: latency of the second entry over that of the first.
-    ``control_holds``: whether the interval of the run's own twin holds 1."""
+    ``control_holds``: whether the interval of the run's own twin holds 1; ``resolution``: the least difference that the
+    run can tell, relative. Both are None where there is no timed twin."""
 
     name: str
     different: bool
     ratio: float
     control_holds: bool | None
+    resolution: float | None
 
 
 def write_aliases(folder: Path) -> None:
@@ -84,15 +91,46 @@ def judge(name: str, run: Run) -> Pair:
     assert first is not None and second is not None
     control = run.control
     holds = None if control is None else control.low <= 1 <= control.high
-    return Pair(name, len(run.ranking) > 1, second.median_s / first.median_s, holds)
+    return Pair(name, len(run.ranking) > 1, second.median_s / first.median_s, holds, resolution(run))
 
 
-def same_with_itself(runner: Runner, count: int, budget_s: float) -> list[Pair]:
+def resolution(run: Run) -> float | None:
+    return None if run.control is None else run.control.resolution
+
+
+def median_resolution(name: str, resolutions: Sequence[float | None]) -> Figure:
+    """One that is not known counts as endless: such a run can tell nothing."""
+    known = [each for each in resolutions if each is not None]
+    endless = [math.inf] * (len(resolutions) - len(known))
+    name = f"{name} ({len(endless)} not known)" if endless else name
+    return Figure(name, statistics.median([*known, *endless]), show=_share_or_none)
+
+
+def _share_or_none(share: float) -> str:
+    return text.percent(share) if math.isfinite(share) else "not known"
+
+
+class Keeper:
+    """Writes each run's file into a folder, if there is one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def keep(self, name: str, run: Run) -> None:
+        if self._folder is not None:
+            (self._folder / f"{name}.json").write_bytes(encode(run))
+
+
+def same_with_itself(runner: Runner, count: int, budget_s: float, keeper: Keeper) -> list[Pair]:
     found = []
     for number, (case, slug) in enumerate(itertools.islice(itertools.cycle(PAIRS), count), 1):
         # Which of the two comes first changes from turn to turn.
         slugs = [slug, alias(slug)][:: 1 if (number // len(PAIRS)) % 2 else -1]
-        pair = judge(f"{case}: {slug}", common.compare(runner, case.request(slugs, budget_s=budget_s)))
+        run = common.compare(runner, case.request(slugs, budget_s=budget_s))
+        keeper.keep(f"pair_{number:02}_{case.workload}_{slug}", run)
+        pair = judge(f"{case}: {slug}", run)
         found.append(pair)
         say(f"{number} of {count}: {pair.name}: ratio {pair.ratio:.3f}{', DECLARED DIFFERENT' * pair.different}")
     return found
@@ -123,7 +161,7 @@ def same_figures(pairs: Sequence[Pair]) -> list[Figure]:
     if controls:
         share = sum(controls) / len(controls)
         found.append(Figure("intervals of the run's own twin that hold 1", share, show=text.percent))
-    return found
+    return [*found, median_resolution("median resolution", [pair.resolution for pair in pairs])]
 
 
 # --- reruns ----------------------------------------------------------------------------------------------------------
@@ -152,16 +190,38 @@ def agreement(groups: Sequence[frozenset[str]]) -> Agreement:
     )
 
 
-def reruns(runner: Runner, count: int) -> dict[str, list[frozenset[str]]]:
-    """The leading groups of ``count`` reruns of each default comparison, in alternation."""
-    found: dict[str, list[frozenset[str]]] = {case.workload: [] for case in common.defaults()}
-    for number in range(count):
+@dataclasses.dataclass(frozen=True)
+class Rerun:
+    """``group``: the leading group, empty where the run names none; ``resolution``: the least difference that the run
+    can tell, relative, None where there is no timed twin."""
+
+    group: frozenset[str]
+    resolution: float | None
+
+
+def reruns(runner: Runner, count: int, keeper: Keeper) -> dict[str, list[Rerun]]:
+    """``count`` reruns of each default comparison, in alternation."""
+    found: dict[str, list[Rerun]] = {case.workload: [] for case in common.defaults()}
+    for number in range(1, count + 1):
         for case in common.defaults():
             run = common.compare(runner, case.request())
+            keeper.keep(f"rerun_{number:02}_{case.workload}", run)
             leaders = run.ranking[0] if run.ranking else []  # names nobody: agrees with no other run
-            found[case.workload].append(frozenset(leaders))
-            say(f"{number + 1} of {count}: {case.workload} ({run.status}): {', '.join(leaders) or run.verdict}")
+            found[case.workload].append(Rerun(frozenset(leaders), resolution(run)))
+            say(f"{number} of {count}: {case.workload} ({run.status}): {', '.join(leaders) or run.verdict}")
     return found
+
+
+def rerun_figures(workload: str, found: Sequence[Rerun]) -> list[Figure]:
+    groups = [each.group for each in found]
+    result = agreement(groups)
+    return [
+        Figure(f"{workload}: same leading group", result.equal, show=text.percent),
+        Figure(f"{workload}: overlapping it", result.overlapping, AGREE, None, text.percent, True),
+        Figure(f"{workload}: pairs of runs that overlap", result.pairs, AGREE, None, text.percent, True),
+        Figure(f"{workload}: median size of the leading group", statistics.median(map(len, groups)), show=text.number),
+        median_resolution(f"{workload}: median resolution", [each.resolution for each in found]),
+    ]
 
 
 def main() -> None:
@@ -169,26 +229,23 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=60, help="comparisons of a strategy with itself (60)")
     parser.add_argument("--reruns", type=int, default=20, help="reruns of each default comparison (20)")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds for each strategy with itself (20)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the file of each run into this folder")
     arguments = parser.parse_args()
+    keeper = Keeper(arguments.keep)
     common.start("Whether a comparison says the same again")
     with common.own_folders() as folder, common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
         if arguments.pairs:
             write_aliases(folder / "mappers")
             os.environ["MAPBENCH_MAPPERS"] = str(folder / "mappers")
-            pairs = same_with_itself(runner, arguments.pairs, arguments.budget)
+            pairs = same_with_itself(runner, arguments.pairs, arguments.budget, keeper)
             del os.environ["MAPBENCH_MAPPERS"]  # reruns are of the project's own strategies
             print(common.table(("a strategy with itself", "runs", "declared different", "ratios"), same_rows(pairs)))
             print(f"\n{common.figures(same_figures(pairs))}\n")
         if arguments.reruns:
             found = []
-            for workload, groups in reruns(runner, arguments.reruns).items():
-                result = agreement(groups)
-                print(f"{workload}: most often {', '.join(sorted(result.group))}")
-                found += [
-                    Figure(f"{workload}: same leading group", result.equal, show=text.percent),
-                    Figure(f"{workload}: overlapping it", result.overlapping, AGREE, None, text.percent, True),
-                    Figure(f"{workload}: pairs of runs that overlap", result.pairs, show=text.percent),
-                ]
+            for workload, again in reruns(runner, arguments.reruns, keeper).items():
+                print(f"{workload}: most often {', '.join(sorted(agreement([each.group for each in again]).group))}")
+                found += rerun_figures(workload, again)
             print(f"\n{common.figures(found)}")
 
 
