@@ -160,7 +160,8 @@ class Halves:
     # More than the margin of a tie, so that it could change a rank.
     threshold = 0.05
     # And beyond chance: a run has two to five strategies with samples enough, so that fewer than one run in a hundred
-    # is warned for nothing. Three processes of 9, 4 and 4 samples can reach it, where all later samples are slower.
+    # is warned for nothing. Five processes of four samples, as of a race that is decided at the first look, reach it
+    # where nine in ten pairs of a later and an earlier sample agree; three such processes never do.
     error_rate = 0.002
     # Of one process: two in either half, so that none of the four is a half by itself.
     least_samples = 4
@@ -187,10 +188,10 @@ class Multimodal:
     code = "multimodal"
     # Two paces that differ by a tenth: less hardly matters to whoever chooses a strategy.
     threshold = 0.10
-    # A gap of so many times what either pace scatters. The best cut of samples of one pace gets there in 0.1 % of
-    # cases with 9, 4, 4, 4 and 4 samples and in 0.7 % with 9, 4 and 4, where they scatter by 5 %; hardly ever where
-    # they scatter less, as they mostly do. (Normal samples, 3 % of them slower by half.)
-    separation = 6.0
+    # A gap of so many times what either pace scatters. The best cut of samples of one pace gets there in 0.5 % of
+    # cases with five processes of four samples that scatter by 5 %, and hardly ever with more, or where they scatter
+    # less, as they mostly do. (Normal samples, 3 % of them slower by half.)
+    separation = 7.0
     # Fewer samples at the other pace were disturbed, which is no pace: 3 % are, in a usual run.
     least_share = 0.25
     # A process that has samples at one pace only is no witness of switching: at least half of them are to be.
@@ -225,9 +226,9 @@ class ProcessesDiffer:
     """One process is at another pace than the others."""
 
     code = "processes_differ"
-    # Processes of a strategy differ by a standard deviation of 1 to 6 %. In 1 800 simulated races of twelve strategies,
-    # all over that range, 8 had a process this far from the median of the others by chance. What is rarer and larger
-    # is meant: of some dozens of processes one is about twice as slow.
+    # Processes of a strategy differ by a standard deviation of 1 to 6 %. Of 600 simulated races of twelve strategies,
+    # all over that range, 8 had a process this far from the others by chance. What is rarer and larger is meant: of
+    # some dozens of processes one is about twice as slow.
     threshold = 0.30
     # Of one process. All of three samples have to be that far, or three of four: two can be disturbed by chance.
     least_samples = 3

@@ -14,9 +14,9 @@ from measure.run import Control, Error, Run
 from tests.simulation import Model, simulate
 from tests.test_statistics import measurement, run_of
 
-# Samples of each process of a contender where a race is decided at the first look: five rounds of scouting and four
-# with all. A strategy that is clearly slower has but the five.
-RACE, CLEAR = (9, 4, 4, 4, 4), (5,)
+# Samples that count of each process of a contender where a race is decided at the first look: four rounds with all. Of
+# one that died in scouting and of a strategy that is clearly slower there are the five of scouting.
+RACE, CLEAR = (4, 4, 4, 4, 4), (5,)
 
 
 def codes(
@@ -75,6 +75,18 @@ def test_a_step_from_phase_to_phase_is_the_machines_where_it_is_more_than_warmin
 ) -> None:
     steps = [0.0] * 5 + [math.log(after)] * 4
     assert codes(run_of(), [0.0] * 9, [0] * 5 + [1] * 4, steps) == expected
+
+
+def test_a_run_that_slows_down_throughout_says_so_and_one_that_does_not_says_nothing() -> None:
+    def drifts(drift: float) -> int:
+        # A race that is decided at the first look takes nine rounds.
+        model = Model(drift=drift, rounds=9)
+        found = [simulate({"a": 1e-3, "b": 1.3e-3, "c": 2e-3}, model, seed) for seed in range(20)]
+        runs = [analysis.analyse(run_of(*each.measurements)) for each in found]
+        return sum("drift" in {warning.code for warning in run.warnings} for run in runs)
+
+    assert drifts(0.5) >= 18
+    assert drifts(0.0) <= 1
 
 
 @pytest.mark.parametrize(("slower", "word"), [(1.2, "slower"), (1 / 1.2, "faster")])
@@ -193,6 +205,7 @@ def test_a_strategy_that_had_not_settled_is_named(change: float, expected: list[
     ("counts", "expected"),
     [
         (RACE, ["halves_differ"]),
+        ((9, 4, 4, 4, 4), ["halves_differ"]),
         ((9, 4, 4), ["halves_differ"]),
         ((4, 4, 4), []),  # one of 140 by chance, and no less
         ((9, 3, 3, 3, 3), []),  # a half of one sample says nothing
@@ -244,7 +257,7 @@ def test_calls_that_run_at_two_paces_are_named(gap: float, expected: list[str]) 
 def test_two_paces_stand_far_apart_of_what_they_scatter(level: float, expected: list[str]) -> None:
     gap, counts = math.log(1.2), (8, 4, 4, 4, 4)
     # All rests are of one size, and of 24 samples 6 numbers are fitted.
-    rest = level * gap / 6 * math.sqrt((24 - 6) / 24)
+    rest = level * gap / 7 * math.sqrt((24 - 6) / 24)
     processes = [np.exp(np.tile([-rest, gap - rest, gap + rest, rest], count // 4)) for count in counts]
     assert found_in(processes) == expected
 
