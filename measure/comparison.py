@@ -137,6 +137,7 @@ class Comparison:
         self._message = ""
         self._version = 0
         self._started_s: float | None = None
+        self._watch: load.Watch | None = None
 
     def view(self) -> View:
         stages = dict(self._record.stages)
@@ -158,11 +159,11 @@ class Comparison:
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         self._open(time.monotonic())
-        watch = load.Watch()
+        self._watch = load.Watch()
         status: Status
         try:
             self._record.set_run(started=utc_now(), environment=self._environment())
-            status, reason = self._measure(watch)
+            status, reason = self._measure()
         except Cancelled:
             status, reason = "cancelled", "cancelled by a person"
         except HostLost:
@@ -186,7 +187,7 @@ class Comparison:
         if self._made_case_dir is not None:
             shutil.rmtree(self._made_case_dir, ignore_errors=True)
 
-    def _measure(self, watch: load.Watch) -> tuple[Status, str]:
+    def _measure(self) -> tuple[Status, str]:
         if self._on_gpu:
             self._gpu_room()
         self._reference()
@@ -195,9 +196,7 @@ class Comparison:
         self._without_onednn()
         timed = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
         if timed:
-            known = self._record.run.environment
-            cores = watch.cores_of_others(least_s=_LOAD_WINDOW_S)
-            self._record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
+            self._look_at_others()
         status, reason = self._time(timed, self.request, Sampling)
         self._record.set_stage(self._record.stages, "done")
         self._say(result=True)
@@ -246,6 +245,13 @@ class Comparison:
         return self._record.run
 
     # --- stages ------------------------------------------------------------------------------------------------------
+
+    def _look_at_others(self) -> None:
+        """Note what others have used of the processors since the run began."""
+        assert self._watch is not None
+        cores = self._watch.cores_of_others(least_s=_LOAD_WINDOW_S)
+        known = self._record.run.environment
+        self._record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
 
     def _gpu_room(self) -> None:
         """Before any subject lives on it: what the GPU has left, which caps how many may live at once."""
