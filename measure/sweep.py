@@ -28,8 +28,10 @@ from measure.sweep_forecast import DOES_NOT_FIT, OVER_BUDGET, Plan, key, known_b
 from measure.sweep_request import SweepRequest
 from measure.visit import ROUNDS, Visit
 
-# Rounds of everybody at every point.
+# Rounds of everybody at every point, and seconds that one may take: there are fewer strategies to share them than in a
+# comparison, and many points.
 SCOUT_ROUNDS = 3
+SCOUT_ROUND_S = 0.15
 # Processes at points beside a crossing, and of leaders that tie; at least two, so that their spread is known.
 PROCESSES = 3
 # A crossing is refined until its interval spans less than this factor, with at most so many points between the grid's.
@@ -86,7 +88,11 @@ class Sweep:
         self.request = request.base
         self._asked, self._launcher, self._publish = request, launcher, publish
         settings = settings or Settings()
-        rules = changed(settings.rules, scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds))
+        rules = changed(
+            settings.rules,
+            scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds),
+            scout_round_s=min(SCOUT_ROUND_S, settings.rules.scout_round_s),
+        )
         self._settings = changed(settings, rules=rules, process_peaks_s=0.0)
         self._dialogues = Dialogues(launcher)
         self._plan: Plan = plan(request, environment.available_memory(), known_before(request, taken))
