@@ -19,12 +19,12 @@ class Rules:
     """How much is sampled: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
-    # Seconds that a round over all subjects may take at the least, so that each can come back to its pace: the longest
-    # where the lead is decided, and longer where there are few strategies to share the time. In scouting rounds of
-    # 0.15 s the leader of twelve read 1.5 times as long as later, in those of 0.3 s 1.1 to 1.4 times, in these as long.
-    scout_round_s: float = 0.45
+    # Seconds that a round over all subjects may take at the least, so that each can come back to its pace; longer where
+    # there are few strategies to share the time. In scouting rounds of 0.15 s the leader of twelve read 1.5 times as
+    # long as later, in those of 0.3 s 1.1 to 1.4 times, in these 0.9 to 1.2 times.
+    scout_round_s: float = 0.4
     side_round_s: float = 0.3
-    round_s: float = 0.6
+    round_s: float = 0.45
     shared_round_s: float = 2.0
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
