@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from measure import environment, noise, text
+from measure.digits import rounded
 from measure.run import Measurement, Run, Warning
 from measure.statistics import Detrended
 
@@ -260,7 +261,7 @@ def of_run(run: Run, samples: Detrended) -> list[Warning]:
     """The run's warnings: those that its data give, after those that were seen while it ran."""
     derived = {rule.code for rule in RUN_RULES}
     found = [warning for rule in RUN_RULES if (warning := rule.check(run, samples)) is not None]
-    return [warning for warning in run.warnings if warning.code not in derived] + found
+    return [warning for warning in run.warnings if warning.code not in derived] + rounded(found)
 
 
 def of_measurement(item: Measurement, samples: Detrended) -> list[Warning]:
@@ -268,7 +269,7 @@ def of_measurement(item: Measurement, samples: Detrended) -> list[Warning]:
     derived = {rule.code for rule in STRATEGY_RULES}
     own = samples.logs.get(item.strategy, [])
     found = [warning for rule in STRATEGY_RULES if (warning := rule.check(item, own)) is not None]
-    return [warning for warning in item.warnings if warning.code not in derived] + found
+    return [warning for warning in item.warnings if warning.code not in derived] + rounded(found)
 
 
 # --- seen while a run goes on --------------------------------------------------------------------------------------

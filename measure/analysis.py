@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from measure import advice, break_even, limit, ranking, statistics
+from measure.digits import rounded
 from measure.run import Analysis, Measurement, OutcomeName, Run, Status
 from measure.verdict import verdict
 
@@ -17,12 +18,12 @@ def analyse(run: Run) -> Run:
     measurements = [
         replace(
             item,
-            latency=statistics.latency(levels[item.strategy], confidence) if item.strategy in levels else None,
+            latency=rounded(statistics.latency(levels[item.strategy], confidence)) if item.strategy in levels else None,
         )
         for item in run.measurements
     ]
     rows = [item for item in measurements if not item.twin_of]
-    control = statistics.control(measurements, found, confidence)
+    control = rounded(statistics.control(measurements, found, confidence))
     ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
     order = ranking.Order(ranked, run.analysis, statistics.resolution(control, found, confidence))
     peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
@@ -36,7 +37,7 @@ def analyse(run: Run) -> Run:
 
 def with_break_even(run: Run) -> Run:
     """The run with break-even points computed anew from its latencies, first calls and ranking."""
-    pairs = break_even.pairs(run)
+    pairs = rounded(break_even.pairs(run))
     measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
     return replace(run, measurements=measurements)
 

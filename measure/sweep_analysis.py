@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from measure import advice, analysis, crossovers, ranking, scaling, statistics, text
+from measure.digits import rounded
 from measure.lines import lines
 from measure.run import Analysis, Crossover, Point, Run, Status
 from measure.statistics import Level
@@ -63,8 +64,8 @@ def analyse(run: Run) -> Run:
     run = replace(run, analysis=now, points=_pooled(run))
     run = replace(
         run,
-        crossovers=crossovers.crossovers(run.points, run.axes, run.analysis),
-        fits=scaling.fits(run.points, run.axes, run.analysis.confidence),
+        crossovers=rounded(crossovers.crossovers(run.points, run.axes, run.analysis)),
+        fits=rounded(scaling.fits(run.points, run.axes, run.analysis.confidence)),
     )
     return replace(run, verdict=verdict(run))
 
@@ -77,7 +78,7 @@ def _pooled(run: Run) -> list[Point]:
     made = []
     for point, levels in zip(run.points, crossovers.point_levels(run.points), strict=True):
         measurements = [
-            replace(item, latency=statistics.latency(levels[item.strategy], run.analysis.confidence))
+            replace(item, latency=rounded(statistics.latency(levels[item.strategy], run.analysis.confidence)))
             if item.strategy in levels
             else item
             for item in point.measurements

@@ -1,6 +1,9 @@
 """Intervals and ratios: exact on hand-made samples, and right about how often they are right on simulated ones."""
 
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,6 +147,29 @@ def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_
     again = analysis.analyse(decode(encode(first)))
     assert encode(again) == encode(first)
     assert first.ranking
+
+
+def test_another_processor_computes_the_same_numbers_to_the_last_digit() -> None:
+    """The libraries have kernels for each family of processors, which differ in the last bits."""
+    root = Path(views.__file__).parents[1]
+    script = (
+        "import sys; from measure import analysis; from measure.run import decode, encode; "
+        "sys.stdout.buffer.write(encode(analysis.analyse(decode(sys.stdin.buffer.read()))))"
+    )
+    here, elsewhere = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=root,
+            env={**os.environ, **kernels},
+            input=(root / "views/example_run.json").read_bytes(),
+            capture_output=True,
+            check=True,
+        ).stdout
+        for kernels in ({}, {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"})
+    )
+    assert here == elsewhere
+    latencies = [item.latency for item in decode(here).measurements if item.latency]
+    assert latencies and all(each.low_s == float(f"{each.low_s:.10g}") for each in latencies)
 
 
 def scouted_then_raced(early: float, late: float) -> list[Measurement]:
