@@ -161,13 +161,17 @@ class StopRule(Protocol):
     def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool: ...
 
 
+@dataclass(frozen=True)
 class Decided:
-    """Every two neighbours among the contenders are separated, or shown equivalent within the margin."""
+    """Every two neighbours among the contenders are separated, or shown equivalent within the margin, and each has the
+    processes of a contender: a budget that is nearly spent leaves some without."""
 
-    reason = "the leaders are separated, or shown equivalent within the margin"
+    least_processes: int
+    reason: str = "the leaders are separated, or shown equivalent within the margin"
 
     def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool:
-        return not standing.undecided(racing)
+        known = [standing.levels[slug].processes for slug in racing if slug in standing.levels]
+        return all(each >= self.least_processes for each in known) and not standing.undecided(racing)
 
 
 @dataclass(frozen=True)
@@ -270,7 +274,7 @@ class Race:
     def _decide(self, racing: Sequence[str], twin: str) -> Iterator[Action]:
         """Sample the contenders and the twin until the order among them is decided, or enough."""
         rules, among, target = self._rules, tuple(racing), self._rules.replicas
-        stop_rules: tuple[StopRule, ...] = (Decided(), Exhausted(rules.most_replicas, rules.most_rounds))
+        stop_rules: tuple[StopRule, ...] = (Decided(rules.replicas), Exhausted(rules.most_replicas, rules.most_rounds))
         while True:
             yield from self._start([*racing, twin], target)
             standing = self._standing()
@@ -282,7 +286,8 @@ class Race:
                         if rule.finished(standing, among, target, rounds_done):
                             self.reason = rule.reason
                             return
-            still_open = standing.undecided(among)
+            # None is open where only processes are missing.
+            still_open = standing.undecided(among) or racing
             yield self._rest(slug for slug in racing if slug not in still_open)
             racing = still_open
             target += rules.more_replicas

@@ -11,7 +11,7 @@ from measure.record import TWIN, Record
 from measure.request import Request
 from measure.run import Replica, Status
 from measure.subject import Spec
-from measure.timing import SAMPLE_S, SEVERAL_THREADS, calls_per_sample, warm_up_s
+from measure.timing import LEAST_WARM_S, SAMPLE_S, SEVERAL_THREADS, calls_per_sample, warm_up_s
 
 _LEAST_SAMPLE_S = 1e-9
 # A sample that lasts this many times the usual brings its own data into the caches, without a call before it.
@@ -24,6 +24,9 @@ _PUBLISH_EVERY_S = 5.0
 _SCOUTING_BEYOND = 2.0
 # One more process of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.03
+# The rounds to the first look are waited for with this share of the budget at most: where calls are long, another
+# process says more than another round.
+_FIRST_LOOK_SHARE = 0.25
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
 
 
@@ -77,6 +80,7 @@ class Sampling:
         """Time the strategies; how the run ended, and why it stopped."""
         if not slugs:
             return "complete", "no strategy was left to be timed"
+        self._rules = self._rules.among(len(slugs))
         watch = load.Watch()
         try:
             return self._time(slugs)
@@ -91,9 +95,7 @@ class Sampling:
         if not ranked:
             return "complete", rounds.NOBODY
         self._retire([live for live in self._live.values() if live.slug not in ranked], "unranked")
-        race = rounds.Race(
-            self._rules.among(len(slugs)), self._record.standing, self._record.enter_twin, self._affordable
-        )
+        race = rounds.Race(self._rules, self._record.standing, self._record.enter_twin, self._affordable)
         for action in race.actions():
             if self._budget_left_s() <= 0:
                 return ("complete", race.reason) if race.settled() else ("budget", _BUDGET)
@@ -148,7 +150,8 @@ class Sampling:
                     self._sample_rounds(dict.fromkeys(self._live, 1), self._rules.round_s)
                 self._make_room(needed)
             # The first calls of these are not reported: they may overlap.
-            self._dialogues.hold((self._enter(slug) for slug in batch if self._budget_left_s() > 0), at_once=2)
+            entering = (self._enter(slug) for slug in batch if self._budget_left_s() > self._first_look_s())
+            self._dialogues.hold(entering, at_once=2)
 
     def _make_room(self, needed_bytes: int) -> None:
         """Let go of all processes but the one that takes least, which links the rounds before to those that follow;
@@ -171,6 +174,13 @@ class Sampling:
         latency_s = max((replica.samples_s[-1] for replica in item.replicas if replica.samples_s), default=0.0)
         cost_s = (item.first_call_s or 0.0) + self._rules.least_rounds * latency_s
         return cost_s < _AFFORDABLE_SHARE * self._request.budget_s
+
+    def _first_look_s(self) -> float:
+        """Seconds of the rounds after which the ranking is looked at: a process that is started when less is left of
+        the budget tells nothing itself, and takes from those that live the time to tell anything."""
+        round_s = sum(LEAST_WARM_S + live.calls * live.call_s for live in self._live.values())
+        first_look_s = self._rules.least_rounds * max(self._rules.round_s, round_s)
+        return min(first_look_s, _FIRST_LOOK_SHARE * self._request.budget_s)
 
     def _free_bytes(self) -> int:
         return self._room_bytes() - sum(self._live_bytes(live.slug) for live in self._live.values())

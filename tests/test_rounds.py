@@ -122,6 +122,23 @@ def test_what_joins_the_lead_from_behind_gets_the_processes_of_a_contender() -> 
     assert 1 + race.started.count("b") >= rounds.Rules().replicas
 
 
+def test_a_lead_is_not_decided_by_contenders_that_could_not_have_the_processes_of_one() -> None:
+    """As where the budget ends while they are started: then that is why the run stopped."""
+    sampled: list[int] = []
+    levels = {slug: Level(math.log(value), 1e-6, 8.0, 4) for slug, value in {"a": 1.0, "b": 1.02, "c": 5.0}.items()}
+    found = rounds.Standing(levels, 0.0, Analysis())
+    assert not found.undecided()
+    race = rounds.Race(rounds.Rules(), lambda: found, lambda slug: slug + "#twin")
+    resting: set[str] = set()
+    for action in race.actions():
+        sampled.append(isinstance(action, rounds.Sample))
+        resting |= set(action.slugs) if isinstance(action, rounds.Rest) and sum(sampled) else set()
+        if sum(sampled) == rounds.Rules().most_rounds + 1:
+            break
+    assert not race.settled() and race.reason == ""
+    assert not resting & {"a", "b"}, "who leads is sampled on"
+
+
 def test_a_race_whose_strategies_all_fail_says_that_nobody_is_left() -> None:
     race = Race({"a": 1.0, "b": 2.0}, {"a": 0.001, "b": 0.001})
     for action in race.actions():

@@ -27,12 +27,12 @@ RULES = Rules(scout_rounds=4, scout_round_s=0.15)
 
 class Subjects:
     """Answers at once; calls of `THREADED` keep more than one processor busy, and `COMPILED` is slow with other values
-    than those that are timed. ``failing``: (slug, which sample of it)
-    that ends in an error. ``warm_s``: slug → how long it was told to warm up, one entry a sample."""
+    than those that are timed. ``failing``: (slug, which sample of it) that ends in an error. ``call_s``: what a call is
+    found to take. ``warm_s``: slug → how long it was told to warm up, one entry a sample."""
 
-    def __init__(self, failing: tuple[str, int] | None = None) -> None:
+    def __init__(self, failing: tuple[str, int] | None = None, call_s: float = 0.001) -> None:
         self.warm_s: dict[str, list[float]] = {}
-        self._failing = failing
+        self._failing, self._call_s = failing, call_s
         self._numbers = itertools.count(1)
         self._alive: dict[int, tuple[str, queue.Queue[Event]]] = {}
 
@@ -52,7 +52,7 @@ class Subjects:
         busy_cores = SEVERAL_THREADS + (0.3 if slug in THREADED and seen != 1 else -0.1)
         answer: dict[str, Any] = {
             "first_call": {"event": "first_call", "seconds": 0.01},
-            "settle": {"event": "settled", "seconds": 0.001, "calls": 3},
+            "settle": {"event": "settled", "seconds": self._call_s, "calls": 3},
             "other_values": {"event": "other_values", "seconds": 0.02 if slug == COMPILED else 0.001},
             "sample": {"event": "sample", "seconds": 0.001, "busy_cores": busy_cores},
         }[message["op"]]
@@ -84,6 +84,10 @@ class Scouting(Sampling):
 
     def rest(self, *slugs: str, anchor: str) -> None:
         self._rest(slugs, anchor)
+
+    @property
+    def record(self) -> Record:
+        return self._record
 
     @property
     def living(self) -> list[tuple[str, int]]:
@@ -190,3 +194,26 @@ def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(mo
     monkeypatch.setattr(timed, "_budget_left_s", lambda: next(left_s, -1.0))
     status, reason = timed.run(list(SLUGS))
     assert (status, reason) == ("budget", "the time budget was spent before the ranking of the leaders was decided")
+
+
+@pytest.mark.parametrize(("left_s", "processes"), [(2.6, 1), (2.7, 5)])
+def test_no_process_is_started_where_the_budget_has_no_time_left_to_sample_it(
+    monkeypatch: pytest.MonkeyPatch, left_s: float, processes: int
+) -> None:
+    """Four rounds of two thirds of a second are what it takes to the first look at a race of three strategies."""
+    timed = sampling(Subjects())
+    monkeypatch.setattr(timed, "_budget_left_s", lambda: left_s)
+    timed.run(SLUGS)
+    assert [len(timed.record[slug].replicas) for slug in SLUGS] == [processes] * 3
+    assert all(each.samples_s for slug in SLUGS for each in timed.record[slug].replicas)
+
+
+@pytest.mark.parametrize(("left_s", "started"), [(3.7, 0), (3.8, 1)])
+def test_where_calls_are_long_a_quarter_of_the_budget_is_kept_for_sampling(
+    monkeypatch: pytest.MonkeyPatch, left_s: float, started: int
+) -> None:
+    timed = sampling(Subjects(call_s=0.5))
+    timed.scout()
+    monkeypatch.setattr(timed, "_budget_left_s", lambda: left_s)
+    timed.start("batched.xla")
+    assert len(timed.living) == 3 + started
