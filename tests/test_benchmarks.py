@@ -354,13 +354,13 @@ def test_the_load_begins_once_and_the_samples_before_it_are_counted(monkeypatch:
         return Snapshot(made([measured("a.eager", replicas=replicas)], []), state)  # type: ignore[arg-type]
 
     with contextlib.ExitStack() as stack:
-        load = drift.LoadMidway(stack, 7)
+        load = drift.LoadMidway(stack, 11)
         load.look(0.0, snapshot(6))
-        assert (load.samples_before, begun) == (None, [])
+        assert (load.samples_before, begun) == (None, []), "it has 10 samples"
         load.look(1.0, snapshot(7))
         load.look(2.0, snapshot(8))
         assert (load.samples_before, begun) == (12, [[0, 1]])
-        late = drift.LoadMidway(stack, 7)
+        late = drift.LoadMidway(stack, 11)
         late.look(3.0, snapshot(9, "finished"))
         assert late.samples_before is None
 

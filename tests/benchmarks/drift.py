@@ -9,6 +9,7 @@ one comes first, or the load would prove nothing; that it is right the other way
 
 import argparse
 import contextlib
+import math
 import os
 import statistics
 from collections import Counter
@@ -21,9 +22,8 @@ from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, Figure, say
 
-# The load begins in this round: the pair has met in the scouting rounds, and its further processes have been started
-# and sampled a few times, which is about half of what a decision usually takes.
-_MIDWAY_ROUND = 7
+# The load begins when a run has this share of the samples that sufficed without it; beside it, more are needed.
+_BEFORE_LOAD = 0.45
 # Of the samples, between these shares were taken before a load that began midway.
 MIDWAY = (0.25, 0.75)
 _BUDGET_S = 60.0
@@ -103,22 +103,17 @@ PAIRS = (
 
 
 class LoadMidway:
-    """Starts a busy process on each core when so many rounds have been sampled."""
+    """Starts a busy process on each core when a run has ``least`` samples."""
 
-    def __init__(self, stack: contextlib.ExitStack, rounds: int) -> None:
-        self._stack, self._rounds = stack, rounds
+    def __init__(self, stack: contextlib.ExitStack, least: int) -> None:
+        self._stack, self._least = stack, least
         self.samples_before: int | None = None
 
     def look(self, at_s: float, snapshot: Snapshot) -> None:
-        over = snapshot.state == "finished"
-        if self.samples_before is None and not over and rounds_done(snapshot.run) >= self._rounds:
-            self.samples_before = samples(snapshot.run)
+        count = samples(snapshot.run)
+        if self.samples_before is None and snapshot.state != "finished" and count >= self._least:
+            self.samples_before = count
             self._stack.enter_context(common.busy(common.cores()))
-
-
-def rounds_done(run: Run) -> int:
-    """The last round in which any strategy was sampled."""
-    return max((max(each.rounds) for item in run.measurements for each in item.replicas if each.rounds), default=0)
 
 
 def samples(run: Run) -> int:
@@ -137,10 +132,10 @@ def is_midway(share: float) -> bool:
     return MIDWAY[0] <= share <= MIDWAY[1]
 
 
-def together(runner: Runner, pair: Pair) -> tuple[str, Run, float]:
-    """What Mapbench says with the load starting midway, its run, and the share of samples taken before the load."""
+def together(runner: Runner, pair: Pair, least: int) -> tuple[str, Run, float]:
+    """What Mapbench says where the load starts after ``least`` samples, its run, and the share that were before it."""
     with contextlib.ExitStack() as stack:
-        load = LoadMidway(stack, _MIDWAY_ROUND)
+        load = LoadMidway(stack, least)
         run = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S), load.look)
     before = 1.0 if load.samples_before is None else load.samples_before / samples(run)
     return order(pair, run.ranking) if is_midway(before) else NO_LOAD, run, before
@@ -195,9 +190,9 @@ def main() -> None:
         with common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
             for pair in PAIRS:
                 idle = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S))
-                print(f"Idle: {idle.verdict} ({samples(idle)} samples in {rounds_done(idle)} rounds)")
+                print(f"Idle: {idle.verdict} ({samples(idle)} samples)")
                 for number in range(repeats):
-                    judgement, run, before = together(runner, pair)
+                    judgement, run, before = together(runner, pair, math.ceil(_BEFORE_LOAD * samples(idle)))
                     said[MAPBENCH].append(judgement)
                     met = f"{before:.0%} of samples before the load"
                     say(f"{pair.fast}, {number + 1} of {repeats}: {judgement}, {met}: {run.verdict}")
