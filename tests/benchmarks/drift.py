@@ -17,12 +17,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from measure.comparison import Settings
+from measure.rounds import Rules
 from measure.run import Run
 from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, Figure, say
 
-# The load begins when a run has this share of the samples that sufficed without it; beside it, more are needed.
+# A run that ends when its order is clear takes three times as many samples beside a load as without one, so that no
+# number of them is midway. Five processes of each and eight rounds it is here, whatever they show.
+_RULES = Rules(least_rounds=8, most_rounds=8, most_replicas=5)
+# The load begins when a run has this share of the samples that were taken without it.
 _BEFORE_LOAD = 0.45
 # Of the samples, between these shares were taken before a load that began midway.
 MIDWAY = (0.25, 0.75)
@@ -187,7 +191,7 @@ def main() -> None:
         for name, code in _SLOWER.items():
             (mappers / f"{name}.py").write_text(code, encoding="utf-8")
         os.environ["MAPBENCH_MAPPERS"] = str(mappers)
-        with common.engine(Settings(probes=False, process_peaks_s=0.0)) as runner:
+        with common.engine(Settings(rules=_RULES, probes=False, process_peaks_s=0.0)) as runner:
             for pair in PAIRS:
                 idle = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S))
                 print(f"Idle: {idle.verdict} ({samples(idle)} samples)")
