@@ -352,6 +352,16 @@ def test_ordinary_races_are_not_warned_about(model: Model, behind: float) -> Non
     assert len(warned) <= 3, warned  # a hundredth of the strategies
 
 
+def test_the_values_of_derived_warnings_have_the_digits_that_every_machine_agrees_on() -> None:
+    pace = [1.0] * 6 + [math.sqrt(3.0)] * 6
+    processes = [[level * factor for factor in pace] for level in (1.0, 1.0, math.e)]
+    items = [measurement("a", processes), measurement("b", [[7.0 * factor for factor in pace]])]
+    found = analysis.analyse(run_of(*items))
+    values = {each.code: each.values for each in [*found.warnings, *found.measurements[0].warnings]}
+    for value in (values["drift"]["change"], values["processes_differ"]["times"]):
+        assert value == float(f"{value:.10g}") != round(value, 6)
+
+
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
     seen = advice.not_saved("No space left on device")
     run = replace(run_of(), environment={"load_of_others_cores": 2.0}, warnings=[seen])
