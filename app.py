@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from views import look
+from views.ui import look
 
 st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
 st.logo(look.LOGO, size="large")
@@ -10,7 +10,7 @@ st.logo(look.LOGO, size="large")
 page = st.navigation(
     [
         st.Page(
-            "views/compare.py",
+            "views/pages/compare.py",
             title="Compare",
             icon=":material/compare_arrows:",
             url_path="compare",
@@ -18,14 +18,14 @@ page = st.navigation(
             help="Measures ways of mapping a function over a batch, and says which to use here.",
         ),
         st.Page(
-            "views/sweep.py",
+            "views/pages/sweep.py",
             title="Sweep",
             icon=":material/stacked_line_chart:",
             url_path="sweep",
             help="Measures over a range of sizes, and says where the winner changes.",
         ),
         st.Page(
-            "views/runs.py",
+            "views/pages/runs.py",
             title="Runs",
             icon=":material/history:",
             url_path="runs",

@@ -14,12 +14,17 @@ import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import continuing, environment, export_command, fit, listing, reasons, runner, sweep_table, table, text
-from measure.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
-from measure.run import Measurement, Point, Run, encode
-from measure.sweep_forecast import forecast_sweep
-from measure.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
-from measure.sweep_request import of_run, parse_sweep
+from measure import runner
+from measure.judge import reasons
+from measure.machine import environment
+from measure.model import fit, listing, text
+from measure.model.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
+from measure.model.run import Measurement, Point, Run, encode
+from measure.output import export_command, sweep_table, table
+from measure.sweep import continuing
+from measure.sweep.forecast import forecast_sweep
+from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
+from measure.sweep.request import of_run, parse_sweep
 from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3

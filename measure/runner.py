@@ -21,24 +21,29 @@ import filelock
 import msgspec
 from msgspec.structs import replace
 
-from measure import advice, continuing, environment, fit, place, sweep_analysis, why_job
-from measure.clock import utc_now
-from measure.comparison import Comparison, Settings, clear_leftovers
-from measure.place import StoreError
-from measure.privacy import without_folders
-from measure.processes import HostState, Launcher, launcher
-from measure.record import View
-from measure.request import Request, RequestError
-from measure.run import Point, Run, Warning
-from measure.sweep import Sweep
-from measure.sweep_forecast import forecast_sweep
-from measure.sweep_request import SweepRequest
-from measure.verdict import verdict
+from measure.engine import explanation as why_job
+from measure.engine.comparison import Comparison, Settings, clear_leftovers
+from measure.engine.launchers import HostState, Launcher, launcher
+from measure.engine.privacy import without_folders
+from measure.engine.record import View
+from measure.judge import advice
+from measure.judge.verdict import verdict
+from measure.machine import environment
+from measure.model import fit, place
+from measure.model.clock import utc_now
+from measure.model.place import StoreError
+from measure.model.request import Request, RequestError
+from measure.model.run import Point, Run, Warning
+from measure.sweep import analysis as sweep_analysis
+from measure.sweep import continuing
+from measure.sweep.forecast import forecast_sweep
+from measure.sweep.request import SweepRequest
+from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
 
 if TYPE_CHECKING:
-    from measure.store import Store
+    from measure.store.store import Store
 
 # Outcomes are written as they arrive, samples as well, but not more often than this.
 _SAVE_EVERY_S = 1.0
@@ -132,7 +137,7 @@ class Runner:
         with self._lock:
             if self._store is None:
                 # Only now, since loading SQLAlchemy takes a moment: a first visitor's page does without.
-                from measure.store import Store
+                from measure.store.store import Store
 
                 self._store = Store()
             return self._store

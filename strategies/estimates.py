@@ -2,8 +2,8 @@
 
 A forecast decides what is offered by default and what a run needs; it never stands in for a measurement. All constants
 were fitted on a 2-core x86 server with TensorFlow 2.21 on the CPU, over three workloads at four sizes each, and checked
-at three others; tests/forecast_measured.csv holds what was measured. The plain numbers in a mapper's first call are the
-seconds that tracing, converting or compiling takes at the least, and what one op adds.
+at three others; tests/data/forecast_measured.csv holds what was measured. The plain numbers in a mapper's first call
+are the seconds that tracing, converting or compiling takes at the least, and what one op adds.
 """
 
 from strategies.spec import Plan

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from measure import statistics
-from measure.run import Axis, Latency, Measurement, Point, Replica
+from measure.model.run import Axis, Latency, Measurement, Point, Replica
+from measure.statistics import levels as statistics
 from tests.simulation import Model
 
 # slug → (seconds per call, seconds per element)

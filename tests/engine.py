@@ -13,12 +13,14 @@ from typing import Any
 import psutil
 import pytest
 
-from measure import request, runner, store
-from measure.comparison import Settings
-from measure.processes import Event, HostLauncher, Launcher
-from measure.rounds import Rules
-from measure.run import Run
-from measure.subject import Spec
+from measure import runner
+from measure.engine.comparison import Settings
+from measure.engine.launchers import Event, HostLauncher, Launcher
+from measure.engine.rounds import Rules
+from measure.model import request
+from measure.model.run import Run
+from measure.store import store
+from measure.subject.subject import Spec
 
 ROOT = Path(__file__).parent.parent
 # Far beyond what anything here takes: a test that waits this long has failed.

@@ -1,6 +1,6 @@
 """The whole grid of workloads × mappers × modes at small sizes: what becomes of each cell (`python -m tests.grid`).
 
-``--write`` measures every cell and rewrites tests/grid.csv and workloads/GRID.md; names of workloads restrict it.
+``--write`` measures every cell and rewrites tests/data/grid.csv and workloads/GRID.md; names of workloads restrict it.
 """
 
 import argparse
@@ -15,13 +15,13 @@ from pathlib import Path
 
 import strategies
 import workloads
-from measure.comparison import Comparison, Settings
-from measure.processes import HostLauncher
-from measure.request import parse
-from measure.run import Measurement, Status
+from measure.engine.comparison import Comparison, Settings
+from measure.engine.launchers import HostLauncher
+from measure.model.request import parse
+from measure.model.run import Measurement, Status
 from workloads.spec import Workload
 
-TABLE = Path(__file__).with_name("grid.csv")
+TABLE = Path(__file__).with_name("data") / "grid.csv"
 DOCUMENT = Path(__file__).parent.parent / "workloads" / "GRID.md"
 
 # Sizes that differ from each other, so that swapped axes show; no chunk of 2 divides the batch.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure import rounds, statistics
-from measure.run import Analysis, Measurement, Replica
+from measure.engine import rounds
+from measure.model.run import Analysis, Measurement, Replica
+from measure.statistics import levels as statistics
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import numpy as np
 from msgspec.structs import replace
 
-from measure import sweep_analysis
-from measure.analysis import analyse
-from measure.run import (
+from measure.judge.analysis import analyse
+from measure.judge.verdict import verdict
+from measure.model.run import (
     Analysis,
     AtPeak,
     Axis,
@@ -24,7 +24,7 @@ from measure.run import (
     Timeline,
     Warning,
 )
-from measure.verdict import verdict
+from measure.sweep import analysis as sweep_analysis
 
 MIB = 2**20
 OUTPUT = 4_915_200  # 100 × 64 × 64 × 3 float32

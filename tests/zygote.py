@@ -16,9 +16,12 @@ from typing import Any
 
 import tensorflow  # noqa: F401
 
-from measure import host, processes, runner, store
-from measure.comparison import Settings
-from measure.record import View
+from measure import runner
+from measure.engine import host
+from measure.engine import launchers as processes
+from measure.engine.comparison import Settings
+from measure.engine.record import View
+from measure.store import store
 from tests.engine import QUICK, small_request
 
 
@@ -27,7 +30,7 @@ def say(*words: str) -> None:
 
 
 class ForkedHost(subprocess.Popen[bytes]):
-    """`python -m measure.host`, without waiting for a new interpreter to import TensorFlow."""
+    """`python -m measure.engine.host`, without waiting for a new interpreter to import TensorFlow."""
 
     def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
         ours_in, theirs_in = os.pipe()

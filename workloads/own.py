@@ -17,16 +17,15 @@ import textwrap
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import IO, Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
 
+from workloads.places import PROJECT
 from workloads.spec import Leaf, type_nest
 
 T = TypeVar("T")
 
-PROJECT = Path(__file__).resolve().parent.parent
 # A file that imports TensorFlow takes some seconds to load; arithmetic on sizes takes none.
 LOAD_LIMIT_S = 10.0
 ANSWER_LIMIT_S = 5.0

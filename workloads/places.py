@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# The folder that holds the packages: what a process of its own is started in.
+PROJECT = Path(__file__).resolve().parent.parent
+
 
 def home() -> Path:
     """The folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""

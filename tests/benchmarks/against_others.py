@@ -32,9 +32,9 @@ from pathlib import Path
 
 from scipy import stats
 
-from measure import text
-from measure.comparison import Settings
-from measure.rounds import Rules
+from measure.engine.comparison import Settings
+from measure.engine.rounds import Rules
+from measure.model import text
 from measure.runner import Runner
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, say

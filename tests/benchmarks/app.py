@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from measure import text
-from measure.comparison import Settings
+from measure.engine.comparison import Settings
+from measure.model import text
 from measure.runner import Snapshot
 from tests.benchmarks import common, forecasts, server, widgets
 from tests.benchmarks.common import Case, Figure, Milestones, say, whole_seconds

@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 import workloads
-from measure import environment, forecast, text
-from measure.comparison import Settings
-from measure.request import Request, parse
-from measure.run import Run
+from measure.engine.comparison import Settings
+from measure.machine import environment
+from measure.model import forecast, text
+from measure.model.request import Request, parse
+from measure.model.run import Run
 from measure.runner import Runner, Snapshot
 from strategies import script
 

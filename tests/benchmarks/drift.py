@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure.comparison import Settings
-from measure.rounds import Rules
-from measure.run import Run
+from measure.engine.comparison import Settings
+from measure.engine.rounds import Rules
+from measure.model.run import Run
 from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, Figure, say

@@ -8,10 +8,10 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from measure import text
-from measure.comparison import Settings
-from measure.rounds import Rules
-from measure.run import Run
+from measure.engine.comparison import Settings
+from measure.engine.rounds import Rules
+from measure.model import text
+from measure.model.run import Run
 from strategies.spec import Estimate
 from tests.benchmarks import common
 from tests.benchmarks.common import Case, Figure, Milestones, say

@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import place
 from measure import runner as runners
-from measure.run import Run
+from measure.model import place
+from measure.model.run import Run
 from tests import synthetic
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, megabytes, milliseconds, say
 from tests.benchmarks.widgets import timed_scripts
 from tests.browser import ROOT
-from views import sweep_front
+from views.charts import sweep_front
 
 _CHANGES = 20
 _FIRST_S, _CHANGE_S = 0.3, 0.050
@@ -48,7 +48,7 @@ def _fill(count: int) -> list[str]:
 
 def _runs_page() -> AppTest:
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    return page.switch_page("views/runs.py")
+    return page.switch_page("views/pages/runs.py")
 
 
 def _first(name: str, make: Callable[[], AppTest]) -> Figure:
@@ -107,7 +107,7 @@ def measure(count: int) -> list[Figure]:
     def swept() -> AppTest:
         page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         page.query_params["run"] = sweep.id
-        return page.switch_page("views/sweep.py")
+        return page.switch_page("views/pages/sweep.py")
 
     def write(key: str, *values: str) -> Callable[[AppTest, bool], object]:
         return lambda page, odd: page.text_input(key=key).set_value(values[not odd])

@@ -23,13 +23,14 @@ from typing import Any
 import msgspec
 
 import workloads
-from measure import limit, processor, system
-from measure.comparison import Settings
-from measure.probes import Rates, Work
-from measure.request import Request
-from measure.rounds import Rules
-from measure.run import Measurement, Run
-from measure.subject import Spec
+from measure.engine.comparison import Settings
+from measure.engine.rounds import Rules
+from measure.judge import limit
+from measure.machine import processor, system
+from measure.model.request import Request
+from measure.model.run import Measurement, Run
+from measure.subject.probes import Rates, Work
+from measure.subject.subject import Spec
 from strategies import script
 from tests import engine
 from tests.benchmarks import common

@@ -19,9 +19,9 @@ from pathlib import Path
 from scipy import stats
 
 import strategies
-from measure import text
-from measure.comparison import Settings
-from measure.run import Run, encode
+from measure.engine.comparison import Settings
+from measure.model import text
+from measure.model.run import Run, encode
 from measure.runner import Runner
 from tests.benchmarks import common
 from tests.benchmarks.common import Case, Figure, say

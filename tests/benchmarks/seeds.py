@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import strategies
-from measure import statistics, text
-from measure.comparison import Settings
-from measure.run import Measurement, Run
+from measure.engine.comparison import Settings
+from measure.model import text
+from measure.model.run import Measurement, Run
 from measure.runner import Runner
+from measure.statistics import levels as statistics
 from tests.benchmarks import common
 from tests.benchmarks.common import Case, say
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from measure.run import Run
-from measure.store import Store
+from measure.model.run import Run
+from measure.store.store import Store
 from tests.benchmarks.common import Figure, megabytes, say, whole_seconds
 from tests.browser import ROOT, AppServer, launch, wait_idle
 

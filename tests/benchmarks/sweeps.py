@@ -16,11 +16,12 @@ from dataclasses import replace
 from msgspec import structs
 from playwright.sync_api import sync_playwright
 
-from measure import sweep_analysis, sweep_table
-from measure.comparison import Settings
-from measure.run import Point, Run
+from measure.engine.comparison import Settings
+from measure.model.run import Point, Run
+from measure.output import sweep_table
 from measure.runner import Runner, Snapshot
-from measure.sweep_request import SweepRequest, parse_sweep
+from measure.sweep import analysis as sweep_analysis
+from measure.sweep.request import SweepRequest, parse_sweep
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, say, whole_seconds
 from tests.browser import ROOT, AppServer, launch, wait_idle

@@ -22,12 +22,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import workloads
-from measure import reasons, why
-from measure.comparison import Comparison, Settings
-from measure.dialogue import Cancelled
-from measure.processes import HostLauncher
-from measure.request import parse
-from measure.run import Run, Status
+from measure.engine.comparison import Comparison, Settings
+from measure.engine.dialogue import Cancelled
+from measure.engine.launchers import HostLauncher
+from measure.judge import reasons
+from measure.model import why
+from measure.model.request import parse
+from measure.model.run import Run, Status
 from strategies import script
 from tests import grid
 from tests.benchmarks import common

@@ -12,7 +12,7 @@ from measure import runner as runners
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, milliseconds
 from tests.browser import ROOT
-from views import look
+from views.ui import look
 
 _CHANGES = 20
 

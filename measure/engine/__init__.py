@@ -1,0 +1,1 @@
+"""Who runs when, and in which process: a comparison from its start to its end."""

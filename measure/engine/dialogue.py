@@ -1,0 +1,207 @@
+"""Talking to subjects: several dialogues at a time, each a generator that waits for its subject's next event.
+
+Every way in which a subject can fail to answer (an error, its end, silence) becomes one `SubjectFailed`.
+"""
+
+import contextlib
+import queue
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from measure.engine.launchers import Event, Launcher
+from measure.engine.privacy import cleaned
+from measure.model.run import Error, OutcomeName
+from measure.subject.said import is_well_formed
+from measure.subject.subject import Spec, disturbed
+
+# A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
+Dialogue = Generator[tuple[int, float], Event | None, None]
+Step = Generator[tuple[int, float], Event | None, dict[str, Any]]
+
+# What is allowed for killed processes to be gone.
+_END_S = 2.0
+
+
+class Cancelled(Exception):
+    """Somebody asked for the end."""
+
+
+class HostLost(Exception):
+    """The host has died, and every subject with it."""
+
+
+@dataclass
+class SubjectFailed(Exception):
+    """A subject did not do its part: the outcome of its strategy and the reason."""
+
+    outcome: OutcomeName
+    error: Error
+
+
+class Dialogues:
+    """All subjects of one job. `cancel` may be called from any thread, the rest belongs to the job's."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._events: queue.Queue[Event] = queue.Queue()
+        self._cancelled = threading.Event()
+        self._alive: set[int] = set()
+        # How subjects ended, or what they failed with, while nobody waited for them.
+        self._unheard: dict[int, Event] = {}
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        self._events.put(Event(0, "lost", {}))  # wakes the job where it waits for an event
+
+    def start(self, spec: Spec) -> int:
+        subject = self._launcher.start(spec, self._events)
+        self._alive.add(subject)
+        return subject
+
+    def send(self, subject: int, message: dict[str, Any]) -> None:
+        self._launcher.send(subject, message)
+
+    def until(
+        self, subject: int, wanted: str, timeout_s: float, take: Callable[[dict[str, Any]], None] | None = None
+    ) -> Step:
+        """A step of a dialogue: the message ``wanted``; earlier ones go to ``take``. Raises `SubjectFailed`."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            event = self._unheard.pop(subject, None) or (yield subject, deadline)
+            if event is None:
+                self._launcher.kill(subject)
+                raise SubjectFailed(
+                    "timeout",
+                    Error(type="Timeout", message=f"no answer within {timeout_s:.0f} s, so the process was ended"),
+                )
+            if event.kind == "exit":
+                raise ended(event.fields)
+            if event.kind != "message":
+                continue
+            message = event.fields
+            if not is_well_formed(message):
+                self._launcher.kill(subject)
+                raise _failed(disturbed(f"not a message: {message!r:.200}"))
+            if message["event"] == "error":
+                raise _failed(message)
+            if message["event"] == wanted:
+                return message
+            if take is not None:
+                take(message)
+
+    def hold(
+        self, dialogues: Iterable[Dialogue], at_once: int = 1, costs: Iterable[int] | None = None, room: int = 0
+    ) -> None:
+        """Hold dialogues, ``at_once`` at a time, until all have ended. Raises `Cancelled` and `HostLost`.
+
+        ``costs``: bytes that each needs; those which together need more than ``room`` are not held together.
+        """
+        source = zip(dialogues, costs, strict=True) if costs is not None else ((each, 0) for each in dialogues)
+        held: dict[int, tuple[Dialogue, float, int]] = {}
+        following = next(source, None)
+
+        def go_on(dialogue: Dialogue, cost: int, event: Event | None) -> None:
+            with contextlib.suppress(StopIteration):
+                subject, deadline = dialogue.send(event)
+                held[subject] = (dialogue, deadline, cost)
+
+        while held or following:
+            while following and len(held) < at_once:
+                if held and following[1] + sum(cost for _, _, cost in held.values()) > room > 0:
+                    break
+                go_on(following[0], following[1], None)
+                following = next(source, None)
+            if not held:
+                continue
+            event = self._next(min(deadline for _, deadline, _ in held.values()))
+            if event is None:
+                now = time.monotonic()
+                for subject in [subject for subject, (_, deadline, _) in held.items() if deadline <= now]:
+                    dialogue, _, cost = held.pop(subject)
+                    go_on(dialogue, cost, None)
+            elif event.subject in held:
+                dialogue, _, cost = held.pop(event.subject)
+                go_on(dialogue, cost, event)
+            elif event.kind == "exit" or event.fields.get("event") == "error":
+                self._unheard.setdefault(event.subject, event)
+
+    def _next(self, deadline: float) -> Event | None:
+        """The next event, or None when the deadline has passed."""
+        if self.cancelled:
+            raise Cancelled
+        try:
+            event = self._events.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            return None
+        if event.kind in ("exit", "lost"):
+            self._alive.discard(event.subject)
+        if self.cancelled:
+            raise Cancelled
+        if event.kind == "lost":
+            raise HostLost
+        # The one door through which what a process said comes into a run: no folder of a person's does.
+        return replace(event, fields=cleaned(event.fields))
+
+    def end(self) -> None:
+        """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself."""
+        for subject in self._alive:
+            self._launcher.kill(subject)
+        deadline = time.monotonic() + _END_S
+        while self._alive and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):
+                event = self._events.get(timeout=0.1)
+                if event.kind in ("exit", "lost"):
+                    self._alive.discard(event.subject)
+
+
+def _failed(message: dict[str, Any]) -> SubjectFailed:
+    """A subject's own word that it has failed."""
+    error = Error(type=message["type"], message=message["message"], detail=message["detail"])
+    return SubjectFailed(message["outcome"], error)
+
+
+# Ends that a defect in native code brings about.
+NATIVE_DEATHS = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
+
+_MEANING = {
+    "SIGKILL": "the process was killed from outside (a system does so when its memory runs out)",
+    "SIGABRT": "the process aborted in native code",
+    "SIGSEGV": "the process crashed in native code",
+}
+
+# Lines of TensorFlow's log under the severity with which it ends a process: «… 12:00:00.0 123 cuda.cc:51] no GPU».
+_CHATTER = re.compile(r"\s*(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)")
+
+# What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
+# refusal some kernels crash.
+_OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
+
+
+def ended(fields: dict[str, Any]) -> SubjectFailed:
+    """What the end of a process that should have gone on means for its strategy."""
+    tail = fields.get("tail") or ""
+    if not fields.get("signal"):
+        message = f"the process ended by itself with exit status {fields.get('status')} before it was done"
+        return SubjectFailed("failed", Error(type="Exit", message=message, detail=tail))
+    for sign, kind in _OUT_OF_MEMORY.items():
+        if sign in tail:
+            error = Error(type=kind, message="the process ran out of memory in native code and ended", detail=tail)
+            return SubjectFailed("out_of_memory", error)
+    try:
+        name = signal.Signals(fields["signal"]).name
+    except ValueError:
+        name = f"signal {fields['signal']}"
+    message = _MEANING.get(name, f"the process was ended by {name}")
+    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip() and not _CHATTER.match(line)), "")
+    if last and name != "SIGKILL":
+        message = f"{message}: {last}"[:400]
+    return SubjectFailed("failed", Error(type=name, message=message, detail=tail))

@@ -1,0 +1,89 @@
+"""The explanation of a run that has ended: a job in the same queue, one subject for each strategy, nothing else."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from measure.engine.comparison import Comparison, Keep, Settings
+from measure.engine.dialogue import Cancelled, HostLost
+from measure.engine.launchers import Launcher
+from measure.engine.record import View
+from measure.machine import environment
+from measure.model import request as requests
+from measure.model import why
+from measure.model.request import RequestError
+from measure.model.run import Measurement, Run
+
+# What the reasons of a call depend on beside the machine.
+_SAME = ("python", "tensorflow", "numpy", "onednn", "flags", "threads_intra_used", "threads_inter_used")
+_SAME_ON_GPUS = ("gpu_driver", "cuda", "cudnn")
+_LABELS = {fact.key: fact.label for fact in environment.FACTS}
+_AGAIN = "«Measure again here» gives a run that can be"
+
+
+def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -> str | None:
+    """Why this run cannot be explained here, as a sentence: it has to have been measured on this machine,
+    with what is installed and set now. ``tensorflow``: what the host says of the devices."""
+    if run.kind != "compare":
+        return "only comparisons can be explained"
+    if imported:
+        return f"this run comes from elsewhere, and its code is not executed: {_AGAIN} explained"
+    here = environment.collect(start_method="", tensorflow=tensorflow, threads=run.request.threads)
+    if environment.machine(run.environment) != environment.machine(here):
+        return f"this run was measured on another machine: {_AGAIN} explained"
+    keys = (*_SAME, *_SAME_ON_GPUS) if run.request.device.startswith("GPU") else _SAME
+    for key in keys:
+        was, now = run.environment.get(key), here[key]
+        if was is not None and now is not None and was != now:  # what either does not know says nothing
+            then, today = (dict(environment.describe({key: value}))[_LABELS[key]] for value in (was, now))
+            differs = f"{_LABELS[key]}: {then} then, {today} now"
+            return f"this run was measured with something else ({differs}): {_AGAIN} explained"
+    return None
+
+
+class Explanation(Comparison):
+    """Explains the strategies of a run that it does not know the reasons of; nothing else in the run changes."""
+
+    def __init__(
+        self,
+        run: Run,
+        launcher: Launcher,
+        publish: Callable[[View], None],
+        keep: Keep,
+        *,
+        settings: Settings | None = None,
+    ) -> None:
+        """Raises `RequestError` where the code of the strategies is no longer what was measured."""
+        request = requests.parse(msgspec.to_builtins(run.request))
+        super().__init__(run.id, request, launcher, publish, settings=settings, keep=keep)
+        now = {item.strategy: item.code for item in self._record.items()}
+        for item in run.measurements:
+            if not item.twin_of and item.code is not None and item.code != now.get(item.strategy):
+                raise RequestError(f"the code of {item.strategy} has changed since it was measured: {_AGAIN} explained")
+        self._record.take(run)
+
+    def run(self) -> Run:
+        """Explain, and return the run with what was found, however it ended."""
+        self._open(time.monotonic())
+        try:
+            self._explain()
+        except (Cancelled, HostLost):
+            pass  # what is known by now is kept
+        finally:
+            self._dialogues.end()
+            self._remove_files()
+        self._say("finished", result=True)
+        return self._record.run
+
+
+def able(run: Run) -> list[Measurement]:
+    """The measurements of a run that can be explained."""
+    return [item for item in run.measurements if item.outcome in ("ok", "wrong") and not item.twin_of]
+
+
+def progress(run: Run) -> tuple[int, int]:
+    """How many strategies of a run have been looked at, with figures or the reason why there are none, and of how many
+    that can be."""
+    return sum(why.known(item) is not None or "note" in item.why for item in able(run)), len(able(run))

@@ -1,0 +1,132 @@
+"""What is known of each strategy of a job so far: measurements, replaced as results arrive, and where each stands."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+import strategies
+from measure.engine import rounds
+from measure.judge import analysis
+from measure.model.run import Code, Measurement, Replica, Run, Status, Warning
+from measure.statistics import levels as statistics
+
+TWIN = "#twin"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a watcher sees of a job: the run so far, the stage of each strategy, and a line on what happens now.
+
+    ``version`` grows with each new result. ``started_s`` is on the monotonic clock.
+    """
+
+    run: Run
+    stages: Mapping[str, str]
+    message: str = ""
+    version: int = 0
+    started_s: float | None = None
+    forecast_s: float = 0.0
+
+
+class Record:
+    """The run of one job while it grows."""
+
+    def __init__(self, run: Run, scripts: Mapping[str, str]) -> None:
+        self._scripts = scripts
+        self._items = {slug: self._blank(slug, None) for slug in scripts}
+        self._run = run
+        self.stages = dict.fromkeys(scripts, "waiting")
+
+    def __getitem__(self, slug: str) -> Measurement:
+        return self._items[slug]
+
+    def items(self) -> list[Measurement]:
+        """All measurements, the twin's included."""
+        return list(self._items.values())
+
+    @property
+    def run(self) -> Run:
+        return replace(self._run, measurements=self.items())
+
+    def set_run(self, **changes: Any) -> None:
+        self._run = replace(self._run, **changes)
+
+    def update(self, slug: str, **changes: Any) -> None:
+        self._items[slug] = replace(self._items[slug], **changes)
+
+    def warn(self, warning: Warning) -> None:
+        """Add a warning about the run as a whole, once per code."""
+        if all(known.code != warning.code for known in self._run.warnings):
+            self.set_run(warnings=[*self._run.warnings, warning])
+
+    def set_stage(self, slugs: Iterable[str], stage: str) -> None:
+        self.stages.update(dict.fromkeys(slugs, stage))
+
+    def enter_twin(self, slug: str) -> str:
+        """Enter a strategy a second time; the twin's name."""
+        twin = slug + TWIN
+        self._items[twin] = self._blank(slug, slug)
+        self.stages[twin] = "waiting"
+        return twin
+
+    def add_replica(self, slug: str, replica: Replica) -> None:
+        self.update(slug, replicas=[*self._items[slug].replicas, replica])
+
+    def add_sample(self, slug: str, replica_id: int, round_number: int, at_s: float, sample_s: float) -> None:
+        def extended(replica: Replica) -> Replica:
+            return replace(
+                replica,
+                rounds=[*replica.rounds, round_number],
+                at_s=[*replica.at_s, round(at_s, 4)],
+                samples_s=[*replica.samples_s, sample_s],
+            )
+
+        replicas = [extended(each) if each.id == replica_id else each for each in self._items[slug].replicas]
+        self.update(slug, replicas=replicas, stage="sampling")
+
+    def end_replica(self, slug: str, replica_id: int, reason: str) -> None:
+        replicas = [
+            replace(each, ended=reason) if each.id == replica_id else each for each in self._items[slug].replicas
+        ]
+        self.update(slug, replicas=replicas)
+
+    def analyse(self) -> None:
+        """Compute intervals, ranking and verdict anew from the samples."""
+        self.take(analysis.analyse(self.run))
+
+    def close(self, status: Status, reason: str, finished: str) -> None:
+        """Settle what is open, and analyse what there is."""
+        self.take(analysis.close(self.run, status, reason, finished))
+
+    def standing(self) -> rounds.Standing:
+        """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
+        items = self.items()
+        found = statistics.levels(items)
+        confidence = self._run.analysis.confidence
+        control = statistics.control(items, found, confidence)
+        ranked = {
+            item.strategy: found.by_slug[item.strategy]
+            for item in items
+            if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
+        }
+        return rounds.Standing(ranked, statistics.resolution(control, found, confidence), self._run.analysis)
+
+    def take(self, run: Run) -> None:
+        """Go on from a run as it is."""
+        self._run = run
+        self._items = {item.strategy: item for item in run.measurements}
+
+    def _blank(self, slug: str, twin_of: str | None) -> Measurement:
+        strategy = strategies.parse(slug)
+        source = self._scripts[slug]
+        return Measurement(
+            strategy=slug + TWIN if twin_of else slug,
+            mapper=strategy.mapper,
+            mode=strategy.mode,
+            options=dict(strategy.options),
+            twin_of=twin_of,
+            code=Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest()),
+        )

@@ -1,0 +1,73 @@
+"""From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from measure.judge import advice, limit
+from measure.judge.verdict import verdict
+from measure.model.digits import rounded
+from measure.model.run import Analysis, Measurement, OutcomeName, Run, Status
+from measure.statistics import break_even, ranking
+from measure.statistics import levels as statistics
+
+
+def analyse(run: Run) -> Run:
+    """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
+    found = statistics.levels(run.measurements)
+    levels = found.by_slug
+    confidence = run.analysis.confidence
+    measurements = [
+        replace(
+            item,
+            latency=rounded(statistics.latency(levels[item.strategy], confidence)) if item.strategy in levels else None,
+        )
+        for item in run.measurements
+    ]
+    rows = [item for item in measurements if not item.twin_of]
+    control = rounded(statistics.control(measurements, found, confidence))
+    ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
+    order = ranking.Order(ranked, run.analysis, statistics.resolution(control, found, confidence))
+    peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
+    tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
+    measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
+    run = with_break_even(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = limit.judge(run)
+    now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
+    return replace(run, analysis=now, warnings=advice.of_run(run, found.samples), verdict=verdict(run, levels))
+
+
+def with_break_even(run: Run) -> Run:
+    """The run with break-even points computed anew from its latencies, first calls and ranking."""
+    pairs = rounded(break_even.pairs(run))
+    measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
+    return replace(run, measurements=measurements)
+
+
+def close(run: Run, status: Status, reason: str, finished: str) -> Run:
+    """The run at its end: outcomes that are open are settled, and what there is is analysed."""
+    undone: OutcomeName = "cancelled" if status == "cancelled" else "not_run"
+    measurements = []
+    for item in run.measurements:
+        # Where memory and correctness are known and the latency is not, the strategy is not done.
+        untimed = item.outcome == "ok" and not item.replicas and not item.twin_of
+        # One that was left out for a reason keeps it.
+        is_open = (item.outcome == "not_run" and item.error is None) or untimed
+        measurements.append(replace(item, outcome=undone) if is_open else item)
+    return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
+
+
+def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
+    found: dict[str, int] = {}
+    for group in groups:
+        rank = len(found) + 1
+        found.update(dict.fromkeys(group, rank))
+    return found
+
+
+def rows(run: Run) -> list[Measurement]:
+    """The measurements that are shown as rows: ranked ones first, then the others as they were asked for."""
+    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
+    shown = [item for item in run.measurements if not item.twin_of]
+    return sorted(shown, key=lambda item: place.get(item.strategy, len(place)))

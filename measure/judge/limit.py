@@ -1,0 +1,211 @@
+"""The limit: the least time that a case's bytes and arithmetic allow on a device, and how far a strategy is from it.
+
+Pure functions of what the case asks for (`Work`) and of what the probes found in the same run (`Rates`). Each roof by
+itself bounds the time of a call from below, so the highest one is the limit.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+import strategies
+from measure.machine import allocator
+from measure.model import text
+from measure.model.run import Limit, Measurement, Run, Term
+from measure.subject.probes import Rates, Work
+from strategies import planning
+from workloads.spec import Cost, Workload, leaves
+
+# How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
+RESOLUTION = 0.15
+# What `judge` keeps in a measurement's ``why``.
+MULTIPLE, NOTE = "times_limit", "limit_note"
+# Larger blocks glibc maps anew each time and gives back when they are freed: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit
+# systems, beyond which neither the threshold that adapts itself nor M_MMAP_THRESHOLD can go (mallopt(3)).
+_MOST_KEPT_BYTES = 32 * 2**20
+
+
+def work(
+    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None, cost: Cost
+) -> Work:
+    """What a case asks for, by its metadata; ``cost`` is that of one element."""
+    input_bytes, output_bytes, captured_bytes = planning.case_bytes(workload, size, dtype, options)
+    return Work(
+        read_bytes=input_bytes + captured_bytes,
+        written_bytes=output_bytes,
+        flops=size["batch"] * cost.flops,
+        functions={name: size["batch"] * count for name, count in cost.functions.items()},
+        dtype=dtype,
+        largest_output_bytes=max(
+            (leaf.bytes for leaf in leaves(workload.variant(options).result(size, dtype, options=options))), default=0
+        ),
+    )
+
+
+def limit(asked: Work, rates: Rates) -> Limit:
+    """The highest of the roofs, and which one it is."""
+    copied, moved = min(asked.read_bytes, asked.written_bytes), asked.read_bytes + asked.written_bytes
+    memory_s = 2 * copied / rates.copy_bytes_per_s
+    memory_s += (asked.read_bytes - copied) / (rates.read_bytes_per_s or rates.copy_bytes_per_s)
+    memory_s += (asked.written_bytes - copied) / (rates.write_bytes_per_s or rates.copy_bytes_per_s)
+    compute_s = max(
+        asked.flops / rates.flops_per_s,
+        sum(count / rates.functions_per_s[name] for name, count in asked.functions.items()),
+    )
+    # Eager or compiled, a call starts at least one op.
+    dispatch_s = min(rates.op_s, rates.call_s)
+    roofs: dict[Term, float] = {"dispatch-bound": dispatch_s, "memory-bound": memory_s, "compute-bound": compute_s}
+    term = max(roofs, key=lambda name: roofs[name])
+    return Limit(
+        seconds=roofs[term],
+        term=term,
+        bytes=moved,
+        read_bytes=asked.read_bytes,
+        written_bytes=asked.written_bytes,
+        bandwidth_bytes_per_s=moved / memory_s if memory_s else rates.copy_bytes_per_s,
+        flops=asked.flops,
+        flops_per_s=rates.flops_per_s,
+        functions=asked.functions,
+        functions_per_s=rates.functions_per_s,
+        dispatch_s=dispatch_s,
+        op_s=rates.op_s,
+        call_s=rates.call_s,
+        largest_output_bytes=asked.largest_output_bytes,
+    )
+
+
+def describe(found: Limit) -> str:
+    """The limit and what sets it: 710 µs, memory-bound: 9.38 MiB at 13.8 GB/s."""
+    by_term = {
+        "memory-bound": f"{text.size(found.bytes)} at {found.bandwidth_bytes_per_s / 1e9:.3g} GB/s",
+        "compute-bound": _arithmetic(found),
+        "dispatch-bound": "one eager op" if found.dispatch_s == found.op_s else "one call of a tf.function",
+    }
+    reason = f", {found.term}: {by_term[found.term]}" if found.term else ""
+    return text.seconds(found.seconds) + reason
+
+
+def fresh_pages(run: Run) -> str:
+    """The sentence that a memory-bound run needs where an output is larger than what the C library keeps for its next
+    use, so that calls of some or all strategies pay for fresh pages; empty where that is not so, or not known."""
+    found, environment = run.limit, run.environment
+    if found is None or found.term != "memory-bound" or found.largest_output_bytes <= _MOST_KEPT_BYTES:
+        return ""
+    if not run.request.device.startswith("CPU") or not str(environment.get("allocator")).startswith("glibc"):
+        return ""
+    if environment.get("tensorflow_allocator") == allocator.C_LIBRARY:
+        whose = "every strategy's time"
+    elif any(_is_of_numpy(item.mapper) and item.latency is not None for item in run.measurements):
+        whose = "the time of NumPy's strategies (TensorFlow keeps its own)"
+    else:
+        return ""
+    return (
+        f"An output of {text.size(found.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
+        f"library keeps: fresh pages from the system are part of {whose}, and not of the limit."
+    )
+
+
+def shown(times: float | None) -> str:
+    """A multiple in words: ``≈ 1 ×`` where probes cannot tell it from 1."""
+    return "≈ 1 ×" if times == 1.0 else text.factor(times)
+
+
+def probes(found: Limit) -> str:
+    """All that the probes found, whichever of it sets the limit."""
+    moved = found.bandwidth_bytes_per_s / 1e9
+    parts = [f"{text.size(found.bytes)} at {moved:.3g} GB/s", f"{found.flops_per_s / 1e9:.3g} GFLOP/s"]
+    parts += [f"{rate / 1e9:.3g} G {name}/s" for name, rate in found.functions_per_s.items()]
+    parts += [f"an eager op {text.seconds(found.op_s)}"] if found.op_s is not None else []
+    parts += [f"a call of a tf.function {text.seconds(found.call_s)}"] if found.call_s is not None else []
+    return ", ".join(parts)
+
+
+def _arithmetic(found: Limit) -> str:
+    if _is_of_flops(found):
+        return f"{_count(found.flops)} FLOP at {found.flops_per_s / 1e9:.3g} GFLOP/s"
+    return ", ".join(
+        f"{_count(count)} {name} at {found.functions_per_s[name] / 1e9:.3g} G/s"
+        for name, count in found.functions.items()
+        if name in found.functions_per_s
+    )
+
+
+def _is_of_flops(found: Limit) -> bool:
+    """Of a limit that is compute-bound: whether multiplications and additions set it, not functions such as ``sin``."""
+    return found.flops / found.flops_per_s >= found.seconds * (1 - 1e-9)
+
+
+def _count(number: int) -> str:
+    for least, scale, unit in ((10**12, 1e12, " T"), (10**9, 1e9, " G"), (10**6, 1e6, " M"), (10**4, 1e3, " k")):
+        if number >= least:
+            return f"{number / scale:.3g}{unit}"
+    return f"{number:,}"
+
+
+def multiple(item: Measurement) -> float | None:
+    """How many times the limit a measurement takes, at least 1, for probes cannot tell what is a little below from it;
+    None where that is not known, or where `note` says why not."""
+    times = item.why.get(MULTIPLE)
+    return float(times) if isinstance(times, int | float) and not isinstance(times, bool) else None
+
+
+def note(item: Measurement) -> str:
+    """The sentence that stands in place of a multiple below 1."""
+    said = item.why.get(NOTE)
+    return said if isinstance(said, str) else ""
+
+
+def judge(run: Run) -> Run:
+    """The run with each timed measurement's multiple of the limit, or the sentence that stands in its place."""
+    return replace(run, measurements=[_judged(item, run.limit) for item in run.measurements])
+
+
+def _judged(item: Measurement, found: Limit | None) -> Measurement:
+    why = {key: value for key, value in item.why.items() if key not in (MULTIPLE, NOTE)}
+    if found is not None and found.seconds > 0 and item.latency is not None:
+        times = item.latency.median_s / found.seconds
+        if times >= 1 - RESOLUTION:
+            why[MULTIPLE] = max(1.0, times)
+        else:
+            why[NOTE] = _below(item, found)
+    return item if why == item.why else replace(item, why=why)
+
+
+def _below(item: Measurement, found: Limit) -> str:
+    """Why a strategy can be faster than the limit: which is that of the element function done as it is written."""
+    if found.term == "memory-bound":
+        return (
+            "faster than the limit: it moves its bytes faster than the probe could, since part of them stayed in a "
+            "cache between calls or the machine was busier when it was probed"
+        )
+    if found.term == "dispatch-bound":
+        if _is_of_numpy(item.mapper):
+            return "faster than the limit: a call of it starts no op of TensorFlow's"
+        return "faster than the limit: the machine was busier when it was probed"
+    if _is_rewrite(item.mapper):
+        reason = f"{item.mapper} comes to the same values with less arithmetic"
+    elif item.mode == "xla":
+        reason = "XLA has simplified it"
+    else:
+        reason = "not all of its arithmetic is done"
+    if not _is_of_flops(found):
+        # A product of matrices is as quick as arithmetic gets; a function is only as quick as the probe's way to it.
+        names = ", ".join(f"`{name}`" for name in found.functions)
+        reason = f"{reason}, or its {names} {'is' if len(found.functions) == 1 else 'are'} quicker than the probe's"
+    return f"faster than the limit, which counts the element function as it is written: {reason}"
+
+
+def _is_of_numpy(mapper: str) -> bool:
+    """Whether all that a mapper allocates is Python's and NumPy's."""
+    try:
+        return strategies.mapper(mapper).memory == "tracemalloc"
+    except strategies.StrategyError:  # of a run made elsewhere
+        return False
+
+
+def _is_rewrite(mapper: str) -> bool:
+    try:
+        return strategies.mapper(mapper).rewrite is not None
+    except strategies.StrategyError:  # of a run made elsewhere
+        return False

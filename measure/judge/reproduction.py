@@ -1,0 +1,141 @@
+"""Was a verdict reproduced? Two runs of one request, compared by statistics. Pure functions of their samples.
+
+Latencies of different machines, or of one machine on different days, differ as a whole, which says nothing about a
+verdict. So strategies are compared by their latency *relative to one of them*, the leader of the first run: whether
+that ratio differs between the runs is tested with Welch's t, on means over processes of logarithms, as within a run.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from measure.judge.analysis import ranks
+from measure.model import text
+from measure.model.run import Run
+from measure.statistics import levels as statistics
+from measure.statistics.levels import Level, Ratio
+
+Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A strategy that both runs rank. Ranks count the strategies of both runs only. ``change``: by what its latency,
+    relative to the reference, has changed; None for the reference itself. ``changed``: beyond chance."""
+
+    slug: str
+    rank_before: int
+    rank_now: int
+    change: Ratio | None
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """``sentence``: the answer, plain text. ``lines`` are in the order of the first run's ranking."""
+
+    outcome: Outcome
+    sentence: str
+    reference: str | None = None
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def moved(self) -> list[Line]:
+        return [line for line in self.lines if line.rank_before != line.rank_now]
+
+
+Levels = Mapping[str, Level]
+
+
+def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None) -> Reproduction:
+    """What ``again`` says about the verdict of ``first``. ``levels``: of both, where more is known of their spread than
+    their own samples say."""
+    before, after = levels or (_levels(first), _levels(again))
+    then, now = _groups(first, again), _groups(again, first)
+    if not then:
+        return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
+    its_leaders = now[0]
+    reference = then[0][0]
+    lines = tuple(_lines(first, again, then, now, reference, before, after))
+    pace = _pace(first, reference, before, after)
+    lost = [slug for slug in first.ranking[0] if slug not in then[0]]
+    changed = {line.slug for line in lines if line.changed}
+    if lost:
+        outcome: Outcome = "refuted"
+        sentence = f"The verdict was not reproduced: {_names(lost)}, which led, {_is(lost)} not ranked here."
+    elif set(then[0]) == set(its_leaders):
+        outcome = "reproduced"
+        sentence = f"The verdict was reproduced: {_names(its_leaders)} {_lead(its_leaders)} again."
+    elif changed & (set(then[0]) ^ set(its_leaders)) or (reference not in its_leaders and changed & set(its_leaders)):
+        outcome = "refuted"
+        sentence = (
+            f"The verdict was not reproduced: {_names(then[0])} led, {_names(its_leaders)} {_lead(its_leaders)} here, "
+            "and how they stand to each other has changed beyond chance."
+        )
+    else:
+        outcome = "undecided"
+        sentence = (
+            f"The verdict was neither reproduced nor refuted: {_names(then[0])} led, {_names(its_leaders)} "
+            f"{_lead(its_leaders)} here, but how they stand to each other has not changed beyond chance."
+        )
+    return Reproduction(outcome, f"{sentence} {pace}".strip(), reference, lines)
+
+
+def _groups(run: Run, other: Run) -> list[list[str]]:
+    """The ranking of ``run``, of those strategies only that the other run ranks too."""
+    ranked = {slug for group in other.ranking for slug in group}
+    return [kept for group in run.ranking if (kept := [slug for slug in group if slug in ranked])]
+
+
+def _lines(
+    first: Run,
+    again: Run,
+    then: Sequence[Sequence[str]],
+    now: Sequence[Sequence[str]],
+    reference: str,
+    levels_before: Levels,
+    levels_after: Levels,
+) -> list[Line]:
+    before, after = ranks(then), ranks(now)
+    confidence = first.analysis.confidence
+    # All decisions together err with at most 1 − confidence (Bonferroni).
+    level = (1 - confidence) / max(1, len(before) - 1)
+    resolution = max((run.control.resolution for run in (first, again) if run.control is not None), default=0.0)
+    lines = []
+    for slug in before:
+        change = None
+        if slug != reference and {slug, reference} <= levels_before.keys() & levels_after.keys():
+            change = statistics.ratio(
+                statistics.difference(levels_after[slug], levels_after[reference]),
+                statistics.difference(levels_before[slug], levels_before[reference]),
+                confidence,
+            )
+        beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
+        lines.append(Line(slug, before[slug], after[slug], change, beyond))
+    return lines
+
+
+def _levels(run: Run) -> Levels:
+    return statistics.levels(run.measurements).by_slug
+
+
+def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
+    """How much longer the reference takes now than then."""
+    if reference not in before or reference not in after:
+        return ""
+    ratio = statistics.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)
+    shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
+    return f"{reference} takes {shown} of the time that it took then."
+
+
+def _names(slugs: Sequence[str]) -> str:
+    return slugs[0] if len(slugs) == 1 else f"{', '.join(slugs[:-1])} and {slugs[-1]}"
+
+
+def _lead(slugs: Sequence[str]) -> str:
+    return "leads" if len(slugs) == 1 else "lead"
+
+
+def _is(slugs: Sequence[str]) -> str:
+    return "is" if len(slugs) == 1 else "are"

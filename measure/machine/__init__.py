@@ -1,0 +1,1 @@
+"""The machine that measures, and who else uses it."""

@@ -1,0 +1,112 @@
+"""What there is to be compared: every workload × mapper × mode, for people and as data."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+import strategies
+import workloads
+from measure.model.request import default_strategies
+from strategies.spec import MODES, Mapper, Strategy
+from workloads.spec import Workload
+
+
+def lines(devices: Sequence[str]) -> Iterator[str]:
+    """The list as text."""
+    for workload in workloads.all():
+        yield f"{workload.slug}  {workload.summary}"
+        yield f"    {workload.formula}"
+        for parameter in workload.sizes:
+            bounds = f"{parameter.least} to {parameter.most}"
+            yield f"    --size {parameter.name}={parameter.default}  ({bounds}) {parameter.help}"
+        for option in workload.options:
+            yield f"    --workload-option {option.name}={option.default}  {option.help}"
+        yield f"    --dtype {' | '.join(workload.dtypes)}"
+    yield ""
+    for mapper in strategies.mappers():
+        yield f"{mapper.slug}  {mapper.summary}"
+        yield f"    {'  '.join(f'{mapper.slug}.{mode}' for mode in mapper.modes)}"
+        for option in mapper.options:
+            yield f"    ?{option.name}={option.default}  {option.help}"
+    yield ""
+    yield f"devices: {', '.join(devices)}"
+
+
+def broken() -> dict[str, str]:
+    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    return {**workloads.broken(), **strategies.broken()}
+
+
+def grid(devices: Sequence[str]) -> dict[str, Any]:
+    """The list as data."""
+    return {
+        "workloads": [_workload(each) for each in workloads.all()],
+        "mappers": [_mapper(each) for each in strategies.mappers()],
+        "modes": list(MODES),
+        "devices": list(devices),
+        "broken": broken(),
+    }
+
+
+def _workload(workload: Workload) -> dict[str, Any]:
+    return {
+        "slug": workload.slug,
+        "title": workload.title,
+        "group": workload.group,
+        "formula": workload.formula,
+        "summary": workload.summary,
+        "sizes": msgspec.to_builtins(workload.sizes),
+        "presets": {name: dict(size) for name, size in workload.presets.items()},
+        "dtypes": list(workload.dtypes),
+        "options": msgspec.to_builtins(workload.options),
+        "rewrites": list(workload.rewrites),
+        "grid": [{"options": options, "cells": list(_cells(workload, options))} for options in _variants(workload)],
+    }
+
+
+def _mapper(mapper: Mapper) -> dict[str, Any]:
+    return {
+        "slug": mapper.slug,
+        "title": mapper.title,
+        "summary": mapper.summary,
+        "modes": list(mapper.modes),
+        "default_modes": list(mapper.default_modes),
+        "options": msgspec.to_builtins(mapper.options),
+        "rewrite": mapper.rewrite,
+    }
+
+
+def _variants(workload: Workload) -> Iterator[dict[str, Any]]:
+    """The default options, and each choice that makes another variant."""
+    yield workload.default_options()
+    for name, by_value in workload.variants.items():
+        for value in by_value:
+            yield {**workload.default_options(), name: value}
+
+
+def _cells(workload: Workload, options: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Every mapper in every mode; ``default``: it is measured where nobody chooses, at the default size."""
+    chosen = default_strategies(workload, workload.default_size(), workload.dtypes[0], options)
+    variant = workload.variant(options)
+    for mapper in strategies.mappers():
+        for mode in MODES:
+            slug = f"{mapper.slug}.{mode}"
+            reason = _unsupported(mapper, mode, variant)
+            yield {
+                "strategy": slug,
+                "mapper": mapper.slug,
+                "mode": mode,
+                "supported": reason is None,
+                "reason": reason,
+                "default": reason is None and slug in chosen,
+            }
+
+
+def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
+    """The sentence that says why there is no such strategy, or why it cannot work; None where it may."""
+    if lacking := strategies.missing(mapper, workload):
+        return f"{mapper.slug} needs {lacking}, which {workload.slug} does not have"
+    if mode not in mapper.modes:
+        return f"{mapper.slug} has no mode {mode}: it has {', '.join(mapper.modes)}"
+    return strategies.unsupported(Strategy(mapper.slug, mode), workload)

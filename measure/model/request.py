@@ -1,0 +1,253 @@
+"""What is asked: parsed and validated once, with the same rules for the page, a link, the command line and a file."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import strategies
+import workloads
+from measure.model import forecast, text
+from measure.model.run import RequestRecord
+from strategies.spec import MODES, Strategy
+from workloads.spec import Workload
+
+# Seconds of timing, after memory and correctness: enough to decide the default comparisons on a quiet 2-core machine.
+DEFAULT_BUDGET_S = 15.0
+MOST_BUDGET_S = 86_400.0
+MOST_THREADS = 1_024
+MOST_SEED = 2**32 - 1
+# A hosted page takes requests from anyone: beyond this many bytes of inputs or outputs a size is a typing error.
+MOST_BYTES = 2**44
+
+# "default" leaves out what would keep a person waiting: one call, or tracing and compiling, beyond these.
+DEFAULT_LATENCY_S = 2.0
+DEFAULT_FIRST_CALL_S = 10.0
+
+
+class RequestError(ValueError):
+    """The request is invalid: the message names what was wrong, which value came in, and what is valid."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A valid comparison: make one with `parse`. ``strategies`` are canonical slugs without repetition."""
+
+    workload: str
+    size: Mapping[str, int]
+    dtype: str
+    device: str
+    strategies: tuple[str, ...]
+    budget_s: float = DEFAULT_BUDGET_S
+    memory_limit_mib: int | None = None
+    threads: int | None = None
+    seed: int = 0
+    workload_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self) -> RequestRecord:
+        return RequestRecord(
+            workload=self.workload,
+            workload_options=dict(self.workload_options),
+            size=dict(self.size),
+            dtype=self.dtype,
+            device=self.device,
+            strategies=list(self.strategies),
+            budget_s=self.budget_s,
+            memory_limit_mib=self.memory_limit_mib,
+            threads=self.threads,
+            seed=self.seed,
+        )
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """``value`` as an int from least to most; text and floats count where they are whole."""
+    number: int | None = None
+    if isinstance(value, bool):
+        number = None
+    elif isinstance(value, int):
+        number = value
+    elif isinstance(value, float):
+        number = int(value) if value.is_integer() else None
+    elif isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
+        number = int(value)
+    if number is None or not least <= number <= most:
+        raise RequestError(f"{name}={value} is not valid: a whole number from {least} to {most} is needed")
+    return number
+
+
+def parse_workload(value: Any) -> Workload:
+    """The workload named ``value``."""
+    if value not in workloads.names():
+        raise RequestError(f"workload {value!r} is not known: choose one of {', '.join(workloads.names())}")
+    return workloads.get(value)
+
+
+def parse_size(workload: Workload, raw: Mapping[str, Any]) -> dict[str, int]:
+    """All size parameters of the workload; what ``raw`` leaves out has its default."""
+    names = [parameter.name for parameter in workload.sizes]
+    for name in raw:
+        if name not in names:
+            raise RequestError(f"{workload.slug} has no size {name!r}: its sizes are {', '.join(names)}")
+    size = {
+        parameter.name: _whole(
+            parameter.name, raw.get(parameter.name, parameter.default), parameter.least, parameter.most
+        )
+        for parameter in workload.sizes
+    }
+    return size
+
+
+def parse_options(workload: Workload, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of the workload; what ``raw`` leaves out has its default."""
+    known = {option.name: option for option in workload.options}
+    for name in raw:
+        if name not in known:
+            valid = f"its options are {', '.join(known)}" if known else "it has none"
+            raise RequestError(f"{workload.slug} has no option {name!r}: {valid}")
+    chosen = workload.default_options()
+    for name, value in raw.items():
+        try:
+            chosen[name] = known[name].parse(str(value))
+        except ValueError as error:
+            raise RequestError(str(error)) from None
+    return chosen
+
+
+def parse_device(value: Any) -> str:
+    """A device's canonical name, ``CPU:0`` or ``GPU:n``; whether it exists is known by the host alone."""
+    match = re.fullmatch(r"(?:/?(?:device:)?)(cpu|gpu)(?::(\d{1,3}))?", str(value).strip(), re.IGNORECASE)
+    if not match or (match[1].lower() == "cpu" and int(match[2] or 0) != 0):
+        raise RequestError(f"device {value!r} is not valid: CPU:0, or GPU:0, GPU:1 … where there is one")
+    return f"{match[1].upper()}:{int(match[2] or 0)}"
+
+
+def default_strategies(
+    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]
+) -> list[str]:
+    """Every mapper × mode that finishes in reasonable time at this size, by forecast; the quickest where none does."""
+    latency_s = {}
+    slugs = []
+    for strategy in strategies.all_strategies(workload.variant(options)):
+        if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
+            continue
+        estimate = forecast.forecast(workload, size, dtype, strategy, options)
+        latency_s[strategy.slug] = estimate.latency_s
+        if estimate.latency_s <= DEFAULT_LATENCY_S and estimate.first_call_s <= DEFAULT_FIRST_CALL_S:
+            slugs.append(strategy.slug)
+    return slugs or sorted(latency_s, key=lambda slug: latency_s[slug])[:1]
+
+
+def parse_strategies(
+    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any], raw: str | Iterable[str]
+) -> tuple[str, ...]:
+    """Canonical slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once."""
+    workload = workload.variant(options)
+    words = raw.split(",") if isinstance(raw, str) else list(raw)
+    everything = strategies.all_strategies(workload)
+    mappers = {mapper.slug for mapper in strategies.mappers()}
+    slugs: list[str] = []
+    for word in (str(word).strip() for word in words):
+        if not word:
+            continue
+        if word == "all":
+            slugs += [strategy.slug for strategy in everything]
+        elif word == "default":
+            slugs += default_strategies(workload, size, dtype, options)
+        elif word in MODES:
+            slugs += [strategy.slug for strategy in everything if strategy.mode == word]
+        elif word in mappers:
+            slugs += [strategy.slug for strategy in _of_mapper(workload, word, everything)]
+        else:
+            slugs.append(_one_strategy(workload, word).slug)
+    if not slugs:
+        raise RequestError("no strategy is chosen: name at least one, or 'default', or 'all'")
+    return tuple(dict.fromkeys(slugs))
+
+
+def _of_mapper(workload: Workload, mapper: str, everything: Iterable[Strategy]) -> list[Strategy]:
+    chosen = [strategy for strategy in everything if strategy.mapper == mapper]
+    if not chosen:
+        raise RequestError(_not_offered(workload, mapper))
+    return chosen
+
+
+def _one_strategy(workload: Workload, slug: str) -> Strategy:
+    try:
+        strategy = strategies.parse(slug)
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+    if not strategies.offered(strategies.mapper(strategy.mapper), workload):
+        raise RequestError(_not_offered(workload, strategy.mapper))
+    return strategy
+
+
+def _not_offered(workload: Workload, mapper: str) -> str:
+    return (
+        f"{mapper} needs {strategies.missing(strategies.mapper(mapper), workload)}, which {workload.slug} does not have"
+    )
+
+
+def parse_budget(value: Any) -> float:
+    """Seconds to measure for."""
+    try:
+        budget_s = float(value)
+    except (TypeError, ValueError):
+        budget_s = math.nan
+    if not 1.0 <= budget_s <= MOST_BUDGET_S:  # NaN fails this too
+        raise RequestError(f"budget {value} is not valid: seconds from 1 to {MOST_BUDGET_S:.0f} are needed")
+    return budget_s
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise RequestError(f"{name}={value!r} is not valid: names with their values are needed")
+    return value or {}
+
+
+def parse(raw: Mapping[str, Any]) -> Request:
+    """A valid `Request` from a mapping with the keys of a run file's request; all but ``workload`` have defaults.
+
+    Raises `RequestError` with one sentence. Sizes that cannot fit into memory are a matter of `fit`, which depends on
+    the machine.
+    """
+    known = set(RequestRecord.__struct_fields__)
+    for key in raw:
+        if key not in known:
+            raise RequestError(f"a request has no field {key!r}: its fields are {', '.join(sorted(known))}")
+    if "workload" not in raw:
+        raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
+    workload = parse_workload(raw["workload"])
+    size = parse_size(workload, _mapping("size", raw.get("size")))
+    options = parse_options(workload, _mapping("workload_options", raw.get("workload_options")))
+    dtype = str(raw.get("dtype") or workload.dtypes[0])
+    if dtype not in workload.dtypes:
+        raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+    input_bytes, output_bytes, captured_bytes = forecast.case_bytes(workload, size, dtype, options)
+    if max(input_bytes, output_bytes) > MOST_BYTES:
+        raise RequestError(
+            f"size {', '.join(f'{k}={v}' for k, v in size.items())} is too large: its output alone is "
+            f"{output_bytes / 2**40:.0f} TiB"
+        )
+    limit = raw.get("memory_limit_mib")
+    if limit is not None:
+        limit = _whole("memory limit", limit, 1, 2**24)
+        if limit * 2**20 < input_bytes + captured_bytes:
+            raise RequestError(
+                f"memory limit {limit} MiB is below the inputs: they take {text.size(input_bytes + captured_bytes)}"
+            )
+    threads, chosen = raw.get("threads"), raw.get("strategies")
+    if chosen is not None and not isinstance(chosen, str | list | tuple):
+        raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
+    return Request(
+        workload=workload.slug,
+        workload_options=options,
+        size=size,
+        dtype=dtype,
+        device=parse_device(raw.get("device") or "CPU:0"),
+        strategies=parse_strategies(workload, size, dtype, options, "default" if chosen is None else chosen),
+        budget_s=parse_budget(raw.get("budget_s", DEFAULT_BUDGET_S)),
+        memory_limit_mib=limit,
+        threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
+        seed=_whole("seed", raw.get("seed") or 0, 0, MOST_SEED),
+    )

@@ -1,0 +1,1 @@
+"""A run as a table, a CSV file, Markdown or pictures."""

@@ -1,0 +1,195 @@
+"""A run in the forms in which it leaves: tables for spreadsheets, and a summary for a pull request.
+
+Whatever a run holds may have been written by anybody: it is text in every form, never a formula, a link or a mention.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from measure.judge import limit, reasons
+from measure.judge.analysis import ranks, rows
+from measure.machine import environment
+from measure.model import text, why
+from measure.model.run import Run
+from measure.output import sweep_table, table
+from measure.statistics import break_even
+from measure.sweep import analysis as sweep_analysis
+
+_TABLE = (
+    *("rank", "strategy", "mapper", "mode", "outcome", "latency_s", "low_s", "high_s", "first_call_s"),
+    *("peak_bytes", "output_bytes", "temporary_bytes", "process_peak_bytes", "max_abs", "max_rel", "max_ulp"),
+    *("processes", "samples", "error", "warnings", "times_limit", "limit_note", "limit_s", "limit_term"),
+)
+_SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
+# What makes a spreadsheet take a text for a formula, or hides such a sign from who looks for it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def table_csv(run: Run) -> str:
+    """One line for each strategy, of a sweep at each point; seconds and bytes."""
+    lines = [(*at, *line) for at, body in _bodies(run) for line in _table(body)]
+    for point in run.points:
+        if not point.measurements:
+            # Who wins there, where that is inferred; and why it was not measured.
+            for slug in point.ranking[0] if point.ranking else [None]:
+                row = {"strategy": slug, "outcome": point.status, "error": point.reason}
+                lines.append((*point.at.values(), *(row.get(name) for name in _TABLE)))
+    return _csv((*(axis.name for axis in run.axes), *_TABLE), lines)
+
+
+def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
+    """The comparisons of a run, each with its place on the axes: one without any, or those of a sweep's points."""
+    if run.kind == "compare":
+        return [((), run)]
+    return [
+        (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
+    ]
+
+
+def _table(run: Run) -> list[tuple[Any, ...]]:
+    rank = ranks(run.ranking)
+    lines = []
+    for item in rows(run):
+        latency, memory, check = item.latency, item.memory, item.correctness
+        lines.append(
+            (
+                *(rank.get(item.strategy), item.strategy, item.mapper, item.mode, item.outcome),
+                *((latency.median_s, latency.low_s, latency.high_s) if latency else (None,) * 3),
+                item.first_call_s,
+                *((memory.peak_bytes, memory.output_bytes, memory.temporary_bytes) if memory else (None,) * 3),
+                memory.process_peak_bytes if memory else None,
+                *((check.max_abs, check.max_rel, check.max_ulp) if check else (None,) * 3),
+                sum(bool(replica.samples_s) for replica in item.replicas),
+                sum(len(replica.samples_s) for replica in item.replicas),
+                item.error.message if item.error else None,
+                " ".join(warning.message for warning in item.warnings),
+                *(limit.multiple(item), limit.note(item) or None),
+                *((run.limit.seconds, run.limit.term or None) if run.limit else (None, None)),
+            )
+        )
+    return lines
+
+
+def samples_csv(run: Run) -> str:
+    """One line for each raw sample, those of the control's twin included."""
+    return _csv(
+        (*(axis.name for axis in run.axes), *_SAMPLES),
+        (
+            (*at, item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample)
+            for at, body in _bodies(run)
+            for item in body.measurements
+            for replica in item.replicas
+            for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False)
+        ),
+    )
+
+
+def markdown(run: Run, link: str | None = None) -> str:
+    """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
+    request = run.request
+    swept = {axis.name: f"{min(axis.values):,} to {max(axis.values):,}" for axis in run.axes}
+    sizes = {name: f"{value:,}" for name, value in request.size.items()} | swept
+    size = ", ".join(f"{_plain(name)} {value}" for name, value in sizes.items())
+    about = [f"{_code(request.workload)} at {size}", _plain(request.dtype), _plain(request.device)]
+    about += [_plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
+    parts = [f"**{_plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about)]
+    if run.kind == "sweep":
+        parts += _sweep(run)
+    else:
+        parts.append(_grid(table.HEAD, _body(run)))
+        # One paragraph each: a list would make a bullet of a sentence.
+        parts += [_plain(line) for line in (*table.limits(run), *break_even.sentences(run))]
+    if run.control is not None:
+        parts.append(table.resolution(run.control))
+    if run.status != "complete":
+        parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
+    if notes := table.notes(run):
+        parts.append("\n".join(f"- {_plain(note)}" for note in notes))
+    if reasons := _reasons(run):
+        parts.append(f"<details>\n<summary>Why</summary>\n\n{reasons}\n\n</details>")
+    facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]
+    parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
+    parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
+    return "\n\n".join(parts) + "\n"
+
+
+def _sweep(run: Run) -> list[str]:
+    """A sweep's latencies, a line for each point; crossovers and fits."""
+    strategies = sweep_table.lines(run)
+    cells = {
+        (number, item.strategy): text.seconds(item.latency.median_s) if item.latency else item.outcome
+        for number, point in enumerate(run.points)
+        for item in point.measurements
+    }
+    head = [*(_plain(axis.name) for axis in run.axes), *map(_code, strategies), "leads"]
+    body = [
+        [
+            *(f"{point.at[axis.name]:,}" for axis in run.axes),
+            *(_plain(cells.get((number, slug), "–")) for slug in strategies),
+            ", ".join(map(_code, point.ranking[0])) if point.ranking else _plain(point.status),
+        ]
+        for number, point in enumerate(run.points)
+    ]
+    notes = [*sweep_table.crossings(run), *sweep_table.fits(run), *sweep_table.left_out(run)]
+    return [_grid(head, body), "\n".join(f"- {_plain(note)}" for note in notes)]
+
+
+def _reasons(run: Run) -> str:
+    """A sentence for each strategy that has been explained."""
+    explained = {item.strategy for item in run.measurements if why.known(item) is not None}
+    if run.kind != "compare" or not explained:
+        return ""
+    return "\n".join(f"- {_plain(said)}" for slug, said in reasons.sentences(run).items() if slug in explained)
+
+
+def _body(run: Run) -> list[list[str]]:
+    strategy = table.HEAD.index("strategy")
+    return [
+        [_code(cell) if column == strategy else _plain(cell) for column, cell in enumerate(line)]
+        for line in table.body(run)
+    ]
+
+
+def _grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_cell(value) for value in head)
+    writer.writerows([_cell(value) for value in line] for line in lines)
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
+    if not isinstance(value, str):
+        return value
+    plain = _COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
+    return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
+
+
+# Signs that mean something to Markdown wherever they are, and those that do at the start of a line.
+_MARKDOWN = re.compile(r"([\\`*\[\]<>|~$#]|(?<!\w)_|_(?!\w)|&(?=[#\w]))")
+_AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
+# That a name is mentioned, an issue named, an address linked or an emoji meant is found in what is shown, where an
+# escaped sign is none. An invisible sign behind it keeps it from being found.
+_FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"
+_NAME = re.compile(r"[\w.?=,]+")
+# What a terminal takes for a command, and what turns the direction of the text around it: no part of a text.
+_COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _plain(words: str) -> str:
+    """``words`` on one line, as they are."""
+    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", _COMMANDS.sub("", " ".join(words.split())))
+    return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if _NAME.fullmatch(name) else _plain(name)

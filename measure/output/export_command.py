@@ -1,0 +1,143 @@
+"""`python -m measure export`: a run file, or a run of the store, in other forms."""
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from measure.model import why
+from measure.model.place import PROJECT, StoreError, is_id
+from measure.model.request import RequestError
+from measure.model.run import Run, encode
+from measure.output import export
+from measure.store import imports
+
+_STDOUT = "-"
+# Charts belong to `views`, which nothing here may import: a process of its own draws them.
+_DRAW = "views.charts.files"
+_PICTURES = ("svg", "png")
+# Option → what an explanation has left of each strategy, which is in the store and not in a run's file.
+_LEFT = {"graph": why.GRAPH, "hlo": why.HLO, "trace": why.TRACE}
+
+
+def _texts(link: str | None) -> dict[str, tuple[str, Callable[[Run], bytes]]]:
+    """Option → the ending of its file, and what is in it."""
+    return {
+        "json": (".json", lambda run: encode(run) + b"\n"),
+        "csv": (".csv", lambda run: export.table_csv(run).encode()),
+        "samples": (".samples.csv", lambda run: export.samples_csv(run).encode()),
+        "markdown": (".md", lambda run: export.markdown(run, link).encode()),
+    }
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="a run file, or the id of a run that is kept")
+    parser.add_argument("--json", action="store_true", help="the run file")
+    parser.add_argument("--csv", action="store_true", help="the table, one line for each strategy")
+    parser.add_argument("--samples", action="store_true", help="every raw sample, as CSV")
+    parser.add_argument("--markdown", action="store_true", help="a summary for a pull request")
+    parser.add_argument("--svg", action="store_true", help="each chart as SVG")
+    parser.add_argument("--png", action="store_true", help="each chart as PNG")
+    parser.add_argument("--graph", action="store_true", help="the graph of each strategy that was explained")
+    parser.add_argument("--hlo", action="store_true", help="XLA's program of each strategy that was explained")
+    parser.add_argument("--trace", action="store_true", help="the trace of a call of each, for ui.perfetto.dev")
+    parser.add_argument("--link", metavar="URL", help="where the run can be opened, for the summary")
+    parser.add_argument(
+        "--into", default=".", metavar="FOLDER", help="where the files go (the current folder); '-' for stdout"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write what is asked for, and say on stdout which files there are. Raises RequestError with one sentence."""
+    texts = _texts(arguments.link)
+    chosen = [name for name in texts if getattr(arguments, name)]
+    drawn = [name for name in _PICTURES if getattr(arguments, name)]
+    left = [name for name in _LEFT if getattr(arguments, name)]
+    if not chosen and not drawn and not left:
+        options = ", ".join(f"--{name}" for name in (*texts, *_PICTURES, *_LEFT))
+        raise RequestError(f"nothing is chosen to be written: name at least one of {options}")
+    if arguments.into == _STDOUT and (drawn or left or len(chosen) > 1):
+        raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
+    found = _read(arguments.run)
+    if arguments.into == _STDOUT:
+        sys.stdout.buffer.write(texts[chosen[0]][1](found))
+        return 0
+    folder, name = Path(arguments.into), Path(arguments.run).stem
+    artifacts = {each: _artifacts(found, _LEFT[each]) for each in left}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in chosen:
+            ending, make = texts[each]
+            path = folder / f"{name}{ending}"
+            path.write_bytes(make(found))
+            print(path)
+        for each in left:
+            for slug, content in artifacts[each].items():
+                path = folder / f"{name}.{_safe(slug)}.{_LEFT[each]}"
+                path.write_bytes(content)
+                print(path)
+    except OSError as error:
+        raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None
+    for form in drawn:
+        _draw(found, form, folder, name)
+    return 0
+
+
+def kept(run_id: str) -> Run:
+    """A run of the store. Raises RequestError where it is not there."""
+    from measure.store.store import Store
+
+    try:
+        found = Store().load(run_id) if is_id(run_id) else None
+    except StoreError as error:
+        raise RequestError(f"the store cannot be read: {error}") from None
+    if found is None:
+        raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
+    return found
+
+
+def _artifacts(found: Run, name: str) -> dict[str, bytes]:
+    """What explanations have left under a name, by strategy. Raises RequestError where there is none."""
+    from measure.store.store import Store
+
+    try:
+        kept = Store()
+        by_slug = {item.strategy: kept.artifact(found.id, item.strategy, name) for item in found.measurements}
+    except StoreError as error:
+        raise RequestError(f"the store cannot be read: {error}") from None
+    contents = {slug: content for slug, content in by_slug.items() if content is not None}
+    if not contents:
+        raise RequestError(
+            f"no {name} of run {found.id} is kept here: 'compare --why' and the tab «Why» leave them in the store of "
+            "the machine that measured"
+        )
+    return contents
+
+
+def _safe(slug: str) -> str:
+    """A strategy as part of a file's name, on every system: ``map_fn.graph-parallel_iterations-1``."""
+    return re.sub(r"[^\w.]+", "-", slug, flags=re.ASCII)
+
+
+def _read(name: str) -> Run:
+    try:
+        if is_id(name):
+            return kept(name)
+        with open(name, "rb") as file:
+            return imports.read(file.read(imports.MOST_BYTES + 1))
+    except OSError as error:
+        raise RequestError(f"{name} cannot be read: {error.strerror}") from None
+    except (StoreError, ValueError) as error:
+        if isinstance(error, RequestError):
+            raise
+        raise RequestError(f"{name} cannot be exported: {error}") from None
+
+
+def _draw(found: Run, form: str, folder: Path, name: str) -> None:
+    command = [sys.executable, "-m", _DRAW, "all", form, "--into", str(folder.resolve()), "--name", name]
+    done = subprocess.run(command, input=encode(found), stdout=subprocess.PIPE, cwd=PROJECT, check=False)
+    print(done.stdout.decode(), end="")
+    if done.returncode:
+        raise RequestError(f"the charts of {name} could not be drawn")

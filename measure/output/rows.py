@@ -1,0 +1,173 @@
+"""One row per strategy of a run, in the order of rank: what charts, tables and figures are made of. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from measure.judge import limit
+from measure.judge.analysis import ranks
+from measure.model.run import Measurement, Run
+from measure.statistics import break_even
+from measure.statistics import levels as statistics
+from views.ui import look
+
+
+@dataclass(frozen=True)
+class Row:
+    """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own.
+
+    ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in.
+    """
+
+    slug: str
+    mapper: str
+    mode: str
+    outcome: str
+    stage: str
+    order: int
+    rank: int | None = None
+    tie: int | None = None
+    tied: bool = False
+    sentence: str = ""
+    detail: str = ""
+    notes: tuple[str, ...] = ()
+    median_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+    factor: float | None = None
+    factor_low: float | None = None
+    factor_high: float | None = None
+    of_limit: float | None = None
+    of_limit_note: str = ""
+    first_call_s: float | None = None
+    first_low_s: float | None = None
+    first_high_s: float | None = None
+    processes: int = 0
+    samples: int = 0
+    peak_bytes: int | None = None
+    output_bytes: int | None = None
+    temporary_bytes: int | None = None
+    input_bytes: int | None = None
+    captured_bytes: int | None = None
+    process_peak_bytes: int | None = None
+    correct: bool | None = None
+    max_abs: float | None = None
+    max_rel: float | None = None
+    max_ulp: float | None = None
+    nan_mismatches: int = 0
+
+    @property
+    def label(self) -> str:
+        return look.label(self.slug, self.mode)
+
+    @property
+    def colour(self) -> str:
+        return look.colour_name(self.mapper)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in a way that a person wants explained."""
+        return self.outcome not in ("ok", "not_run")
+
+    @property
+    def status(self) -> str:
+        """Its outcome in a word; a strategy without one yet has its stage."""
+        if self.outcome == "not_run" and self.stage not in ("", "done"):
+            return self.stage
+        return look.OUTCOMES.get(self.outcome, self.outcome)
+
+
+def strategies_of(run: Run) -> list[Measurement]:
+    """The run's measurements without the control's twin."""
+    return [measurement for measurement in run.measurements if measurement.twin_of is None]
+
+
+def baselines(run: Run) -> list[Measurement]:
+    """Those that others may be compared with: timed, and right."""
+    return [m for m in strategies_of(run) if m.latency is not None and m.outcome == "ok"]
+
+
+def choose_baseline(run: Run, *wanted: str | None) -> str | None:
+    """What «× faster than» refers to: the first of ``wanted`` that can be one, else loop.eager, else the slowest."""
+    timed = {m.strategy: m.latency.median_s for m in baselines(run) if m.latency is not None}
+    for slug in (*wanted, "loop.eager"):
+        if slug in timed:
+            return slug
+    return max(timed, key=lambda slug: timed[slug]) if timed else None
+
+
+def make(run: Run, baseline: str | None = None) -> list[Row]:
+    """The rows of a run, finished or not: ranked ones, then wrong and unranked ones by latency, then the others."""
+    groups = {slug: number for number, group in enumerate(run.ranking) for slug in group}
+    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
+    rank = ranks(run.ranking)
+    asked = {slug: index for index, slug in enumerate(run.request.strategies)}
+    levels = statistics.levels(run.measurements).by_slug
+    costs = break_even.costs(run)
+
+    def position(m: Measurement) -> tuple[int, float, int]:
+        if m.strategy in place:
+            return 0, place[m.strategy], 0
+        if m.latency is not None:
+            return 1, m.latency.median_s, 0
+        kind = 2 if m.outcome in ("ok", "not_run") else 3
+        return kind, 0.0, asked.get(m.strategy, len(asked))
+
+    ordered = sorted(strategies_of(run), key=position)
+    return [
+        _row(m, order, run, baseline, levels, groups.get(m.strategy), rank.get(m.strategy), costs.get(m.strategy))
+        for order, m in enumerate(ordered)
+    ]
+
+
+def _row(
+    m: Measurement,
+    order: int,
+    run: Run,
+    baseline: str | None,
+    levels: Mapping[str, statistics.Level],
+    tie: int | None,
+    rank: int | None,
+    cost: break_even.Cost | None,
+) -> Row:
+    ratio = None
+    if baseline in levels and m.strategy in levels and baseline is not None:
+        ratio = statistics.ratio(levels[baseline], levels[m.strategy], run.analysis.confidence)
+    latency, memory, check = m.latency, m.memory, m.correctness
+    return Row(
+        slug=m.strategy,
+        mapper=m.mapper,
+        mode=m.mode,
+        outcome=m.outcome,
+        stage=m.stage,
+        order=order,
+        rank=rank,
+        tie=tie,
+        tied=tie is not None and len(run.ranking[tie]) > 1,
+        sentence=m.error.message if m.error else "",
+        detail=m.error.detail if m.error else "",
+        notes=tuple(filter(None, (*(warning.message for warning in m.warnings), limit.note(m)))),
+        median_s=latency.median_s if latency else None,
+        low_s=latency.low_s if latency else None,
+        high_s=latency.high_s if latency else None,
+        factor=ratio.ratio if ratio else None,
+        factor_low=ratio.low if ratio and m.strategy != baseline else None,
+        factor_high=ratio.high if ratio and m.strategy != baseline else None,
+        of_limit=limit.multiple(m),
+        of_limit_note=limit.note(m),
+        first_call_s=m.first_call_s,
+        first_low_s=cost.first.low_s if cost else None,
+        first_high_s=cost.first.high_s if cost else None,
+        processes=sum(bool(replica.samples_s) for replica in m.replicas),
+        samples=sum(len(replica.samples_s) for replica in m.replicas),
+        peak_bytes=memory.peak_bytes if memory else None,
+        output_bytes=memory.output_bytes if memory else None,
+        temporary_bytes=memory.temporary_bytes if memory else None,
+        input_bytes=memory.input_bytes if memory else None,
+        captured_bytes=memory.captured_bytes if memory else None,
+        process_peak_bytes=memory.process_peak_bytes if memory else None,
+        correct=check.ok if check else None,
+        max_abs=check.max_abs if check else None,
+        max_rel=check.max_rel if check else None,
+        max_ulp=check.max_ulp if check else None,
+        nan_mismatches=check.nan_mismatches if check else 0,
+    )

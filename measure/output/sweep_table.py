@@ -1,0 +1,134 @@
+"""A sweep as tables of text: latencies by point, or a map's winners, then crossovers and fits."""
+
+from measure.model import text
+from measure.model.run import Fit, Measurement, Point, Run
+from measure.output import table
+from measure.sweep import analysis as sweep_analysis
+from measure.sweep import crossovers
+
+# A terminal's width holds a name and so many latencies.
+_COLUMNS = 10
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SAYS_SOMETHING = 0.1
+# Marks a strategy in the leading group of a point.
+LEADS = "*"
+
+
+def render(run: Run) -> str:
+    """All there is to say about a sweep."""
+    parts = list(map(table.grid, _map(run) if len(run.axes) == 2 else _latencies(run)))
+    parts += ["\n".join(lines) for lines in (_legend(run), left_out(run), crossings(run), fits(run)) if lines]
+    parts.append(run.verdict)
+    if run.status != "complete":
+        parts.append(f"{run.status}: {run.stop_reason}.")
+    return "\n\n".join(parts)
+
+
+def lines(run: Run) -> list[str]:
+    """Every strategy that occurs at a point, in the order in which they were asked for."""
+    found = {item.strategy for point in run.points for item in point.measurements if item.twin_of is None}
+    asked = [slug for slug in run.request.strategies if slug in found]
+    return [*asked, *sorted(found - set(asked))]
+
+
+def latencies(run: Run) -> list[tuple[str, ...]]:
+    """A line for each strategy: its latency at each point, marked where it leads; under a head of the axis' values."""
+    head = (run.axes[0].name, *(where(point) for point in run.points))
+    body = [(slug, *(_cell(run, point, slug) for point in run.points)) for slug in lines(run)]
+    return [head, *body]
+
+
+def where(point: Point) -> str:
+    return ", ".join(f"{value:,}".replace(",", " ") for value in point.at.values())
+
+
+def crossings(run: Run) -> list[str]:
+    return [f"{crossovers.sentence(each)}." for each in run.crossovers]
+
+
+def fits(run: Run) -> list[str]:
+    return [_fit(fit) for fit in run.fits]
+
+
+def left_out(run: Run) -> list[str]:
+    """Points that are not measured, and strategies that were not run at one, each with the reason."""
+    found = []
+    for point in run.points:
+        at = ", ".join(f"{name}={value}" for name, value in point.at.items())
+        if point.status != "complete" and not point.ranking and point.reason:
+            found.append(f"{at}: {point.status}: {point.reason}")
+        for item in point.measurements:
+            if item.latency is None and item.error is not None:
+                found.append(f"{at}: {item.strategy}: {item.error.message}")
+    return found
+
+
+def _latencies(run: Run) -> list[list[tuple[str, ...]]]:
+    """The same in blocks that fit a terminal."""
+    whole = latencies(run)
+    count = len(whole[0])
+    return [
+        [(line[0], *line[start : start + _COLUMNS]) for line in whole] for start in range(1, max(count, 2), _COLUMNS)
+    ]
+
+
+def _cell(run: Run, point: Point, slug: str) -> str:
+    item = next((each for each in point.measurements if each.strategy == slug), None)
+    if item is None:
+        return "–" if point.status in ("complete", "running") else point.status
+    if item.latency is None:
+        return _outcome(item)
+    ranked = point.ranking and sweep_analysis.asked_for(run, point)
+    leads = LEADS if ranked and slug in point.ranking[0] else ""
+    return f"{text.seconds(item.latency.median_s)}{leads}"
+
+
+def _outcome(item: Measurement) -> str:
+    return item.outcome.replace("_", " ")
+
+
+def _map(run: Run) -> list[list[tuple[str, ...]]]:
+    """Who leads where, by letter; in brackets where that is inferred."""
+    down, right = run.axes
+    by_place = {(point.at[down.name], point.at[right.name]): point for point in run.points}
+    letters = _letters(run)
+    head = (f"{down.name} \\ {right.name}", *map(str, right.values))
+    body = []
+    for row in down.values:
+        cells = []
+        for column in right.values:
+            point = by_place.get((row, column))
+            if point is None or not point.ranking:
+                cells.append("·")
+                continue
+            named = "=".join(letters[slug] for slug in point.ranking[0] if slug in letters)
+            cells.append(named if point.measurements else f"({named})")
+        body.append((str(row), *cells))
+    return [[head, *body]]
+
+
+def _letters(run: Run) -> dict[str, str]:
+    winning = [slug for slug in lines(run) if any(slug in point.ranking[0] for point in run.points if point.ranking)]
+    return {slug: _LETTERS[number] if number < len(_LETTERS) else str(number) for number, slug in enumerate(winning)}
+
+
+def _legend(run: Run) -> list[str]:
+    if len(run.axes) == 2:
+        return [f"{letter}  {slug}" for slug, letter in _letters(run).items()]
+    return [f"{LEADS} leads, or ties with the leader"]
+
+
+def cost(value_s: float, low_s: float, high_s: float) -> str:
+    """A fitted cost with its interval, which may contain 0; far below its upper end, the value says nothing."""
+    if low_s > 0:
+        return text.seconds_with_interval(value_s, low_s, high_s)
+    under = f"under {text.seconds(high_s)}"
+    return f"{text.seconds(value_s)} [{under}]" if value_s > _SAYS_SOMETHING * high_s else under
+
+
+def _fit(fit: Fit) -> str:
+    fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
+    each = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
+    note = f"; {fit.note}" if fit.note else ""
+    element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
+    return f"{fit.strategy}: {fixed} a call, and {each} for {element}{note}"

@@ -1,0 +1,1 @@
+"""Figures from samples, without a sentence."""

@@ -1,0 +1,96 @@
+"""Latency against memory: which strategies nothing beats in both, the fastest that fits, and the dial between them.
+
+Pure functions of a comparison's measurements.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from measure.model.run import Measurement, RequestRecord
+from strategies.planning import plan
+from workloads.spec import Workload
+
+# Mappers that a chunk of one element, and a chunk of the whole batch, come down to.
+_ENDS = ("map_fn", "vectorized_map")
+
+
+@dataclass(frozen=True)
+class Dial:
+    """``chunked`` from its smallest chunk to its largest, in the order of the curve: (chunk, slug). ``start`` and
+    ``end`` are the strategies that it joins, in the same mode, where they were measured. ``chosen``: the chunk that
+    is taken where none is named."""
+
+    mode: str
+    chunks: tuple[tuple[int, str], ...]
+    start: str | None
+    end: str | None
+    chosen: int
+
+
+def known(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Those whose latency and memory are both known and whose values are right."""
+    return [
+        item
+        for item in measurements
+        if item.twin_of is None and item.outcome == "ok" and item.latency is not None and item.memory is not None
+    ]
+
+
+def front(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Those that no other one beats in one of latency and memory without losing in the other; fastest first."""
+    found: list[Measurement] = []
+    for item in sorted(known(measurements), key=lambda item: (_seconds(item), _bytes(item))):
+        if not found or _bytes(item) < _bytes(found[-1]):
+            found.append(item)
+    return found
+
+
+def fastest_within(measurements: Sequence[Measurement], limit_bytes: float) -> Measurement | None:
+    """The fastest whose call takes at most this much memory; None where none does."""
+    return next((item for item in front(measurements) if _bytes(item) <= limit_bytes), None)
+
+
+def _seconds(item: Measurement) -> float:
+    assert item.latency is not None
+    return item.latency.median_s
+
+
+def _bytes(item: Measurement) -> int:
+    assert item.memory is not None
+    return item.memory.peak_bytes
+
+
+def dials(measurements: Sequence[Measurement], workload: Workload, request: RequestRecord) -> list[Dial]:
+    """One for each mode in which ``chunked`` was measured with several chunks. ``request``: of the case."""
+    by_mode: dict[str, dict[int, str]] = {}
+    measured = known(measurements)
+    for item in measured:
+        if item.mapper == "chunked" and item.options.get("chunk"):
+            by_mode.setdefault(item.mode, {})[int(item.options["chunk"])] = item.strategy
+    made = []
+    for mode, chunks in by_mode.items():
+        if len(chunks) > 1:
+            slugs = {item.strategy for item in measured}
+            start, end = (slug if slug in slugs else None for slug in (f"{mapper}.{mode}" for mapper in _ENDS))
+            made.append(Dial(mode, tuple(sorted(chunks.items())), start, end, _chosen(mode, workload, request)))
+    return made
+
+
+def _chosen(mode: str, workload: Workload, request: RequestRecord) -> int:
+    planned = plan(
+        workload, request.size, request.dtype, f"chunked.{mode}", request.workload_options, request.device,
+        request.memory_limit_mib,
+    )  # fmt: skip
+    return int(planned.options["chunk"])
+
+
+def nearest_chunk(dial: Dial) -> str:
+    """The measured strategy whose chunk is nearest to the one that would be chosen."""
+    chosen = max(1, dial.chosen)
+    return min(dial.chunks, key=lambda each: max(each[0] / chosen, chosen / each[0]))[1]
+
+
+def bounds(measurements: Sequence[Measurement]) -> tuple[int, int] | None:
+    """The least and the most memory that a call took."""
+    peaks = [_bytes(item) for item in known(measurements)]
+    return (min(peaks), max(peaks)) if peaks else None

@@ -1,0 +1,1 @@
+"""Runs that last, and run files from elsewhere."""

@@ -1,0 +1,1 @@
+"""The code that runs inside a measured process."""

@@ -1,0 +1,293 @@
+"""How much memory one steady call needs: by the allocator's events, by its counters, and as the system saw it.
+
+Every method costs speed, so a process that measures memory is never timed. Two settings must be made before the
+process runs its first op: `prepare_events` for the bytes that TensorFlow asks for, `prepare_process_peak` for the
+resident memory of the process; one process does one of the two.
+"""
+
+import ctypes
+import gc
+import os
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from measure.model.run import AtPeak, Memory, Timeline
+from measure.subject import allocations
+
+NUMPY = "NumPy and Python"
+
+_PS_PER_S = 1e12
+
+# mallopt's parameters, from glibc's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+# Buffers from here on are mapped on their own and leave no trace when freed. Smaller ones lie in the one heap, which is
+# trimmed; mapping those too would add up to a page to each (4 KiB buffers would read 1.5 times their size).
+_MMAP_THRESHOLD_BYTES = 64 * 1024
+
+_CANARY_BYTES = 12_347
+
+
+# --- settings, before the first op ------------------------------------------------------------------------------------
+
+
+def prepare_events(limit_mib: int | None = None) -> None:
+    """Makes TensorFlow's CPU memory visible to `measure_events`, and limits it to ``limit_mib`` MiB.
+
+    More than the limit fails with ``ResourceExhaustedError``, XLA's buffers included. Before the first op only.
+    """
+    os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
+    if limit_mib is not None:
+        os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(limit_mib)
+
+
+def prepare_gpu() -> None:
+    """Lets this process take a GPU's memory as it needs it, not all at once: others live on the same one. Before the
+    first op only. Source: ``GPUBFCAllocator::GetAllowGrowthValue``, which asks for the variable by name."""
+    os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+
+
+def limit_gpu(index: int, limit_mib: int) -> None:
+    """Limits this process to ``limit_mib`` MiB of a GPU's memory, as `prepare_events` does for the machine's."""
+    import tensorflow as tf
+
+    gpu = tf.config.list_physical_devices("GPU")[index]
+    tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=limit_mib)])
+
+
+def gpu_room(index: int) -> int | None:
+    """Bytes that a process may take of a GPU's memory now: what is free but for a reserve that TensorFlow keeps to
+    itself; None where there is no such GPU."""
+    import tensorflow as tf
+    from tensorflow.python.client import device_lib
+
+    options = tf.compat.v1.GPUOptions(visible_device_list=str(index), allow_growth=True)
+    devices = device_lib.list_local_devices(tf.compat.v1.ConfigProto(gpu_options=options))
+    return next((device.memory_limit for device in devices if device.device_type == "GPU"), None)
+
+
+def prepare_process_peak() -> bool:
+    """Makes this process give memory back as soon as it is freed, as `measure_process_peak` needs; before the first op.
+
+    False where that can not be had: anywhere but on Linux with glibc.
+    """
+    libc = _glibc()
+    if libc is None:
+        return False
+    os.environ["TF_ONEDNN_USE_SYSTEM_ALLOCATOR"] = "1"
+    return all(
+        libc.mallopt(parameter, value) == 1
+        for parameter, value in (
+            (_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES),
+            (_M_TRIM_THRESHOLD, 0),
+            # malloc_trim does not reach the free end of the heaps that threads would otherwise get of their own.
+            (_M_ARENA_MAX, 1),
+        )
+    )
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    return libc if hasattr(libc, "gnu_get_libc_version") else None
+
+
+# --- measurements of one steady call, which waits for its device: the caller has made the calls before it ------------
+
+
+def measure_events(
+    call: Callable[[], Any],
+    *,
+    device: str = "CPU:0",
+    input_bytes: int = 0,
+    captured_bytes: int = 0,
+    with_numpy: bool = False,
+) -> Memory:
+    """Memory of one call from the allocator's events, exact to the requested byte.
+
+    ``call`` returns a nest of tensors, which is held until the last event is in. ``device`` is the one whose memory
+    counts (``CPU:0``, ``GPU:1``). RuntimeError where events do not arrive, since `prepare_events` came too late.
+    Source of the events: ``tsl/framework/bfc_allocator.cc``, seen through TensorFlow's profiler.
+
+    ``with_numpy``: the call runs NumPy code. The allocator knows NumPy's memory only once it is copied, which is
+    not done where it happens to start at a multiple of 64 bytes. The most that NumPy and Python used is then added to
+    the peak, an upper bound and good to some 100 KiB of Python's own; the timeline stays TensorFlow's.
+    """
+    import tensorflow as tf
+
+    # The allocator reports from the host, for a GPU's memory too; tracing the GPU itself would add nothing.
+    levels = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0}
+    options = tf.profiler.experimental.ProfilerOptions(**levels)
+    with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
+        tf.profiler.experimental.start(folder, options)
+        try:
+            with tf.device(device):
+                canary = tf.fill([_CANARY_BYTES], tf.constant(1, tf.uint8))
+            if with_numpy:
+                tracemalloc.start()
+            with tf.profiler.experimental.Trace(allocations.CALL):
+                outputs = call()
+            numpy_bytes = tracemalloc.get_traced_memory()[1] if with_numpy else 0
+        finally:
+            if with_numpy:
+                tracemalloc.stop()
+            tf.profiler.experimental.stop()
+        files = sorted(Path(folder).rglob("*.xplane.pb"))
+        if not files:
+            raise RuntimeError("the profiler wrote no file of events")
+        events, seen, start_ps, end_ps = allocations.read(files[0].read_bytes(), device)
+    del canary
+    if not seen:
+        raise RuntimeError(f"the allocator of {device} reports no events: prepare_events must come before the first op")
+
+    live = allocations.live_bytes(events)
+    times_ps = (start_ps, *live.times_ps, max(end_ps, live.times_ps[-1] if live.times_ps else end_ps))
+    values = (0, *live.live_bytes, live.live_bytes[-1] if live.live_bytes else 0)
+    kept = allocations.downsample(times_ps, values)
+    output_bytes = bytes_of(outputs)
+    peak_bytes = live.peak_bytes + numpy_bytes
+    at_peak = allocations.ops_at_peak(live)
+    if with_numpy:
+        at_peak = sorted([*at_peak, AtPeak(op=NUMPY, bytes=numpy_bytes)], key=lambda row: -row.bytes)
+    return Memory(
+        peak_bytes=peak_bytes,
+        output_bytes=output_bytes,
+        temporary_bytes=max(0, peak_bytes - output_bytes),
+        input_bytes=input_bytes,
+        captured_bytes=captured_bytes,
+        method="events",
+        at_peak=at_peak,
+        timeline=Timeline(
+            t_s=[(times_ps[i] - start_ps) / _PS_PER_S for i in kept], live_bytes=[values[i] for i in kept]
+        ),
+    )
+
+
+def measure_allocator(
+    call: Callable[[], Any], *, device: str = "CPU:0", input_bytes: int = 0, captured_bytes: int = 0
+) -> Memory:
+    """Memory of one call from the allocator's own counters: for calls with too many events, and for any GPU.
+
+    With the default CPU allocator buffers under 256 KiB are not counted; after `prepare_events` whole chunks are.
+    """
+    import tensorflow as tf
+
+    gc.collect()
+    tf.config.experimental.reset_memory_stats(device)
+    before = tf.config.experimental.get_memory_info(device)["current"]
+    outputs = call()
+    peak_bytes = max(0, tf.config.experimental.get_memory_info(device)["peak"] - before)
+    output_bytes = bytes_of(outputs)
+    return Memory(
+        peak_bytes=peak_bytes,
+        output_bytes=output_bytes,
+        temporary_bytes=max(0, peak_bytes - output_bytes),
+        input_bytes=input_bytes,
+        captured_bytes=captured_bytes,
+        method="allocator",
+    )
+
+
+def measure_tracemalloc(call: Callable[[], Any], *, input_bytes: int = 0, captured_bytes: int = 0) -> Memory:
+    """Memory of one call as Python's allocator saw it, NumPy's arrays included; TensorFlow's tensors are not."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        outputs = call()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    peak_bytes = max(0, peak - before)
+    output_bytes = bytes_of(outputs)
+    return Memory(
+        peak_bytes=peak_bytes,
+        output_bytes=output_bytes,
+        temporary_bytes=max(0, peak_bytes - output_bytes),
+        input_bytes=input_bytes,
+        captured_bytes=captured_bytes,
+        method="tracemalloc",
+    )
+
+
+def measure_process_peak(call: Callable[[], Any]) -> int | None:
+    """By how many bytes the process's resident memory rose at most during one call, outputs included.
+
+    It also catches scratch memory that no allocator reports. None where the system does not tell. Before the first op
+    `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs`` and ``VmHWM``.
+    """
+    libc = _glibc()
+    if libc is None:
+        return None
+    gc.collect()
+    libc.malloc_trim(0)
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before = _status_bytes("VmRSS")
+        outputs = call()
+        peak = _status_bytes("VmHWM")
+    except OSError:
+        return None
+    del outputs
+    return None if before is None or peak is None else max(0, peak - before)
+
+
+def _status_bytes(key: str) -> int | None:
+    with open("/proc/self/status", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(f"{key}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def bytes_of(tensors: Any) -> int:
+    """Bytes of the distinct buffers in a nest of tensors or arrays: what shares memory is counted once.
+
+    Leaves that are no tensors count as nothing; on a GPU only the same tensor is known to share memory.
+    """
+    spans: list[tuple[int, int]] = []
+    elsewhere: dict[int, int] = {}
+    for leaf in _leaves(tensors):
+        array = host_array(leaf)
+        if array is not None:
+            address = array.__array_interface__["data"][0]
+            spans.append((address, address + array.nbytes))
+        elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            elsewhere[id(leaf)] = int(leaf.dtype.size) * int(leaf.shape.num_elements())
+    total, reached = sum(elsewhere.values()), 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def host_array(leaf: Any) -> Any:
+    """The NumPy view of a tensor in this machine's memory, without a copy; None where there is none."""
+    import numpy as np
+
+    if isinstance(leaf, np.ndarray | np.generic):
+        return np.asarray(leaf)
+    if "GPU" in getattr(leaf, "device", ""):
+        return None  # a view would first copy it from the device
+    try:
+        return np.asarray(memoryview(leaf))
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _leaves(nest: Any) -> Iterable[Any]:
+    tf = sys.modules.get("tensorflow")
+    if tf is not None:  # ragged and sparse tensors are several
+        return tf.nest.flatten(nest, expand_composites=True)
+    if isinstance(nest, dict):
+        nest = nest.values()
+    elif not isinstance(nest, tuple | list):
+        return [nest]
+    return [leaf for part in nest for leaf in _leaves(part)]

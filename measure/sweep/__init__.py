@@ -1,0 +1,1 @@
+"""A comparison over a range of sizes or of an option."""

@@ -1,0 +1,225 @@
+"""What a sweep will need, before it is run: its time and peak memory, and what of it is not run, with the reason.
+
+Pure arithmetic on metadata, as `forecast` is.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import workloads
+from measure.model import fit, forecast, text
+from measure.model.request import Request
+from measure.model.run import Error, Point
+from measure.sweep.request import SweepRequest
+from strategies.spec import Estimate
+
+# Types of errors of strategies that are left out at a point, for want of memory and of time.
+DOES_NOT_FIT, OVER_BUDGET = "DoesNotFit", "OverBudget"
+# Of the budget, what the grid's points may take together; the rest is for refining crossings and ties.
+GRID_SHARE = 0.8
+# A map is filled adaptively: about this share of its cells is measured.
+_MAP_SHARE = 0.5
+# Forecasts of memory are right within this factor.
+_MEMORY_FACTOR = 1.5
+# One cell's processes beside their calls, with two memory subjects at a time; the reference of a point.
+_CELL_S, _POINT_S = 0.2, 0.3
+_NOT_RUN = "not run here: "
+_MOST_LISTED = 4
+# The last strategy of a point is dear where it takes so many times a point's even share of the budget.
+_DEAR = 2.0
+_LEAST_POINTS = 2
+# Calls of one cell: after the first ones, with its memory, until its pace is steady, and in rounds.
+_CALLS = 8
+
+At = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class SweepForecast:
+    """Wall-clock seconds (at most the budget), bytes at the worst moment, the points that are not run, and at others
+    strategies that are not: each with the reason."""
+
+    seconds: float
+    peak_bytes: int
+    skipped: list[tuple[dict[str, int], str]]
+    left_out: list[tuple[dict[str, int], str, str]]
+
+    def strategies_left_out(self) -> list[str]:
+        """A sentence for each strategy that is not run everywhere."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for at, slug, reason in self.left_out:
+            place = " ".join(f"{name} {value:,}" for name, value in at.items())
+            found.setdefault(slug, []).append((place, reason.removeprefix(_NOT_RUN)))
+        return [
+            f"{slug} is not run at {_listed([place for place, _ in places])}: {places[-1][1]}"
+            for slug, places in found.items()
+        ]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is left out: whole points, and strategies of points, each with its reason. Points are keyed by `key`."""
+
+    forecast: SweepForecast
+    skipped: dict[At, str]
+    left_out: dict[At, dict[str, Error]]
+
+
+def _listed(places: list[str]) -> str:
+    if len(places) <= _MOST_LISTED:
+        return ", ".join(places)
+    return f"{len(places)} points, the first of them {places[0]}"
+
+
+def key(at: dict[str, int]) -> At:
+    return tuple(at.items())
+
+
+def forecast_sweep(request: SweepRequest, available_bytes: int, taken: Iterable[Point] = ()) -> SweepForecast:
+    """Of what will be run: ``taken`` are the points that are taken over where a sweep is continued."""
+    return plan(request, available_bytes, known_before(request, taken)).forecast
+
+
+def known_before(request: SweepRequest, taken: Iterable[Point]) -> dict[At, list[str]]:
+    """Of points that are taken over, the strategies that cost nothing there."""
+    found = {}
+    for point in taken:
+        slugs = request.slugs(point.at)
+        found[key(point.at)] = [
+            slugs[item.strategy]
+            for item in point.measurements
+            if point.status == "complete" or item.replicas or item.outcome != "ok"
+        ]
+    return found
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One point: its request, and of each strategy that is to be run, the estimate."""
+
+    asked: Request
+    estimates: Mapping[str, Estimate]
+
+    def peak_bytes(self, slugs: Iterable[str]) -> int:
+        """Bytes of all processes at the worst moment, if these are run; an allocator gives no more than its limit."""
+        limit_bytes = _limit_bytes(self.asked)
+        peaks = [self.estimates[slug].peak_bytes for slug in slugs]
+        if limit_bytes is not None:
+            peaks = [min(peak, limit_bytes) for peak in peaks]
+        asked = self.asked
+        return forecast.together_bytes(
+            workloads.get(asked.workload).variant(asked.workload_options),
+            asked.size,
+            asked.dtype,
+            peaks,
+            asked.workload_options,
+        )
+
+
+def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
+    """What cannot fit is left out; then the budget is shared out, so that every point gets its minimum: where all would
+    take longer, the cells (a strategy at a point) that take longest are left out, and with its last one a point.
+    ``taken``: strategies of points that cost nothing, since they were measured before."""
+    budget_s = request.base.budget_s
+    share = _MAP_SHARE if len(request.axes) == 2 else 1.0
+    skipped: dict[At, str] = {}
+    left_out: dict[At, dict[str, Error]] = {}
+    cases: dict[At, _Case] = {}
+    costs: dict[At, dict[str, float]] = {}
+    begun = set()
+    for at in request.points():
+        asked = request.comparison(at)
+        known = (taken or {}).get(key(at), ())
+        if set(asked.strategies) <= set(known):
+            continue
+        if refusal := fit.check(asked, available_bytes):
+            skipped[key(at)] = refusal
+            continue
+        found = forecast.forecast_run(
+            workloads.get(asked.workload), asked.size, asked.dtype, asked.strategies, asked.workload_options
+        )
+        reasons = left_out[key(at)] = {}
+        open_ = {slug: each for slug, each in found.per_strategy.items() if slug not in known}
+        for slug, each in open_.items():
+            if why := _too_large(asked, each, available_bytes):
+                reasons[slug] = Error(type=DOES_NOT_FIT, message=f"{_NOT_RUN}{why}")
+        cases[key(at)] = _Case(asked, {slug: each for slug, each in open_.items() if slug not in reasons})
+        costs[key(at)] = {slug: _cell_s(each) for slug, each in cases[key(at)].estimates.items()}
+        if known:
+            begun.add(key(at))
+    for where, slug in _over_budget(costs, begun, GRID_SHARE * budget_s / share):
+        cost_s = costs[where].pop(slug)
+        left_out[where][slug] = Error(
+            type=OVER_BUDGET,
+            message=f"{_NOT_RUN}it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
+            "with a larger budget it is measured",
+        )
+    seconds = min(share * sum(_POINT_S + sum(each.values()) for each in costs.values()) / GRID_SHARE, budget_s)
+    peak_bytes = max([cases[where].peak_bytes(kept) for where, kept in costs.items() if kept], default=0)
+    points = [(dict(at), reason) for at, reason in skipped.items()]
+    cells = [(dict(at), slug, error.message) for at, each in left_out.items() for slug, error in each.items()]
+    return Plan(
+        SweepForecast(seconds, min(peak_bytes, available_bytes), points, cells),
+        skipped,
+        left_out,
+    )
+
+
+def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> str | None:
+    """Why a strategy cannot fit, by a forecast that is right within a factor."""
+    least_bytes = int(estimate.peak_bytes / _MEMORY_FACTOR)
+    limit_bytes = _limit_bytes(asked)
+    if limit_bytes is not None:
+        inputs, _, captured = forecast.case_bytes(
+            workloads.get(asked.workload).variant(asked.workload_options),
+            asked.size,
+            asked.dtype,
+            asked.workload_options,
+        )
+        if least_bytes + inputs + captured > limit_bytes:
+            needed = text.size(estimate.peak_bytes + inputs + captured)
+            return f"it would need about {needed}, and the memory limit is {asked.memory_limit_mib} MiB"
+    if least_bytes > available_bytes:
+        return f"it would need about {text.size(estimate.peak_bytes)}, and {text.size(available_bytes)} are available"
+    return None
+
+
+def _limit_bytes(asked: Request) -> int | None:
+    return None if asked.memory_limit_mib is None else asked.memory_limit_mib * 2**20
+
+
+def _over_budget(
+    costs: Mapping[At, Mapping[str, float]], begun: Collection[At], allowed_s: float
+) -> list[tuple[At, str]]:
+    """What is left out so that the rest takes at most so long: what takes longest first. The last cell of a point that
+    has nothing yet stays, so that no point is empty, unless it is dear, or would stay beyond a hole in its line; two
+    points stay in any case. ``costs``: seconds of each cell."""
+    total_s = sum(_POINT_S + sum(each.values()) for each in costs.values())
+    dear_s = _DEAR * allowed_s / max(1, len(costs))
+    left = {where: set(each) for where, each in costs.items()}
+    spared: dict[str, list[At]] = {}
+    found: list[tuple[At, str]] = []
+
+    def drop(where: At, slug: str) -> None:
+        nonlocal total_s
+        last = len(left[where]) == 1 and where not in begun
+        if total_s > allowed_s and not (last and sum(map(bool, left.values())) <= _LEAST_POINTS):
+            left[where].remove(slug)
+            total_s -= costs[where][slug]
+            found.append((where, slug))
+
+    for cost_s, where, slug in sorted(
+        ((cost_s, where, slug) for where, each in costs.items() for slug, cost_s in each.items()), reverse=True
+    ):
+        if len(left[where]) == 1 and where not in begun and cost_s <= dear_s:
+            spared.setdefault(slug, []).append(where)
+            continue
+        for beyond in spared.pop(slug, []):
+            drop(beyond, slug)
+        drop(where, slug)
+    return found
+
+
+def _cell_s(estimate: Estimate) -> float:
+    """Seconds of one strategy at one point."""
+    return _CELL_S + 1.5 * estimate.first_call_s + _CALLS * estimate.latency_s

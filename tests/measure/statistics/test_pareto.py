@@ -1,0 +1,74 @@
+"""Latency against memory: the front, the fastest that fits, and the dial between `map_fn` and `vectorized_map`."""
+
+import workloads
+from measure.model.run import Latency, Measurement, Memory, RequestRecord
+from measure.statistics import pareto
+
+MIB = 2**20
+
+
+def item(slug: str, milliseconds: float, mib: float, outcome: str = "ok", twin_of: str | None = None) -> Measurement:
+    mapper, mode = slug.partition("?")[0].split(".")
+    options = {"chunk": int(slug.partition("chunk=")[2])} if "chunk=" in slug else {}
+    seconds = milliseconds / 1e3
+    return Measurement(
+        strategy=slug, mapper=mapper, mode=mode, options=options, outcome=outcome, twin_of=twin_of,
+        latency=Latency(median_s=seconds, low_s=seconds, high_s=seconds),
+        memory=Memory(
+            peak_bytes=int(mib * MIB), output_bytes=MIB, temporary_bytes=0, input_bytes=0, captured_bytes=0,
+            method="events",
+        ),
+    )  # fmt: skip
+
+
+FOUND = [
+    item("map_fn.graph", 40, 1),
+    item("vectorized_map.graph", 2, 64),
+    item("chunked.graph?chunk=16", 8, 4),
+    item("chunked.graph?chunk=4", 16, 2),
+    item("chunked.graph?chunk=64", 4, 16),
+    item("loop.eager", 50, 3),
+    item("dataset.graph", 1, 0.1, outcome="wrong"),
+    item("vectorized_map.graph#twin", 1.9, 64, twin_of="vectorized_map.graph"),
+    Measurement(strategy="numpy.eager", mapper="numpy", mode="eager", outcome="out_of_memory"),
+]
+
+
+def test_the_front_is_what_nothing_beats_in_both() -> None:
+    slugs = [each.strategy for each in pareto.front(FOUND)]
+    assert slugs == [
+        "vectorized_map.graph",
+        "chunked.graph?chunk=64",
+        "chunked.graph?chunk=16",
+        "chunked.graph?chunk=4",
+        "map_fn.graph",
+    ]
+
+
+def test_of_two_that_are_equally_fast_the_thriftier_one_is_on_the_front() -> None:
+    assert [each.strategy for each in pareto.front([item("a.graph", 1, 2), item("b.graph", 1, 1)])] == ["b.graph"]
+
+
+def test_the_fastest_that_fits_is_named_and_none_where_none_does() -> None:
+    def within(mib: float) -> str | None:
+        found = pareto.fastest_within(FOUND, mib * MIB)
+        return found.strategy if found else None
+
+    assert within(1000) == "vectorized_map.graph"
+    assert within(64) == "vectorized_map.graph"
+    assert within(63.9) == "chunked.graph?chunk=64"
+    assert within(1) == "map_fn.graph"
+    assert within(0.5) is None
+
+
+def test_the_dial_runs_from_the_smallest_chunk_to_the_largest_and_joins_both_ends() -> None:
+    request = RequestRecord(
+        workload="outer_reduce", size=workloads.get("outer_reduce").default_size(), dtype="float32", device="CPU:0",
+        strategies=[], budget_s=1.0,
+    )  # fmt: skip
+    [dial] = pareto.dials(FOUND, workloads.get("outer_reduce"), request)
+    assert [chunk for chunk, _ in dial.chunks] == [4, 16, 64]
+    assert (dial.mode, dial.start, dial.end) == ("graph", "map_fn.graph", "vectorized_map.graph")
+    assert dial.chosen >= 1
+    assert pareto.nearest_chunk(dial) in {slug for _, slug in dial.chunks}
+    assert pareto.dials(FOUND[:3], workloads.get("outer_reduce"), request) == []

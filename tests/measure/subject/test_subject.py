@@ -1,0 +1,141 @@
+"""Inside a subject: scripts run as users would run them, and errors are told in a line that helps."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from measure.subject import subject
+from measure.subject.said import is_well_formed
+
+_LOAD = """
+import logging, sys
+import workloads
+from measure.subject import load
+from strategies import script
+
+said = []
+handler = logging.Handler()
+handler.emit = lambda record: said.append(record.getMessage())
+logging.getLogger("tensorflow").addHandler(handler)
+size = {"batch": 3, "side": 4}
+for slug in ("loop.graph", "map_fn.graph", "vectorized_map.graph", "batched.graph"):
+    text = script.build(workloads.get("outer_product"), size, "float32", "CPU:0", slug)
+    # What tells whether AutoGraph has converted a function: a branch on a tensor, which plain tracing refuses.
+    branch = "    if tf.reduce_sum(x) > 1e9:\\n        x = -x\\n"
+    text = text.replace("    return tf.tensordot(", branch + "    return tf.tensordot(")
+    module = load(text, slug)
+    try:
+        module.strategy(module.elems)
+        print(slug, "converted")
+    except Exception as error:
+        print(slug, type(error).__name__)
+print("said", said)
+"""
+
+
+@pytest.mark.slow
+def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _LOAD],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    ).stdout.splitlines()
+    assert found[:2] == ["loop.graph converted", "map_fn.graph converted"]
+    # tf.vectorized_map does not convert the function that it maps.
+    assert found[2] != "vectorized_map.graph converted"
+    assert found[-1] == "said []"
+
+
+_START = """
+import os, sys
+import tensorflow as tf
+from tensorflow.python.eager import context
+from measure.subject import _start_runtime
+
+for mode, slug in (
+    ("eager", "loop.eager"), ("graph", "batched.graph"), ("xla", "batched.xla"),
+    ("eager", "loop_compiled.eager?jit_compile=true"), ("graph", "dataset.graph?jit_compile=true"),
+):
+    sys.stderr.flush()
+    if not (child := os.fork()):
+        seconds = _start_runtime(mode, slug)
+        initialised = context.context()._context_handle is not None
+        os.write(2, f"\\nstarted {slug} {initialised} {seconds > 0}\\n".encode())
+        # What a strategy's first call would do.
+        tf.function(lambda x: x * 2.0, jit_compile=True)(tf.constant(3.0))
+        os.write(2, b"\\nended\\n")
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.slow
+def test_what_tensorflow_and_xla_start_once_per_process_has_started_before_the_first_call() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", _START],
+        cwd=Path(__file__).resolve().parents[3],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    ).stderr
+    # XLA says once in a process that it has compiled something: LLVM is loaded and started by then.
+    compiled = "Compiled cluster using XLA!"
+    before = {}
+    for part in said.split("\nended\n")[:-1]:
+        start, _, rest = part.partition("\nstarted ")
+        slug, initialised, timed = rest.splitlines()[0].split()
+        before[slug] = compiled in start
+        assert part.count(compiled) == 1 and initialised == timed == "True"
+    assert before == {
+        "loop.eager": False,
+        "batched.graph": False,
+        "batched.xla": True,
+        "loop_compiled.eager?jit_compile=true": True,
+        "dataset.graph?jit_compile=true": True,
+    }
+
+
+_IN_USER_CODE = (
+    'in user code:\n\n    File "<x>", line 3, in element  *\n        y = x[0]\n\n    ValueError: slice index 0\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{{function_node __wrapped__Foo}} Bad shapes: [2] vs. [3] [Op:AddV2] name: ", "Bad shapes: [2] vs. [3]"),
+        (_IN_USER_CODE, "ValueError: slice index 0"),
+        ("Graph execution error:\n\nDetected at node x\nout of range", "out of range"),
+        ("", ""),
+    ],
+)
+def test_of_a_long_message_the_line_that_helps_is_kept(text: str, line: str) -> None:
+    assert subject.shorten(text) == line
+
+
+def test_running_out_of_memory_is_told_from_other_errors() -> None:
+    assert subject.describe(MemoryError("no"))["outcome"] == "out_of_memory"
+    assert subject.describe(ValueError("RESOURCE_EXHAUSTED: Out of memory"))["outcome"] == "out_of_memory"
+    assert subject.describe(ValueError("wrong"))["outcome"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("message", "well_formed"),
+    [
+        ({"event": "sample", "seconds": 0.1, "busy_cores": 1.0}, True),
+        ({"event": "sample", "seconds": "soon", "busy_cores": 1.0}, False),
+        ({"event": "memory"}, False),
+        ({"event": "unknown"}, False),
+        ({}, False),
+    ],
+)
+def test_events_with_missing_or_strange_fields_are_not_taken_in(message: dict, well_formed: bool) -> None:
+    assert is_well_formed(message) == well_formed

@@ -1,0 +1,105 @@
+"""Fits of a + b·n: exact without noise, unmoved by an outlier, and right about how often their intervals are right."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from measure.model.run import Axis, Fit, Point, RequestRecord, Run, decode, encode
+from measure.sweep import analysis as sweep_analysis
+from measure.sweep.scaling import fits
+from tests import costs
+from tests.simulation import Model
+
+GRID = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
+QUIET = Model(process=0.0, sample=0.0, round=0.0, disturbed_share=0.0)
+SLUG = "map_fn.graph"
+FIXED, EACH = 4e-4, 2e-6
+
+
+def measured(latency_s: list[float], model: Model = QUIET, seed: int = 0) -> list[Point]:
+    rng = np.random.default_rng(seed)
+    return [costs.point(value, {SLUG: each}, rng, model) for value, each in zip(GRID, latency_s, strict=True)]
+
+
+def straight() -> list[float]:
+    return [FIXED + EACH * value for value in GRID]
+
+
+def fit(points: list[Point]) -> Fit:
+    [found] = fits(points, [costs.axis(GRID)], 0.95)
+    return found
+
+
+def test_a_straight_line_is_found_exactly() -> None:
+    found = fit(measured(straight()))
+    assert (found.strategy, found.axis, found.note) == (SLUG, "batch", "")
+    assert found.fixed_s == pytest.approx(FIXED, rel=1e-4)
+    assert found.per_element_s == pytest.approx(EACH, rel=1e-4)
+
+
+def test_one_point_that_is_far_off_does_not_move_the_line_and_is_named() -> None:
+    latency_s = straight()
+    latency_s[5] *= 3
+    found = fit(measured(latency_s))
+    assert found.fixed_s == pytest.approx(FIXED, rel=0.06)
+    assert found.per_element_s == pytest.approx(EACH, rel=0.06)
+    assert found.note == "poor fit: a call at batch 1,024 takes 2.99 × what a + b·n says"
+
+
+def test_costs_that_are_no_line_have_a_note_and_wide_intervals() -> None:
+    found = fit(measured([1e-6 * value**1.5 + 1e-4 for value in GRID]))
+    assert found.note.startswith("poor fit: a call at batch")
+    assert found.per_element_high_s > 1.2 * found.per_element_low_s
+
+
+def test_intervals_contain_the_true_costs_as_often_as_they_say() -> None:
+    fixed = each = 0
+    for seed in range(100):
+        found = fit(measured(straight(), costs.MODELS[seed % len(costs.MODELS)], seed))
+        fixed += found.fixed_low_s <= FIXED <= found.fixed_high_s
+        each += found.per_element_low_s <= EACH <= found.per_element_high_s
+        assert found.per_element_high_s < 1.3 * found.per_element_low_s
+    assert fixed >= 90
+    assert each >= 90
+
+
+def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_whole_sweep() -> None:
+    """Of a point by itself 6 % would be assumed."""
+    rng = np.random.default_rng(0)
+    steady = Model(process=0.005, sample=0.005, round=0.0, disturbed_share=0.0)
+    points = [
+        costs.point(value, {SLUG: seconds}, rng, steady, replicas=3 if value in (64, 256, 1024) else 1)
+        for value, seconds in zip(GRID, straight(), strict=True)
+    ]
+    found = fit(points)
+    assert found.per_element_high_s < 1.04 * found.per_element_low_s
+    request = RequestRecord(
+        workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=[SLUG], budget_s=1.0
+    )
+    run = Run(id="0" * 24, kind="sweep", created="", request=request, axes=[costs.axis(GRID)], points=points)
+    run = sweep_analysis.analyse(run)
+    bands = [item.latency.high_s / item.latency.low_s for point in run.points for item in point.measurements]
+    assert max(bands) < 1.1, "the band of one process is that of the sweep too"
+    stored = decode(encode(run))
+    blank = [
+        replace(point, measurements=[replace(item, latency=None) for item in point.measurements])
+        for point in stored.points
+    ]
+    assert sweep_analysis.analyse(replace(stored, points=blank, fits=[])) == run, "the samples alone are enough"
+
+
+def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:
+    found = fit(measured([EACH * value for value in GRID], Model(disturbed_share=0.0)))
+    assert found.fixed_low_s == 0.0
+    assert found.fixed_s < 0.2 * EACH
+
+
+def test_two_points_are_no_fit_and_neither_are_options_nor_what_failed() -> None:
+    points = measured(straight())
+    assert fits(points[:2], [costs.axis(GRID)], 0.95) == []
+    option = Axis(kind="option", name="batch", values=list(GRID), scale="log")
+    assert fits(points, [option], 0.95) == []
+    wrong = [
+        replace(each, measurements=[replace(item, outcome="wrong") for item in each.measurements]) for each in points
+    ]
+    assert fits(wrong, [costs.axis(GRID)], 0.95) == []

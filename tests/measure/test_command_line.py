@@ -1,0 +1,304 @@
+"""The command line: what it prints and where, its exit statuses, and what it refuses before it starts anything."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import strategies
+import workloads
+from measure import __main__ as command_line
+from measure.engine.launchers import HostState
+from measure.model.run import Run, decode, encode
+from measure.runner import Snapshot
+from measure.store.store import Store
+from strategies.spec import MODES
+from tests import synthetic
+from tests.engine import DEADLINE_S, GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive, write_mapper
+
+SMALL = ("compare", "per_example_gradients", "--size", "batch=4", "--size", "features=8", "--budget", "3")
+
+
+# --- without a host --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Runner:
+    """A runner that has nothing but the answer."""
+
+    run: Run
+    fault: bool = False
+
+    def __call__(self, name: str) -> "_Runner":
+        return self
+
+    def host(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",), {})
+
+    def submit(self, request: Any, *, why: bool) -> str:
+        return self.run.id
+
+    def wait(self, run_id: str, timeout_s: float) -> bool:
+        return True
+
+    def snapshot(self, run_id: str) -> Snapshot:
+        return Snapshot(run=self.run, state="finished", message="timing, round 3", fault=self.fault)
+
+    def cancel(self, run_id: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(**_: Any) -> None:
+        raise AssertionError("a runner was started")
+
+    monkeypatch.setattr("measure.runner.Runner", start)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_they_were() -> Any:
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nothing"], ["workload 'nothing' is not known", "outer_product"]),
+        (["outer_product", "--strategies", "warp.graph"], ["mapper 'warp' is not known", "map_fn"]),
+        (["outer_product", "--strategies", "map_fn.warp"], ["map_fn has no mode 'warp'"]),
+        (["outer_product", "--strategies", ""], ["no strategy is chosen"]),
+        (["outer_product", "--workload-option", "model=mlp"], ["no option 'model'"]),
+        (["outer_product", "--workload-option", "model"], ["--workload-option 'model' is not valid", "NAME=VALUE"]),
+        (["outer_product", "--dtype", "int3"], ["dtype 'int3' is not valid", "float32"]),
+        (["outer_product", "--device", "TPU:0"], ["device 'TPU:0' is not valid", "CPU:0"]),
+        (["outer_product", "--size", "batch"], ["--size 'batch' is not valid", "NAME=VALUE"]),
+        (["outer_product", "--size", "batch="], ["--size 'batch=' is not valid"]),
+        (["outer_product", "--size", "side=0"], ["side=0 is not valid", "from 1 to"]),
+        (["outer_product", "--size", "batch=-1"], ["batch=-1 is not valid"]),
+        (["outer_product", "--size", "batch=1.5"], ["batch=1.5 is not valid"]),
+        (["outer_product", "--size", f"batch={10**30}"], ["is not valid", "from 0 to 1000000"]),
+        (["outer_product", "--size", "depth=3"], ["no size 'depth'", "batch, side"]),
+        (["outer_product", "--budget", "nan"], ["budget nan is not valid"]),
+        (["outer_product", "--budget=-1"], ["budget -1 is not valid"]),
+        (["outer_product", "--memory-limit", "none"], ["memory limit=none is not valid"]),
+        (
+            ["outer_product", "--size", "batch=1000000", "--memory-limit", "9"],
+            ["memory limit 9 MiB is below the inputs"],
+        ),
+        (["outer_product", "--size", "batch=16", "--size", "side=32", "--memory-limit", "9"], ["cannot fit", "9 MiB"]),
+        (["outer_product", "--size", "batch=1000000", "--size", "side=32"], ["cannot fit", "batch="]),
+        (["outer_product", "--threads", "0"], ["threads=0 is not valid"]),
+        (["outer_product", "--seed", "x"], ["seed=x is not valid"]),
+        (["outer_product", "--json", "/nowhere/at/all.json"], ["/nowhere/at/all.json cannot be written"]),
+        (["outer_product", "--json", "/tmp"], ["/tmp cannot be written: it is a folder"]),
+    ],
+)
+def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], arguments: Sequence[str], says: Sequence[str]
+):
+    assert command_line.main(["compare", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
+    assert all(part in printed.err for part in says), printed.err
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+@pytest.mark.parametrize("arguments", [[], ["measure"], ["compare"], ["compare", "outer_product", "--sizes", "3"]])
+def test_arguments_that_make_no_sense_have_status_2(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]):
+    with pytest.raises(SystemExit) as caught:
+        command_line.main(arguments)
+    assert caught.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+def test_a_fault_of_mapbench_itself_has_status_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run(), fault=True))
+    assert command_line.main(["compare", "outer_product"]) == 1
+
+
+def test_a_file_that_cannot_be_written_after_all_is_said_and_the_table_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+    assert command_line.main(["compare", "outer_product", "--json", "/dev/full"]) == 1
+    printed = capsys.readouterr()
+    assert "--json /dev/full cannot be written: No space left on device" in printed.err
+    assert synthetic.run().verdict in printed.out
+
+
+def test_table_and_verdict_go_to_stdout_and_progress_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    run = synthetic.run()
+    monkeypatch.setattr("measure.runner.Runner", _Runner(run))
+    assert command_line.main(["compare", "image_sqrt", "--json", str(tmp_path / "run.json")]) == 0
+    printed = capsys.readouterr()
+    shown = [item for item in run.measurements if not item.twin_of]
+    lines = printed.out.splitlines()
+    assert lines[0].split()[:3] == ["rank", "strategy", "latency"]
+    assert (
+        len([line for line in lines[1 : len(shown) + 1] if line.split()[1] in {item.strategy for item in shown}]) == 17
+    )
+    assert run.verdict in lines
+    assert "timing\n" in printed.err and all(f"  {item.strategy}: " in printed.err for item in shown)
+    assert decode((tmp_path / "run.json").read_bytes()) == decode(encode(run))
+
+
+def test_quiet_says_nothing_about_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+    assert command_line.main(["compare", "image_sqrt", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    assert all(line.startswith("warning: ") for line in printed.err.splitlines()) and printed.out
+
+
+def test_the_list_names_workloads_sizes_mappers_options_and_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+    assert command_line.main(["list"]) == 0
+    printed = capsys.readouterr().out
+    for part in (
+        "image_sqrt",
+        "--size batch=100",
+        "--dtype float32",
+        "map_fn.graph",
+        "parallel_iterations",
+        "devices: CPU:0",
+    ):
+        assert part in printed
+
+
+# --- with a host -----------------------------------------------------------------------------------------------------
+
+
+def start(tmp_path: Path, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+    extra = more.pop("env", {})
+    return subprocess.Popen(
+        [sys.executable, "-m", "measure", *arguments],
+        cwd=ROOT,
+        env=environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"), **extra),
+        # Tests that run in a shell's background have it ignored, and so would the command.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        **({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more),
+    )
+
+
+def test_the_list_is_data_too(tmp_path: Path):
+    command = start(tmp_path, "list", "--json")
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert (command.returncode, err) == (0, b"")
+    listed = json.loads(out)
+    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {each["slug"] for each in listed["workloads"]}
+    assert {"loop", "map_fn", "vectorized_map", "batched"} <= {each["slug"] for each in listed["mappers"]}
+    assert "CPU:0" in listed["devices"] and listed["broken"] == {}
+    for workload in listed["workloads"]:
+        known = workloads.get(workload["slug"])
+        assert workload["formula"] == known.formula and workload["dtypes"] == list(known.dtypes)
+        assert {each["name"]: each["default"] for each in workload["sizes"]} == known.default_size()
+        for variant in workload["grid"]:
+            cells = {cell["strategy"]: cell for cell in variant["cells"]}
+            everything = {f"{mapper.slug}.{mode}" for mapper in strategies.mappers() for mode in MODES}
+            assert set(cells) == everything and len(variant["cells"]) == len(everything)
+            assert all(bool(cell["reason"]) != cell["supported"] for cell in cells.values())
+            chosen = known.variant(variant["options"])
+            offered = strategies.all_strategies(chosen)
+            works = {each.slug for each in offered if not strategies.unsupported(each, chosen)}
+            assert {slug for slug, cell in cells.items() if cell["supported"]} == works
+            assert {slug for slug, cell in cells.items() if cell["default"]} <= works
+    gradients = next(each for each in listed["workloads"] if each["slug"] == "per_example_gradients")
+    assert [each["options"]["model"] for each in gradients["grid"]] == ["dense", "mlp", "cnn"]
+    reasons = {cell["strategy"]: cell["reason"] for cell in gradients["grid"][2]["cells"]}
+    assert reasons["batched.graph"] == "batched needs a rewrite 'batched', which per_example_gradients does not have"
+    assert reasons["autograph.eager"] == "autograph has no mode eager: it has graph, xla"
+    assert reasons["dataset.xla"].startswith("XLA compiles no tf.data pipelines")
+
+
+def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
+    command = start(tmp_path, *SMALL, "--strategies", "batched.eager,loop.eager", "--json", "-", "--quiet")
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert command.returncode == 0
+    assert all(line.startswith(b"warning: ") for line in err.splitlines()), err
+    run = decode(out)
+    assert [item.outcome for item in run.measurements] == ["ok"] * len(run.measurements)
+    assert Store(tmp_path / "home").load(run.id) == run, "it is in the store as well"
+
+
+def test_a_device_that_is_not_there_is_refused_with_status_2(tmp_path: Path):
+    command = start(tmp_path, *SMALL, "--device", "GPU:63")
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert command.returncode == 2 and out == b""
+    assert b"error: device 'GPU:63' is not on this machine: " in err and b"CPU:0" in err
+
+
+def closed_pipe() -> int:
+    """A descriptor that nobody reads any more."""
+    read, write = os.pipe()
+    os.close(read)
+    return write
+
+
+def test_readers_that_have_gone_away_cost_neither_the_run_nor_a_traceback(tmp_path: Path):
+    command = start(tmp_path, "list", stdout=closed_pipe())
+    _, err = command.communicate(timeout=DEADLINE_S)
+    assert (command.returncode, err) == (0, b"")
+    file = tmp_path / "run.json"
+    command = start(
+        tmp_path,
+        *SMALL,
+        "--strategies",
+        "batched.eager",
+        "--json",
+        str(file),
+        stdout=closed_pipe(),
+        stderr=closed_pipe(),
+    )
+    assert command.wait(DEADLINE_S) == 0
+    assert decode(file.read_bytes()).measurements[0].outcome == "ok"
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_path: Path, end: signal.Signals):
+    mappers = tmp_path / "mappers"
+    mappers.mkdir()
+    write_mapper(mappers, "hangs", "while is_timed():\n    pass\nreturn map_rightly(fn, elems)")
+    command = start(
+        tmp_path, *SMALL, "--strategies", "batched.eager,hangs", "--json", str(tmp_path / "run.json"),
+        env={"MAPBENCH_MAPPERS": str(mappers)},
+    )  # fmt: skip
+    assert command.stderr is not None
+    said: list[bytes] = []
+    while b"timing first calls\n" not in said:
+        said.append(command.stderr.readline())
+        assert said[-1], said
+    pids = descendants(command.pid)
+    command.send_signal(end)
+    out, _ = command.communicate(timeout=DEADLINE_S)
+    assert command.returncode == 3
+    run = decode((tmp_path / "run.json").read_bytes())
+    assert run.status == "cancelled"
+    assert all(item.memory is not None for item in run.measurements)
+    assert run.measurement("hangs.eager").outcome == "cancelled"
+    assert b"hangs.eager" in out and b"cancelled by a person" in out
+    eventually(lambda: not [pid for pid in pids if is_alive(pid)], "nothing is left", GONE_WITHIN_S)
+
+
+def test_interrupted_before_anything_was_measured_it_has_status_3_too(tmp_path: Path):
+    command = start(tmp_path, *SMALL)
+    pids = eventually(lambda: descendants(command.pid), "the host starts")
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert (command.returncode, out) == (3, b"") and err == b"interrupted before anything was measured\n"
+    eventually(lambda: not [pid for pid in pids if is_alive(pid)], "nothing is left", GONE_WITHIN_S)

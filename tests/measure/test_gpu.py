@@ -1,0 +1,535 @@
+"""On a GPU: what is asked of TensorFlow, with simulated devices, and a comparison with simulated subjects."""
+
+import itertools
+import queue
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from measure.engine.comparison import Comparison, Settings
+from measure.engine.launchers import Event, HostState
+from measure.machine import environment
+from measure.model import why
+from measure.model.request import parse
+from measure.model.run import Correctness, Memory, Run
+from measure.subject import memory, probes, timing
+from measure.subject.subject import Spec
+from tests.engine import QUICK
+from tests.measure.subject.test_memory import in_process
+
+GIB = 2**30
+
+# --- one subject, where TensorFlow lists two GPUs ---------------------------------------------------------------------
+
+_SIMULATED = """
+    import pickle, sys
+    import tensorflow as tf
+    from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
+    from tensorflow.python.client import device_lib
+    from measure import allocations, correctness, probes, subject
+    from measure.run import Correctness, Memory
+    from measure.subject import Spec
+
+    asked, said = [], []
+
+    class Channel:
+        def send(self, message): said.append(message)
+        def receive(self): return commands.pop(0) if commands else None
+
+    commands = []
+
+    def serve(**spec):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        subject.serve(Spec(**spec), Channel())
+        return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
+
+    def timed(device):
+        commands[:] = [{"op": "first_call"}, {"op": "sample", "calls": 2, "warm_s": 0}]
+        return serve(role="timing", device=device, **case)
+
+    gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
+    tf.config.list_physical_devices = lambda kind=None: gpus
+    tf.config.set_logical_device_configuration = lambda gpu, configurations: asked.append(
+        [gpu.name, [each.memory_limit for each in configurations]]
+    )
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+
+    def list_local_devices(config):
+        asked.append(["open", config.gpu_options.visible_device_list, config.gpu_options.allow_growth])
+        return [
+            DeviceAttributes(name="/device:CPU:0", device_type="CPU", memory_limit=268_435_456),
+            DeviceAttributes(name="/device:GPU:0", device_type="GPU", memory_limit=140_000_000_000),
+        ]
+
+    device_lib.list_local_devices = list_local_devices
+
+    def measured(method):
+        def measure(call, *, device, **more):
+            call()
+            asked.append([method, device])
+            return Memory(
+                peak_bytes=8, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method=method
+            )
+        return measure
+
+    memory.measure_events, memory.measure_allocator = measured("events"), measured("allocator")
+    correctness.check = lambda *arguments, **more: (Correctness(ok=True), None)
+    folder = tempfile.mkdtemp()
+    for name in ("reference", "expected"):
+        with open(f"{folder}/{name}.pickle", "wb") as file:
+            pickle.dump([], file)
+    script = "elems = 1\\ndef strategy(elems): return elems"
+    case = {"script": script, "name": "x", "case_dir": folder}
+    probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or probes.Rates(
+        copy_bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
+    )
+    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
+
+    space = XSpace()
+    plane = space.planes.add(name="/host:CPU")
+    names = {1: "mapbench call", 2: "MemoryAllocation", 3: "MemoryDeallocation"}
+    for key, name in names.items():
+        plane.event_metadata[key].name = name
+    stats = {1: "allocator_name", 2: "addr", 3: "requested_bytes", 4: "tf_op"}
+    for key, name in stats.items():
+        plane.stat_metadata[key].name = name
+    line = plane.lines.add(timestamp_ns=1)
+    line.events.add(metadata_id=1, offset_ps=0, duration_ps=1000)
+
+    def event(offset, kind, allocator, address, count, op=""):
+        found = line.events.add(metadata_id=kind, offset_ps=offset)
+        found.stats.add(metadata_id=1, str_value=allocator)
+        found.stats.add(metadata_id=2, uint64_value=address)
+        found.stats.add(metadata_id=3, int64_value=count)
+        if op:
+            found.stats.add(metadata_id=4, str_value=op)
+
+    event(10, 2, "GPU_0_bfc", 1, 100, "Conv2D")
+    event(20, 2, "gpu_host_bfc", 2, 7, "pinned")
+    event(30, 2, "cpu", 3, 5, "Shape")
+    event(40, 2, "GPU_1_bfc", 4, 1000, "elsewhere")
+    event(50, 2, "GPU_0_bfc", 5, 50, "Add")
+    event(60, 3, "GPU_0_bfc", 1, 100)
+    allocators = {}
+    for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
+        events, seen, start, end = allocations.read(space.SerializeToString(), device)
+        live = allocations.live_bytes(events)
+        allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
+    details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
+    tf.config.experimental.get_device_details = lambda device: details
+    subject.gpu.memory_bytes = lambda index: (index + 1) * 2**30
+    subject.gpu.driver = lambda: "550.54.15"
+    result = {
+        "devices": serve(role="devices"),
+        "room": serve(role="room", device="GPU:1"),
+        "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
+        "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
+        "probes": serve(role="probes", device="GPU:1", script="", work=probes.Work(
+            read_bytes=1, written_bytes=1, flops=1
+        )),
+        "timing": timed("GPU:1"),
+        "timing_cpu": timed("CPU:0"),
+        "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
+        "allocators": allocators,
+    }
+"""
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[str, Any]:
+    return in_process(_SIMULATED)
+
+
+def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
+    growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
+    on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
+    assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu", "devices"))
+
+
+def test_what_a_run_says_of_gpus_is_what_a_process_has_found(simulated: dict[str, Any], tmp_path: Path) -> None:
+    (found,) = simulated["devices"]["said"]
+    assert found["names"] == ["GPU:0", "GPU:1"] and found["onednn"] in (True, False)
+    facts = environment.collect(start_method="fork", tensorflow=found, root=tmp_path)
+    assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"] * 2
+    assert facts["gpu_memory_bytes"] == [2**30, 2**31] and facts["gpu_driver"] == "550.54.15"
+    assert facts["onednn"] is found["onednn"]
+    assert (facts["gpu_memory_growth"], facts["gpu_allocator"]) == (True, "BFC")
+    assert facts["tensorflow_allocator"] == found["tensorflow_allocator"] is not None
+    assert facts["openblas_threads"] == found["openblas_threads"]
+
+
+def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
+    assert simulated["room"]["said"] == [{"event": "room", "bytes": 140_000_000_000}]
+    assert simulated["room"]["asked"] == [["open", "1", True]]
+
+
+def test_a_subject_sees_its_gpu_as_the_first_one(simulated: dict[str, Any]) -> None:
+    # The script hides the others, and TensorFlow numbers those that are left, its allocators too.
+    assert ["events", "GPU:0"] in simulated["memory"]["asked"]
+    assert ["allocator", "GPU:0"] in simulated["counters"]["asked"]
+    assert ["probe", "GPU:0"] in simulated["probes"]["asked"]
+    assert ["events", "CPU:0"] in simulated["cpu"]["asked"]
+
+
+def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: dict[str, Any]) -> None:
+    assert simulated["memory"]["asked"][0] == ["/physical_device:GPU:1", [512]]
+    assert not any(isinstance(each, list) and "physical" in each[0] for each in simulated["counters"]["asked"])
+
+
+def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
+    assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
+    # Before and after the first call, and the sample.
+    assert simulated["timing"]["asked"] == ["sync"] * 4 and simulated["timing_cpu"]["asked"] == []
+    said = [message["event"] for message in simulated["timing"]["said"]]
+    assert said == ["stage", "ready", "first_call", "sample"]
+
+
+# --- the allocator's events -------------------------------------------------------------------------------------------
+
+
+def test_of_the_allocators_events_those_of_the_gpu_count_and_pinned_memory_does_not(simulated: dict[str, Any]) -> None:
+    assert simulated["allocators"] == {
+        "GPU:0": [150, ["Conv2D", "Add"], True],
+        "GPU:1": [1000, ["elsewhere"], True],
+        "GPU:2": [0, [], False],
+        "CPU:0": [5, ["Shape"], True],
+    }
+
+
+def test_growth_is_set_by_the_name_that_tensorflow_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
+    memory.prepare_gpu()
+    assert memory.os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+# --- probes -----------------------------------------------------------------------------------------------------------
+
+
+class Gpu:
+    """A GPU with a clock of its own: launching takes the host ``launch_s``; each kernel then takes ``fixed_s`` beside
+    its bytes, one after another; a wait takes ``wait_s`` from the end of the last. Up to ``cache_bytes`` are fast."""
+
+    launch_s, fixed_s, wait_s = 8e-6, 2.5e-6, 20e-6
+    cache_bytes, in_cache, in_memory = 40e6, 6e12, 4e12
+
+    def __init__(self) -> None:
+        self.now_s = self._busy_until_s = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def pass_over(self, count: int) -> None:
+        self.now_s += self.launch_s
+        bandwidth = self.in_cache if count <= self.cache_bytes else self.in_memory
+        self._busy_until_s = max(self._busy_until_s, self.now_s) + self.fixed_s + count / bandwidth
+
+    def wait(self) -> None:
+        self.now_s = max(self.now_s, self._busy_until_s) + self.wait_s
+
+
+def test_a_sample_on_a_gpu_begins_when_earlier_work_is_done_and_ends_with_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(timing, "time", device)
+    clock = timing.Clock(lambda elems: device.pass_over(elems), 100_000_000, device.wait)
+    device.pass_over(4_000_000_000)  # a millisecond
+    kernel_s = device.fixed_s + 25e-6
+    assert clock.sample(10) == pytest.approx((device.launch_s + 10 * kernel_s + device.wait_s) / 10)
+
+
+@pytest.mark.parametrize(
+    ("moved", "bandwidth"),
+    [
+        (250_000_000, Gpu.in_memory),
+        (100_000_000, Gpu.in_memory),
+        (2**13, Gpu.in_memory),  # what takes no longer than a launch: as larger ones
+        (4_000_000, Gpu.in_memory),
+    ],
+)
+def test_bandwidth_of_a_gpu_is_that_of_its_memory_and_not_of_launches(
+    monkeypatch: pytest.MonkeyPatch, moved: int, bandwidth: float
+) -> None:
+    device = Gpu()
+    monkeypatch.setattr(probes, "time", device)
+    clock = probes._Clock(device.wait, probes._SAMPLE_OF_GPU_S)
+
+    def pass_s(count: int) -> float:
+        return clock.least_s([lambda: device.pass_over(count)], 0.03)
+
+    assert pass_s(moved) > 1.04 * moved / bandwidth, "it takes longer than its bytes do"
+    assert probes.beyond_launches(pass_s, moved) == pytest.approx(bandwidth, rel=0.03)
+
+
+def test_a_working_set_that_stays_in_a_cache_has_its_bandwidth() -> None:
+    large = 2**28
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, 2.5e-6 + count / (6e12 if count <= large else 1e12))
+
+    assert probes.beyond_launches(pass_s, large) == pytest.approx(6e12, rel=1e-6)
+    # Half of it fits and the whole does not: no faster than what was seen of the whole.
+    assert probes.beyond_launches(pass_s, 2 * large) == pytest.approx(1e12, rel=0.01)
+
+
+@pytest.mark.parametrize(("noise", "pass_without_launch_s"), [(0.75, 20.625e-6 - 8e-6), (1.4, 38.5e-6)])
+def test_noise_cannot_take_a_rate_beyond_what_was_seen(noise: float, pass_without_launch_s: float) -> None:
+    """The difference of two times has more noise than either: no more than a launch can be in one of them."""
+
+    def pass_s(count: int) -> float:
+        return max(8e-6, (2.5e-6 + count / 4e12) * (noise if count == 10**8 else 1.0))
+
+    assert probes.beyond_launches(pass_s, 10**8) == pytest.approx(10**8 / pass_without_launch_s)
+
+
+def test_where_launches_are_all_that_is_seen_they_are_not_taken_off() -> None:
+    assert probes.beyond_launches(lambda count: 8e-6, 2**20) == 2**30 / 8e-6
+
+
+_PROBED = """
+    import tensorflow as tf
+    from measure import probes
+
+    asked, waited, places = [], [], []
+    device = tf.device
+    tf.device = lambda name: asked.append(name) or device("CPU:0")
+    probes._SIDES, probes._NUMBERS_OF_GPU = (64,), 2**10
+    probes.ThreadPoolExecutor = None  # of the machine's own memory nothing is probed
+    found = {}
+    for name, (read, written) in {"both": (2**20, 2**20), "reads": (2**20, 4), "writes": (4, 2**20)}.items():
+        work = probes.Work(read_bytes=read, written_bytes=written, flops=10, functions={"sin": 5}, dtype="float64")
+        found[name] = probes.measure(work, "GPU:0", lambda: waited.append(1))
+    result = {"found": found, "asked": asked, "waited": len(waited)}
+"""
+
+
+def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
+    result = in_process(_PROBED)
+    assert set(result["asked"]) == {"GPU:0"} and result["waited"] > 100
+    both, reads, writes = (result["found"][name] for name in ("both", "reads", "writes"))
+    assert both["read_bytes_per_s"] is None and both["write_bytes_per_s"] is None
+    assert reads["read_bytes_per_s"] > 1e6 and reads["write_bytes_per_s"] is None
+    assert writes["write_bytes_per_s"] > 1e6 and writes["read_bytes_per_s"] is None
+    for rates in (both, reads, writes):
+        assert rates["copy_bytes_per_s"] > 1e6 and rates["flops_per_s"] > 1e6 and rates["functions_per_s"]["sin"] > 1e3
+        assert 0 < rates["op_s"] < 1 and 0 < rates["call_s"] < 1
+
+
+# --- the reasons ------------------------------------------------------------------------------------------------------
+
+_EXPLAINED = """
+    import tensorflow as tf
+    from measure import subject, trace, why_subject
+    from measure.subject import Spec
+
+    asked, said = [], []
+
+    class Channel:
+        def send(self, message): said.append(message)
+        def receive(self): return None
+
+    tf.test.experimental.sync_devices = lambda: asked.append("sync")
+    start = tf.profiler.experimental.start
+    def starting(folder, options):
+        asked.append(["profile", options.device_tracer_level])
+        start(folder, options)
+    tf.profiler.experimental.start = starting
+    space_of = why_subject._space
+
+    def with_kernels(folder):
+        # As CUPTI adds them: each stream is a line of the GPU's plane, on the clock of the host.
+        space = space_of(folder)
+        calls = [
+            (line.timestamp_ns, event.offset_ps)
+            for plane in space.planes
+            for line in plane.lines
+            for event in line.events
+            if plane.event_metadata[event.metadata_id].name == trace.CALL
+        ]
+        plane = space.planes.add(name="/device:GPU:0")
+        for key, name in {1: "gemm", 2: "MemcpyH2D"}.items():
+            plane.event_metadata[key].name = name
+        for timestamp_ns, offset_ps in calls:
+            line = plane.lines.add(name="Stream #13(Compute)", timestamp_ns=timestamp_ns)
+            for place, key in enumerate((1, 2, 1)):
+                line.events.add(metadata_id=key, offset_ps=offset_ps + 10 * place, duration_ps=7)
+        return space
+
+    why_subject._space = with_kernels
+    script = "import tensorflow as tf\\nelems = tf.ones([8])\\n@tf.function\\ndef strategy(elems): return elems + 1.0"
+    result = {}
+    for device in ("GPU:1", "CPU:0"):
+        os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
+        asked.clear(), said.clear()
+        spec = Spec(
+            role="why", script=script, name="x", mode="graph", device=device, artifacts=tempfile.mkdtemp()
+        )
+        subject.serve(spec, Channel())
+        result[device] = {
+            "profiles": [each for each in asked if each != "sync"], "waited": asked.count("sync"),
+            "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH"), "said": said[-1],
+        }
+"""
+
+
+def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> None:
+    result = in_process(_EXPLAINED)
+    gpu, cpu = result["GPU:1"], result["CPU:0"]
+    # The profiler asks the device for its kernels, and each call is waited for, so that they are within it.
+    assert gpu["profiles"] == [["profile", 1]] and gpu["waited"] >= 3 and gpu["growth"] == "true"
+    assert cpu["profiles"] == [["profile", 0]] and cpu["waited"] == 0 and cpu["growth"] is None
+    assert gpu["said"]["event"] == "why", gpu["said"]
+    found = gpu["said"]["why"]
+    assert found["kernel_count"] == 2 and [each["name"] for each in found["kernels"]] == ["gemm"]
+    assert found["in_kernels_s"] == pytest.approx(14e-12)
+    assert [each["name"] for each in found["ops"]] == ["AddV2"], "ops are those of the host"
+
+
+# --- a comparison -----------------------------------------------------------------------------------------------------
+
+
+RATES = probes.Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
+
+
+class SimulatedGpu:
+    """A launcher whose subjects answer as those on a GPU with so much room would: each strategy needs ``peak_bytes``
+    there. It keeps what was asked for and how many timing subjects lived at once."""
+
+    start_method = "fork"
+
+    def __init__(self, room_bytes: int | None, peak_bytes: int) -> None:
+        self.specs: list[Spec] = []
+        self.most_alive = 0
+        self._answers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+            "room": lambda: [{"event": "room", "bytes": room_bytes}],
+            "reference": lambda: [{"event": "saved"}],
+            "memory": lambda: self._memory(peak_bytes),
+            "timing": lambda: [{"event": "ready", "runtime_s": 0.1}],
+            "process_peak": lambda: [{"event": "process_peak", "bytes": 1}],
+            "probes": lambda: [{"event": "rates", "rates": msgspec.to_builtins(RATES)}],
+            "why": lambda: [{"event": "why", "why": why.written(why.Why(op_count=1, profiled_s=0.005))}],
+        }
+        self._numbers = itertools.count(1)
+        self._alive: dict[int, queue.Queue[Event]] = {}
+
+    def _memory(self, peak_bytes: int) -> list[dict[str, Any]]:
+        found = Memory(
+            peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
+        )
+        correct = msgspec.to_builtins(Correctness(ok=True))
+        return [
+            {"event": "checked", "correctness": correct, "sentence": None},
+            {"event": "memory", "memory": msgspec.to_builtins(found), "said": [], "retraces": 0},
+        ]
+
+    def state(self) -> HostState:
+        return HostState("ready", "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
+
+    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+        number = next(self._numbers)
+        self.specs.append(spec)
+        self._alive[number] = events
+        for answer in self._answers[spec.role]():
+            events.put(Event(number, "message", answer))
+        if spec.role != "timing":
+            self.kill(number)
+        self.most_alive = max(self.most_alive, len(self._alive))
+        return number
+
+    def send(self, subject: int, message: dict[str, Any]) -> None:
+        answers = {
+            "first_call": {"event": "first_call", "seconds": 0.01},
+            "settle": {"event": "settled", "seconds": 0.005, "calls": 3},
+            "other_values": {"event": "other_values", "seconds": 0.005},
+            "sample": {"event": "sample", "seconds": 0.005, "busy_cores": 1.0},
+        }
+        if message["op"] == "stop":
+            self.kill(subject)
+        else:
+            self._alive[subject].put(Event(subject, "message", answers[message["op"]]))
+
+    def kill(self, subject: int) -> None:
+        if events := self._alive.pop(subject, None):
+            events.put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
+
+
+STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]
+
+
+def compare(launcher: SimulatedGpu, device: str = "GPU:1") -> Run:
+    asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
+    settings = Settings(rules=QUICK)
+    keep = lambda slug, said, artifacts: True  # noqa: E731
+    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=keep).run()  # type: ignore[arg-type]
+
+
+def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
+    # 0.7 × 8 GiB hold two of 2 GiB with a context each; the machine's own memory is not what decides.
+    launcher = SimulatedGpu(8 * GIB, 2 * GIB)
+    run = compare(launcher)
+    assert launcher.most_alive == 2
+    assert all(item.latency is not None for item in run.measurements)
+    # Of 1 GiB each there would be room for four, were it not for the context of each.
+    smaller = SimulatedGpu(8 * GIB, GIB)
+    compare(smaller)
+    assert smaller.most_alive == 3
+    roomy = SimulatedGpu(100 * GIB, 2**20)
+    compare(roomy)
+    assert roomy.most_alive >= len(STRATEGIES)
+
+
+def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    compare(launcher)
+    assert launcher.specs[0].role == "room" and [spec.role for spec in launcher.specs].count("room") == 1
+    on_cpu = SimulatedGpu(8 * GIB, 2**20)
+    compare(on_cpu, "CPU:0")
+    assert "room" not in {spec.role for spec in on_cpu.specs}
+
+
+def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_asked_for() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    run = compare(launcher)
+    on_gpu = ("room", "memory", "timing", "probes", "why")
+    assert {(spec.role, spec.device) for spec in launcher.specs} == {
+        ("reference", "CPU:0"),
+        *((role, "GPU:1") for role in on_gpu),
+    }
+    # The scripts too: TensorFlow is shown this GPU alone, by the probes' and by all strategies'.
+    scripts = [spec.script for spec in launcher.specs if spec.role in on_gpu and spec.role != "room"]
+    assert all("set_visible_devices" in each and "[1]" in each for each in scripts) and len(scripts) > 10
+    assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
+    assert all(why.known(item) for item in run.measurements if not item.twin_of)
+
+
+def test_the_room_of_a_gpu_is_the_memory_limit_where_none_was_asked_for() -> None:
+    launcher = SimulatedGpu(4 * GIB, 2**20)
+    compare(launcher)
+    limits = {spec.memory_limit_mib for spec in launcher.specs if spec.role == "memory"}
+    assert limits == {int(0.7 * 4 * GIB) // 2**20}
+
+
+def test_the_process_peak_is_not_measured_on_a_gpu_and_that_is_said() -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    run = compare(launcher)
+    assert "process_peak" not in {spec.role for spec in launcher.specs}
+    assert "not measured on a GPU" in next(each.message for each in run.warnings if each.code == "no_process_peak")
+    assert all(item.memory and item.memory.process_peak_bytes is None for item in run.measurements if not item.twin_of)
+
+
+def test_with_another_allocator_its_counters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = SimulatedGpu(8 * GIB, 2**20)
+    compare(launcher)
+    monkeypatch.setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async")
+    other = SimulatedGpu(8 * GIB, 2**20)
+    compare(other)
+    on_cpu = SimulatedGpu(None, 2**20)
+    compare(on_cpu, "CPU:0")
+    methods = [
+        {spec.memory_method for spec in each.specs if spec.role == "memory"} for each in (launcher, other, on_cpu)
+    ]
+    assert methods == [{"events"}, {"allocator"}, {"events"}]

@@ -1,0 +1,124 @@
+"""The run file of a real comparison, made by the command line: schema, exact memory, samples, and nothing lost."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+
+import pytest
+
+import strategies
+import workloads
+from measure.judge.analysis import analyse
+from measure.model.run import Run, decode, encode
+from tests.engine import ROOT, environment
+
+pytestmark = pytest.mark.slow
+
+BATCH, SIDE = 32, 32
+OUTPUT_BYTES = BATCH * SIDE**4 * 4  # float32
+# What cannot run inside a compiled function, and is said so without being tried.
+UNSUPPORTED = {"dataset.xla", "dataset_batched.xla", "numpy_function.xla"}
+EVERY = [each.slug for each in strategies.all_strategies(workloads.get("outer_product"))]
+
+
+@dataclass(frozen=True)
+class _Made:
+    status: int
+    out: str
+    err: str
+    data: bytes
+    run: Run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
+    folder = tmp_path_factory.mktemp("run_file")
+    arguments = [
+        "compare",
+        "outer_product",
+        "--size",
+        f"batch={BATCH}",
+        "--size",
+        f"side={SIDE}",
+        "--strategies",
+        "all",
+    ]
+    done = subprocess.run(
+        # The budget only so that a busy machine comes to an end, too.
+        [sys.executable, "-m", "measure", *arguments, "--budget", "40", "--json", str(folder / "run.json")],
+        cwd=ROOT,
+        env=environment(MAPBENCH_HOME=str(folder / "home"), MAPBENCH_LOCK=os.environ["MAPBENCH_LOCK"]),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    data = (folder / "run.json").read_bytes()
+    return _Made(done.returncode, done.stdout, done.stderr, data, decode(data))
+
+
+def test_it_is_a_run_file_that_loses_nothing_when_it_is_read_and_written(made: _Made):
+    assert json.loads(made.data)["schema"] == "mapbench.run/1"
+    assert decode(encode(made.run)) == made.run and encode(made.run) + b"\n" == made.data
+
+
+def test_every_strategy_is_in_it_and_was_measured(made: _Made):
+    assert [item.strategy for item in made.run.measurements if not item.twin_of] == EVERY
+    others = {item.strategy: item.outcome for item in made.run.measurements if item.outcome != "ok"}
+    assert others == dict.fromkeys(UNSUPPORTED, "unsupported")
+    assert made.run.status in ("complete", "budget")
+    assert sorted(slug for group in made.run.ranking for slug in group) == sorted(set(EVERY) - UNSUPPORTED)
+
+
+def test_it_says_when_and_what_was_asked(made: _Made):
+    run = made.run
+    created, started, ended = (datetime.fromisoformat(str(each)) for each in (run.created, run.started, run.finished))
+    assert created <= started < ended and created.utcoffset() is not None
+    assert run.request.size == {"batch": BATCH, "side": SIDE} and run.request.strategies == EVERY
+    assert run.environment["tensorflow"] and run.environment["start_method"] == "fork"
+
+
+@pytest.mark.parametrize("slug", ["batched.graph", "vectorized_map.xla"])
+def test_what_only_writes_its_output_peaks_at_its_bytes(made: _Made, slug: str):
+    memory = made.run.measurement(slug).memory
+    assert memory is not None and memory.output_bytes == OUTPUT_BYTES and memory.method == "events"
+    assert memory.peak_bytes == pytest.approx(OUTPUT_BYTES, rel=1e-3)
+
+
+def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
+    memory = made.run.measurement("map_fn.graph").memory
+    assert memory is not None and memory.peak_bytes == pytest.approx(2 * OUTPUT_BYTES, rel=1e-3)
+    stacked = [held for held in memory.at_peak if "TensorListStack" in held.op]
+    assert stacked and stacked[0].bytes == pytest.approx(OUTPUT_BYTES, rel=1e-3)
+    assert memory.timeline is not None and max(memory.timeline.live_bytes) == memory.peak_bytes
+
+
+def test_every_sample_carries_its_round_and_its_time(made: _Made):
+    for item in (each for each in made.run.measurements if each.outcome == "ok"):
+        assert item.replicas and item.first_call_s is not None and item.latency is not None
+        for replica in item.replicas:
+            assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s)
+            assert replica.samples_s or replica.ended == "budget"
+            assert replica.rounds == sorted(set(replica.rounds)) and replica.at_s == sorted(replica.at_s)
+            assert all(sample_s > 0 for sample_s in replica.samples_s)
+            assert replica.calls_per_sample >= 1 and replica.ended
+
+
+def test_all_that_is_derived_can_be_computed_anew_from_it(made: _Made):
+    assert analyse(made.run) == made.run
+
+
+def test_the_code_that_ran_is_in_it(made: _Made):
+    for item in made.run.measurements:
+        assert item.code is not None and hashlib.sha256(item.code.source.encode()).hexdigest() == item.code.sha256
+        compile(item.code.source, item.strategy, "exec")
+
+
+def test_the_table_is_on_stdout_and_progress_on_stderr(made: _Made):
+    assert all(slug in made.out and f"  {slug}: ok" in made.err for slug in set(EVERY) - UNSUPPORTED)
+    assert made.run.verdict in made.out
+    assert "measuring memory and correctness\n" in made.err and "Traceback" not in made.err

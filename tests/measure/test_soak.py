@@ -1,0 +1,102 @@
+"""Two hundred forks of one host: what its subjects use starts threads, compilers and pools of their own."""
+
+import collections
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from measure.subject.subject import Spec
+from tests.engine import running_host, talk
+from workloads.spec import Leaf
+
+FORKS = 200
+
+_HEAD = "import numpy as np\nimport tensorflow as tf\n\n\nelems = tf.reshape(tf.range(256.0), [16, 16])\n\n\n"
+
+# What a strategy may be made of; each returns twice its input, so that its values can be checked.
+SCRIPTS = {
+    "xla": """
+@tf.function(jit_compile=True)
+def strategy(elems):
+    return tf.linalg.matmul(elems, 2.0 * tf.eye(16))
+""",
+    "tf.data": """
+def strategy(elems):
+    rows = tf.data.Dataset.from_tensor_slices(elems)
+    rows = rows.map(lambda row: row * 2.0, num_parallel_calls=4).prefetch(2).batch(16)
+    return next(iter(rows))
+""",
+    "parallel graph": """
+@tf.function
+def strategy(elems):
+    return tf.map_fn(lambda row: row * 2.0, elems, parallel_iterations=8)
+""",
+    "vectorized": """
+@tf.function(jit_compile=True)
+def strategy(elems):
+    return tf.vectorized_map(lambda row: row * 2.0, elems)
+""",
+    "keras": """
+layer = tf.keras.layers.Dense(16, use_bias=False, kernel_initializer=tf.keras.initializers.Identity(2.0))
+
+
+@tf.function
+def strategy(elems):
+    return layer(elems)
+""",
+    "numpy": """
+def strategy(elems):
+    large = np.ones([384, 384], np.float32)
+    assert (large @ large)[0, 0] == 384.0
+    return tf.constant(elems.numpy() @ (2.0 * np.eye(16, dtype=np.float32)))
+""",
+}
+SHARES = {"xla": 44, "tf.data": 44, "parallel graph": 34, "vectorized": 24, "keras": 14, "numpy": 40}
+
+
+@pytest.fixture
+def case_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "case"
+    folder.mkdir()
+    np.save(folder / "reference_0.npy", 2.0 * np.arange(256.0).reshape(16, 16))
+    (folder / "reference.pickle").write_bytes(pickle.dumps("reference_0.npy"))
+    (folder / "expected.pickle").write_bytes(pickle.dumps(Leaf((16, 16), "float32")))
+    return folder
+
+
+@pytest.mark.slow
+def test_two_hundred_forks_of_one_host_all_work_and_none_hangs(tmp_path: Path, case_dir: Path):
+    """Half of them are profiled, and their values checked; the other half are timed."""
+    specs = [
+        Spec(
+            role=("memory", "timing")[number % 2],
+            name=f"{kind} {number}",
+            script=_HEAD + SCRIPTS[kind],
+            mode="xla" if "jit_compile" in SCRIPTS[kind] else "eager",
+            case_dir=str(case_dir),
+            depth=16,
+        )
+        for kind, share in SHARES.items()
+        for number in range(share)
+    ]
+    assert len(specs) == FORKS
+    # Neighbours are of different kinds, in an order that is the same every time.
+    specs = [specs[index] for index in np.random.default_rng(0).permutation(FORKS)]
+    with running_host(tmp_path) as host:
+        talks = talk(host, specs, at_once=4)
+    failed = [
+        (each.spec.name, each.spec.role, each.exit, each.messages[-1:])
+        for each in talks
+        if each.exit is None or each.exit.get("status") != 0 or "error" in each.said
+    ]
+    assert not failed
+    ends = collections.Counter(each.said[-1] for each in talks)
+    assert ends == {"memory": FORKS / 2, "sample": FORKS / 2}
+    checks = [message for each in talks for message in each.messages if message["event"] == "checked"]
+    assert len(checks) == FORKS / 2 and all(check["correctness"]["ok"] for check in checks)
+    peaks = {
+        each.spec.name.partition(" ")[0]: each.messages[-1]["memory"] for each in talks if each.said[-1] == "memory"
+    }
+    assert all(peak["output_bytes"] == 1024 and peak["method"] == "events" for peak in peaks.values())

@@ -1,0 +1,120 @@
+"""What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from measure.engine.comparison import Settings
+from measure.engine.launchers import HostLauncher
+from measure.model.request import RequestError, parse
+from measure.model.run import Run
+from tests.grid import Unmeasured
+from tests.workloads.test_workloads import CUBE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
+    launcher = HostLauncher(tmp_path_factory.mktemp("host") / "host.log")
+    assert launcher.wait_ready(120.0, lambda: False)
+    yield launcher
+    launcher.close()
+
+
+def outcomes(launcher: HostLauncher, **request: object) -> Run:
+    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
+    return Unmeasured("field", parse(request), launcher, lambda view: None, settings=settings).run()
+
+
+@pytest.mark.slow
+def test_chunks_take_little_memory_and_say_why(launcher: HostLauncher) -> None:
+    """64 elements with 16⁴ products of 4 bytes each: 16 MiB for all, 0.25 MiB for each."""
+    chosen = ["vectorized_map.graph", "chunked.graph", "chunked.graph?chunk=2", "map_fn.graph?parallel_iterations=1"]
+    run = outcomes(launcher, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
+    peaks = {item.strategy: item.memory.peak_bytes for item in run.measurements if item.memory}
+    products = 4 * 16**4
+    assert 64 * products <= peaks["vectorized_map.graph"] < 64 * products + 2**20
+    assert products <= peaks["chunked.graph"] < 2 * products
+    assert 2 * products <= peaks["chunked.graph?chunk=2"] < 2 * products + 2**19
+    assert peaks["map_fn.graph?parallel_iterations=1"] < 2 * products + 2**19
+    by_slug = {item.strategy: item for item in run.measurements}
+    (choice,) = by_slug["chunked.graph"].warnings
+    assert (choice.code, choice.values) == ("chosen", {"chunk": 1})
+    assert "chunk=1 was chosen" in choice.message
+    assert by_slug["chunked.graph?chunk=2"].warnings == []
+
+
+@pytest.mark.slow
+def test_memory_of_numpy_is_seen_by_python(launcher: HostLauncher) -> None:
+    chosen = ["numpy_batched.eager", "numpy.eager", "numpy_function.graph"]
+    run = outcomes(launcher, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
+    memory = {item.strategy: item.memory for item in run.measurements}
+    products, output = 4 * 16**4, 64 * 4 * 16**2
+    batched, loop, called = (memory[slug] for slug in chosen)
+    assert batched and loop and called
+    assert (batched.method, loop.method, called.method) == ("tracemalloc", "tracemalloc", "events")
+    assert 64 * products + output <= batched.peak_bytes < 64 * products + output + 2**18
+    assert products <= loop.peak_bytes < products + 2 * output + 2**18
+    assert products <= called.peak_bytes < products + 3 * output + 2**20
+    assert any(row.op == "NumPy and Python" for row in called.at_peak)
+
+
+@pytest.mark.slow
+def test_what_cannot_work_is_not_started(launcher: HostLauncher) -> None:
+    run = outcomes(launcher, workload="square", size={"batch": 4}, strategies=["dataset.xla", "numpy_function.xla"])
+    for item in run.measurements:
+        assert (item.outcome, item.stage, item.memory) == ("unsupported", "request", None)
+        assert item.error is not None and item.error.message.startswith("XLA ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [0, 1])
+def test_batches_of_none_and_of_one(launcher: HostLauncher, batch: int) -> None:
+    """Two inputs and two outputs. Only tf.map_fn under XLA slices what is not there."""
+    run = outcomes(launcher, workload="per_example_gradients", size={"batch": batch, "features": 3}, strategies="all")
+    wrong = {item.strategy: item.outcome for item in run.measurements if not (item.correctness and item.correctness.ok)}
+    unsupported = {slug for slug, outcome in wrong.items() if outcome == "unsupported"}
+    assert unsupported == {"dataset.xla", "dataset_batched.xla"}
+    assert set(wrong) - unsupported == ({"map_fn.xla"} if batch == 0 else set())
+
+
+def test_options_of_a_workload_decide_what_is_offered() -> None:
+    request = {"workload": "per_example_gradients", "workload_options": {"model": "cnn"}, "strategies": "all"}
+    assert not any(slug.startswith("batched") for slug in parse(request).strategies)
+    with pytest.raises(RequestError, match="batched needs a rewrite 'batched', which per_example_gradients does not"):
+        parse({**request, "strategies": "batched.graph"})
+
+
+def command(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "MAPBENCH_HOME": str(folder / "home"), "MAPBENCH_LOCK": str(folder / "lock")}
+    line = [sys.executable, "-m", "measure", *map(str, arguments)]
+    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("WORKLOAD = 1 / 0\n", "cannot be loaded: ZeroDivisionError: division by zero (line 1)"),
+        (CUBE.replace('"cube"', '"square"'), "slug 'square' is taken already: choose another"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_broken_file_is_refused_with_its_error(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "own.py"
+    if text is not None:
+        path.write_text(text)
+    result = command("compare", "--workload-file", path, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {path}{':' if 'taken' in message else ''} {message}\n"
+
+
+def test_another_name_than_the_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cube.py").write_text(CUBE)
+    result = command("compare", "square", "--workload-file", tmp_path / "cube.py", folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == f"error: workload 'square' is not the one in {tmp_path / 'cube.py'}: that is 'cube'\n"

@@ -1,0 +1,412 @@
+"""The script of every strategy is whole: alone in a fresh interpreter it computes what the reference says."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import strategies
+import workloads
+from strategies import script
+from strategies.spec import MODES
+from tests.strategies.test_strategies import EVERY_OTHER, GRID
+from tests.workloads.test_workloads import CUBE, arrays, small
+from workloads.spec import Workload, leaves
+
+FIRST = ("image_sqrt", "outer_product", "per_example_gradients")
+
+# One strategy of each mode and of each mapper, so that each dtype meets a different one.
+BY_DTYPE = {"float64": "loop.eager", "float16": "vectorized_map.graph", "bfloat16": "map_fn.xla"}
+
+CELLS = [(slug, strategy, "float32") for slug in FIRST for strategy in GRID] + [
+    (workload.slug, strategy, dtype)
+    for workload in workloads.all()
+    for dtype, strategy in BY_DTYPE.items()
+    if workload.slug in FIRST and dtype in workload.dtypes
+]
+
+# A strategy of each further mapper and a cell of each further workload, where a script has parts of its own.
+FURTHER = [
+    ("outer_reduce", "while_loop.graph"),
+    ("branch", "autograph.graph"),
+    ("trig_exp", "loop_compiled.eager"),
+    ("trig_exp", "loop_compiled.eager?jit_compile=true"),
+    ("per_example_gradients", "dataset.graph"),
+    ("per_example_gradients", "dataset_batched.graph?chunk=2"),
+    ("outer_reduce", "chunked.graph?chunk=2"),
+    ("top_k", "chunked.xla?chunk=2"),
+    ("inner_while", "numpy_function.graph"),
+    ("top_k", "numpy.eager"),
+    ("attention", "numpy_batched.eager"),
+    ("per_example_gradients", "jacobian.graph"),
+    ("batch_jacobian", "tape_batch_jacobian.graph"),
+    ("gradient_through_map", "map_fn.graph"),
+    ("gradient_through_map", "recompute.graph"),
+    ("dp_sgd", "loop.eager"),
+    ("dp_sgd", "accumulate.graph?chunk=2"),
+    ("variable_shape", "ragged.eager"),
+    ("counter", "map_fn.graph"),
+    ("square", "batched.xla"),
+    ("polynomial", "vectorized_map.graph"),
+    ("python_sum", "loop.eager"),
+    ("repeat_sum", "vectorized_map.graph"),
+    ("image_sqrt_uint8", "vectorized_map.graph"),
+    ("pixel_loop", "map_fn.graph"),
+    ("matmul_chain", "batched.graph"),
+    ("random", "map_fn.graph"),
+]
+CELLS += [(slug, strategy, "float32") for slug, strategy in FURTHER]
+
+# Runs a script as a person would, then writes down what it computed.
+DRIVER = """
+import json, runpy, sys
+outputs = runpy.run_path(sys.argv[1], run_name="__main__")["outputs"]
+import numpy as np
+import tensorflow as tf
+leaves = tf.nest.flatten(outputs)
+np.savez(sys.argv[2], *[tf.cast(leaf, tf.float64).numpy() for leaf in leaves])
+print(json.dumps([leaf.dtype.name for leaf in leaves]))
+mine = [name for name in ("workloads", "strategies", "measure") if name in sys.modules]
+sys.exit(f"the script imported {mine}" if mine else 0)
+"""
+
+# What a subject does: the text, known to linecache, is executed under another name, and two calls trace once.
+SUBJECT = """
+import json, linecache, sys
+import tensorflow as tf
+for name, text in json.load(open(sys.argv[1])).items():
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    module = {"__name__": "subject"}
+    exec(compile(text, name, "exec"), module)
+    strategy, elems = module["strategy"], module["elems"]
+    strategy(elems), strategy(elems)
+    assert "outputs" not in module, name
+    assert all(isinstance(variable, tf.Variable) for variable in module.get("variables", ())), name
+    traces = strategy.experimental_get_tracing_count() if hasattr(strategy, "experimental_get_tracing_count") else None
+    print(json.dumps([name, traces, len(module.get("variables", ()))]))
+"""
+
+# Every element but the first would fail its assertion.
+PRINTS_AND_ASSERTS = """
+import tensorflow as tf
+def fn(x):
+    tf.print("printed")
+    tf.debugging.assert_less(x, 2.0)
+    return 2.0 * x
+elems = tf.constant([1.0, 5.0, 7.0])
+for mapped in (tf.vectorized_map, tf.function(tf.vectorized_map)):
+    assert mapped(fn, elems).numpy().tolist() == [2.0, 10.0, 14.0]
+"""
+
+WITHOUT_TENSORFLOW = """
+import sys
+import workloads, strategies, strategies.script as script
+count = 0
+for workload in workloads.all():
+    for strategy in strategies.all_strategies(workload):
+        for dtype in workload.dtypes:
+            script.build(workload, workload.default_size(), dtype, "CPU:0", strategy)
+            script.build_reference(workload, workload.default_size(), dtype)
+            count += 1
+assert count >= 144, count
+assert "tensorflow" not in sys.modules
+"""
+
+
+def python(
+    code: str, *arguments: str | Path, cwd: Path, path: Path | None = None, isolated: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter; isolated, it finds nothing but the standard library and what is installed."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["TF_CPP_MIN_LOG_LEVEL"] = "1"
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    flags = ["-I"] if isolated else []
+    return subprocess.run(
+        [sys.executable, *flags, "-c", code, *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def build(slug: str, strategy: str, dtype: str = "float32", **more: Any) -> str:
+    workload = workloads.get(slug)
+    return script.build(workload, small(workload), dtype, "CPU:0", strategy, **more)
+
+
+def reference(workload: Workload, size: dict[str, int], dtype: str) -> list[np.ndarray]:
+    module: dict[str, Any] = {}
+    exec(script.build_reference(workload, size, dtype), module)
+    return arrays(module["reference_output"])
+
+
+def test_vectorized_map_prints_and_asserts_for_one_element_only_as_the_page_says(tmp_path: Path) -> None:
+    result = python(PRINTS_AND_ASSERTS, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("printed") == 2, result.stderr
+
+
+def test_scripts_are_built_without_tensorflow(tmp_path: Path) -> None:
+    result = python(WITHOUT_TENSORFLOW, cwd=tmp_path, path=Path(script.__file__).parents[1])
+    assert result.returncode == 0, result.stderr
+
+
+# --- run as a person would run them --------------------------------------------------------------------------------
+
+
+def run_alone(cell: tuple[str, str, str], folder: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
+    folder.mkdir()
+    text, output = folder.parent / f"{folder.name}.py", folder.parent / f"{folder.name}.npz"
+    text.write_text(build(*cell), encoding="utf-8")
+    return python(DRIVER, text, output, cwd=folder, isolated=True), output
+
+
+@pytest.fixture(scope="module")
+def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Any, Future[Any]]]:
+    """The selected cells, run two at a time ahead of the tests that wait for them."""
+    folder = tmp_path_factory.mktemp("alone")
+    chosen = [item.callspec.params["cell"] for item in request.session.items if "alone" in item.fixturenames]
+    with ThreadPoolExecutor(2) as pool:
+        yield {cell: pool.submit(run_alone, cell, folder / str(index)) for index, cell in enumerate(chosen)}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", CELLS, ids="-".join)
+def test_a_script_alone_computes_the_reference(cell: tuple[str, str, str], alone: dict[Any, Future[Any]]) -> None:
+    slug, _, dtype = cell
+    workload = workloads.get(slug)
+    size = small(workload)
+    result, output = alone[cell].result()
+    assert result.returncode == 0, result.stderr
+    assert "AutoGraph" not in result.stderr and "WARNING:tensorflow" not in result.stderr, result.stderr
+    right = reference(workload, size, dtype)
+    *shapes, dtypes = result.stdout.splitlines()
+    expected = leaves(workload.result(size, dtype))
+    assert json.loads(dtypes) == [leaf.dtype for leaf in expected]
+    assert shapes == [f"{leaf.dtype} {leaf.shape}" for leaf in expected]
+    epsilon = {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10, "bfloat16": 2**-7}[dtype]
+    depth = workload.call(workload.cost, size, dtype).depth
+    with np.load(output) as got:
+        assert len(got.files) == len(right)
+        for name, array in zip(got.files, right, strict=True):
+            # A product of small float16 numbers may be subnormal: its absolute error is 2⁻²⁵ at most.
+            np.testing.assert_allclose(got[name], array, rtol=4 * epsilon * depth**0.5, atol=2**-24 * (epsilon > 1e-4))
+
+
+@pytest.mark.slow
+def test_scripts_run_as_subjects_run_them(tmp_path: Path) -> None:
+    texts = {f"<{slug} {strategy}>": build(slug, strategy) for slug in FIRST for strategy in GRID}
+    texts["<options>"] = build("image_sqrt", "map_fn.graph?parallel_iterations=3")
+    texts["<no fallback>"] = build("per_example_gradients", "vectorized_map.graph?fallback_to_while_loop=false")
+    (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+    result = python(SUBJECT, tmp_path / "texts.json", cwd=tmp_path, isolated=True)
+    assert result.returncode == 0, result.stderr
+    assert "AutoGraph" not in result.stderr, result.stderr
+    seen = {name: (traces, variables) for name, traces, variables in map(json.loads, result.stdout.splitlines())}
+    assert seen.keys() == texts.keys()
+    for name, (traces, variables) in seen.items():
+        assert traces == (None if ".eager" in name else 1), name
+        assert variables == (2 if "gradients" in name or "fallback" in name else 0), name
+
+
+# --- how they read -------------------------------------------------------------------------------------------------
+
+
+WHOLE = '''\
+"""Per-example gradients: tf.map_fn, graph (map_fn.graph?parallel_iterations=32).
+
+batch=2, features=3, model=dense, dtype=float32, device=CPU:0, seed=7
+"""
+
+import numpy as np
+import tensorflow as tf
+
+tf.config.set_visible_devices([], "GPU")
+tf.config.threading.set_intra_op_parallelism_threads(1)
+tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def inputs(batch, features, dtype, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, size=(batch, features)).astype(dtype)
+    # Labels far from any prediction: where the two nearly cancel, rounding alone would decide the relative error.
+    label = rng.uniform(8.0, 12.0, size=(batch, 1)).astype(dtype)
+    return x, label
+
+
+def initial_values(features, dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    kernel = (rng.uniform(-1.0, 1.0, size=(features, 1)) / np.sqrt(features)).astype(dtype)
+    bias = rng.uniform(-1.0, 1.0, size=(1,)).astype(dtype)
+    return kernel, bias
+
+
+def element(example, kernel, bias):
+    x, label = example
+    with tf.GradientTape() as tape:
+        prediction = tf.matmul(x[None, :], kernel)[0] + bias
+        loss = tf.nn.l2_loss(label - prediction)
+    return tape.gradient(loss, (kernel, bias))
+
+
+def map_with_map_fn(fn, elems, signature, parallel_iterations=None):
+    return tf.map_fn(fn, elems, fn_output_signature=signature, parallel_iterations=parallel_iterations)
+
+
+elems = tf.nest.map_structure(tf.constant, inputs(batch=2, features=3, dtype="float32", seed=7))
+variables = tuple(map(tf.Variable, initial_values(features=3, dtype="float32", seed=7)))
+signature = (tf.TensorSpec([3, 1], tf.float32), tf.TensorSpec([1], tf.float32))
+
+
+def fn(x):
+    return element(x, *variables)
+
+
+@tf.function
+def strategy(elems):
+    return map_with_map_fn(fn, elems, signature, parallel_iterations=32)
+
+
+if __name__ == "__main__":
+    outputs = strategy(elems)
+    for leaf in tf.nest.flatten(outputs):
+        print(leaf.dtype.name, leaf.shape)
+'''
+
+
+def test_a_whole_script_to_the_letter() -> None:
+    workload = workloads.get("per_example_gradients")
+    size = {"batch": 2, "features": 3}
+    strategy = "map_fn.graph?parallel_iterations=32"
+    assert script.build(workload, size, "float32", "CPU:0", strategy, seed=7, threads=1) == WHOLE
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rewrite_is_called_as_it_is(mode: str) -> None:
+    decorator = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}[mode]
+    text = build("image_sqrt", f"batched.{mode}")
+    assert f"\n\n\n{decorator}def strategy(elems):\n    return batched(elems)\n" in text
+    assert "element" not in text and "signature" not in text and "variables" not in text
+    assert "\n    return batched(elems, *variables)\n" in build("per_example_gradients", f"batched.{mode}")
+
+
+def test_devices() -> None:
+    workload = workloads.get("image_sqrt")
+    text = script.build(workload, small(workload), "float32", "GPU:1", "loop.eager")
+    assert 'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[1], "GPU")\n' in text
+    with pytest.raises(script.ScriptError, match="device 'TPU:0' is not valid"):
+        script.build(workload, small(workload), "float32", "TPU:0", "loop.eager")
+
+
+def test_scripts_are_formatted_and_hold_nothing_unused(tmp_path: Path) -> None:
+    """At small and at the largest sizes, where lines have to be split."""
+    for workload in workloads.all():
+        largest = {parameter.name: parameter.most for parameter in workload.sizes}
+        sizes = {"small": small(workload), "large": largest}
+        for strategy, (name, size) in itertools.product(strategies.all_strategies(workload), sizes.items()):
+            for threads in (None, 2):
+                text = script.build(workload, size, "bfloat16", "CPU:0", strategy, seed=2**32 - 1, threads=threads)
+                (tmp_path / f"{workload.slug}_{strategy.mapper}_{strategy.mode}_{name}_{threads}.py").write_text(text)
+        for name, size in sizes.items():
+            text = script.build_reference(workload, size, "bfloat16", seed=2**32 - 1)
+            (tmp_path / f"{workload.slug}_reference_{name}.py").write_text(text)
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (
+        ["format", "--isolated", "--no-cache", "--line-length=120", "--diff"],
+        ["check", "--isolated", "--no-cache", "--line-length=120", "--select=E,F,W,I,B"],
+    ):
+        result = subprocess.run([*ruff, *command, tmp_path], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout
+
+
+# --- what does not fit together ------------------------------------------------------------------------------------
+
+
+def own_workload(folder: Path, *changes: tuple[str, str]) -> Workload:
+    text = CUBE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "cube.py").write_text(text)
+    return workloads.load_file(folder / "cube.py")
+
+
+def test_a_name_that_the_script_lacks_is_named(tmp_path: Path) -> None:
+    workload = own_workload(tmp_path, ("return x**3", "return LIMIT * math.pi"))
+    with pytest.raises(script.ScriptError, match="the script of cube would use LIMIT, math, which it does not have"):
+        script.build(workload, {"batch": 2}, "float32", "CPU:0", "loop.eager")
+
+
+def test_every_mapper_and_workload_has_a_script_that_is_run_alone() -> None:
+    assert {slug for slug, _, _ in CELLS} == set(workloads.names())
+    assert {strategies.parse(slug).mapper for _, slug, _ in CELLS} == {each.slug for each in strategies.mappers()}
+
+
+def test_helpers_come_before_what_uses_them_and_only_where_they_are_used(tmp_path: Path) -> None:
+    helpers = "def half(x):\n    return x / 2\n\n\ndef quarter(x):\n    return half(x) / 2\n\n\ndef element(x):"
+    workload = own_workload(
+        tmp_path,
+        ("def element(x):", helpers),
+        ("return x**3", "return quarter(x)"),
+        ("cost=cost,", "cost=cost, helpers=(quarter, half),"),
+    )
+    text = script.build(workload, {"batch": 2}, "float32", "CPU:0", "map_fn.xla")
+    assert text.index("def half") < text.index("def quarter") < text.index("def element")
+    assert "half" not in script.build_reference(workload, {"batch": 2}, "float32")
+
+
+def test_two_functions_of_one_name_are_refused(tmp_path: Path) -> None:
+    workload = own_workload(
+        tmp_path, ("def element(", "def map_with_loop("), ("element=element", "element=map_with_loop")
+    )
+    with pytest.raises(script.ScriptError, match="two functions of one script are named 'map_with_loop'"):
+        script.build(workload, {"batch": 2}, "float32", "CPU:0", "loop.eager")
+
+
+def test_a_missing_rewrite_is_named(tmp_path: Path) -> None:
+    with pytest.raises(script.ScriptError, match="batched needs a rewrite 'batched', which cube does not have"):
+        script.build(own_workload(tmp_path), {"batch": 2}, "float32", "CPU:0", "batched.eager")
+
+
+def test_nested_signatures_and_options_are_literals(tmp_path: Path) -> None:
+    workload = own_workload(
+        tmp_path,
+        ("from workloads.spec import Cost, Leaf,", "from workloads.spec import Cost, Leaf, Option,"),
+        ("def inputs(batch, dtype, seed):", "def inputs(batch, kind, dtype, seed):"),
+        ("return Leaf((3,), dtype)", "return {'b': (Leaf((), dtype),), 'a': [Leaf((3,), 'int32')]}"),
+        ("cost=cost,", "cost=cost, options=(Option('kind', 'plain', 'kind of numbers', ('plain', 'odd')),),"),
+    )
+    text = script.build(workload, {"batch": 2}, "float32", "CPU:0", "map_fn.xla", options={"kind": "odd"})
+    assert 'signature = {"b": (tf.TensorSpec([], tf.float32),), "a": [tf.TensorSpec([3], tf.int32)]}\n' in text
+    assert 'inputs(batch=2, kind="odd", dtype="float32", seed=0)' in text
+
+
+@pytest.mark.slow
+def test_a_new_workload_and_a_new_mapper_take_one_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, name, text in (("WORKLOADS", "cube", CUBE), ("MAPPERS", "through_dataset", EVERY_OTHER)):
+        folder = tmp_path / variable.lower()
+        folder.mkdir()
+        (folder / f"{name}.py").write_text(text)
+        monkeypatch.setenv(f"MAPBENCH_{variable}", str(folder))
+    workload = workloads.get("cube")
+    size = workload.default_size()
+    assert "through_dataset.graph" in [strategy.slug for strategy in strategies.all_strategies(workload)]
+    text = script.build(workload, size, "float32", "CPU:0", "through_dataset.graph")
+    (tmp_path / "script.py").write_text(text)
+    result = python(DRIVER, tmp_path / "script.py", tmp_path / "output.npz", cwd=tmp_path, isolated=True)
+    assert result.returncode == 0, result.stderr
+    with np.load(tmp_path / "output.npz") as got:
+        np.testing.assert_allclose(got["arr_0"], reference(workload, size, "float32")[0], rtol=1e-6)

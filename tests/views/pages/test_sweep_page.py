@@ -1,0 +1,509 @@
+"""The Sweep page without a browser and without TensorFlow: ranges, refusals, forecasts, states of a sweep, links."""
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+from measure import runner
+from measure.engine.launchers import HostState
+from measure.machine import environment
+from measure.model.request import RequestError
+from measure.model.run import Point, Run
+from measure.runner import Snapshot
+from measure.sweep import forecast as sweep_forecast
+from measure.sweep import request as sweep_request
+from measure.sweep.request import SweepRequest
+from tests import synthetic
+from views.charts import sweep_front
+from views.result import progress, sweep_continue
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN_ID = "0123456789abcdef01234567"
+GIB = 2**30
+_versions = itertools.count(100)  # the page keeps what it computed for a version of a run
+
+
+class FakeRunner:
+    """The runner's side of the page, with nothing behind it."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[str, Snapshot] = {}
+        self.submitted: list[tuple[SweepRequest, str | None]] = []
+        self.parents: list[str | None] = []
+        self.cancelled: list[str] = []
+        self.refusal: str | None = None
+
+    def submit_sweep(
+        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+    ) -> str:
+        if self.refusal:
+            raise RequestError(self.refusal)
+        self.parents.append(parent)
+        self.submitted.append((request, continue_from))
+        run = replace(synthetic.sweep(RUN_ID), status="interrupted", points=[], crossovers=[], fits=[], verdict="")
+        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(_versions))
+        return RUN_ID
+
+    def snapshot(self, run_id: str) -> Snapshot | None:
+        return self.snapshots.get(run_id)
+
+    def cancel(self, run_id: str) -> None:
+        self.cancelled.append(run_id)
+
+    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
+        return True
+
+    def queue(self) -> tuple[str, ...]:
+        return ()
+
+    def host(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",))
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    fake = FakeRunner()
+    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(environment, "available_memory", lambda: 8 * GIB)
+    return fake
+
+
+def open_page(**params: str | list[str]) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page("views/pages/sweep.py")
+    for name, value in params.items():
+        app.query_params[name] = value
+    return calm(app.run())
+
+
+@pytest.fixture
+def visit(fake: FakeRunner) -> Callable[..., AppTest]:
+    """``visit(sweep="batch", …)`` opens the Sweep page with these query parameters."""
+
+    return open_page
+
+
+@pytest.fixture
+def show(fake: FakeRunner, visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """``show(run)`` opens the page with a run as it is, or while it is measured."""
+
+    def open_run(run: Run, state: str = "finished", **more: object) -> AppTest:
+        fake.snapshots[run.id] = Snapshot(run, state, version=next(_versions), **more)
+        return visit(run=run.id)
+
+    return open_run
+
+
+def calm(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception
+    assert not app.error, [error.value for error in app.error]
+    return app
+
+
+def without_code(run: Run) -> Run:
+    """As a sweep was whose strategies' code nobody noted: made-up code is not what is here."""
+    points = [
+        replace(point, measurements=[replace(item, code=None) for item in point.measurements]) for point in run.points
+    ]
+    return replace(run, points=points)
+
+
+def over_budget(run_id: str = RUN_ID) -> Run:
+    """A complete sweep in whose 60 s there was no time for the loop at the two largest points."""
+    run = without_code(synthetic.sweep(run_id))
+    left_out = synthetic.failure("loop", "eager", "not_run", "not run here: it would take about 20 min")
+    assert left_out.error is not None
+    left_out = replace(left_out, error=replace(left_out.error, type=sweep_forecast.OVER_BUDGET))
+    values = [1, 10, 100, 1_000_000, 5_000_000]
+    points = [
+        replace(
+            point,
+            at={"batch": value},
+            status="complete",
+            reason="",
+            measurements=[left_out, *run.points[2].measurements[1:]] if value > 100 else point.measurements,
+            ranking=run.points[2].ranking,
+        )
+        for value, point in zip(values, run.points, strict=True)
+    ]
+    request = replace(run.request, workload="square", size={"batch": 1}, budget_s=60.0)
+    return replace(run, request=request, points=points, axes=[replace(run.axes[0], values=values)])
+
+
+def words(app: AppTest) -> str:
+    """All text of the page, without the signs that escaping puts in."""
+    kinds = ("markdown", "caption", "html", "warning", "info")
+    found = [str(element.value) for kind in kinds for element in app.get(kind)]
+    return " ".join(found).replace("\\", "").replace("\u2060", "")
+
+
+def charts(app: AppTest) -> list[str]:
+    return [element.proto.alt for element in app.get("vega_lite_chart")]
+
+
+class TestChoosing:
+    def test_a_range_of_the_batch_is_swept_with_the_usual_four_and_the_forecast_is_shown(self, fake, visit):
+        app = visit(workload="square", to="100000")
+        assert "9 points, 4 strategies: needs about" in words(app)
+        app = calm(app.button(key="run").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued is None
+        assert [(axis.kind, axis.name, axis.scale) for axis in request.axes] == [("size", "batch", "log")]
+        assert (request.axes[0].values[0], request.axes[0].values[-1], len(request.axes[0].values)) == (1, 100_000, 9)
+        assert request.base.strategies == ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
+        assert request.base.budget_s == 60.0
+        assert app.query_params["run"] in (RUN_ID, [RUN_ID])
+        assert "waiting in the queue" in words(app)
+
+    @pytest.mark.parametrize(
+        ("params", "says"),
+        [
+            ({"from": "1000", "to": "10"}, "is reversed: write the smaller end first"),
+            ({"from": "", "to": ""}, "is empty"),
+            ({"from": "7", "to": "7"}, "is one point"),
+            ({"from": "1", "to": "100", "points": "5000"}, "5000 points is not valid"),
+            ({"from": "1", "to": "999999999999"}, "batch=999999999999 is not valid: a whole number from"),
+            ({"from": "one", "to": "10"}, "whole numbers are needed"),
+            ({"from": "0", "to": "10"}, "batch=0 has no place on a log scale"),
+            ({"from": "0, 3, 8"}, "batch=0 has no place on a log scale"),
+            ({"from": "3, 3,"}, "whole number from"),
+            ({"from": "3, 3"}, "is one point"),
+            ({"from": ", ".join(map(str, range(1, 99)))}, "98 values of batch are too many"),
+        ],
+    )
+    def test_a_bad_range_is_said_once_beside_it_and_nothing_can_start(self, fake, visit, params, says):
+        app = visit()
+        for key, value in params.items():
+            if key == "points":
+                app.number_input(key=key).set_value(int(value))
+            else:
+                app.text_input(key=key).set_value(value)
+        app = calm(app.run())
+        [warning] = [each.value.replace("\\", "") for each in app.warning]
+        assert says in warning
+        assert app.button(key="run").disabled
+        assert "needs about" not in words(app)
+        assert not fake.submitted
+
+    def test_two_axes_are_a_map_and_the_swept_sizes_have_no_other_field(self, fake, visit):
+        app = visit(workload="outer_product")
+        assert "size_side" in {each.key for each in app.number_input}
+        app = calm(app.selectbox(key="sweep_2").set_value("side").run())
+        assert not {"size_side", "size_batch"} & {each.key for each in app.number_input}
+        app.text_input(key="to_2").set_value("8")
+        app.text_input(key="to").set_value("64")
+        app = calm(app.run())
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert [axis.name for axis in request.axes] == ["batch", "side"]
+        assert request.axes[1].values[-1] == 8
+
+    def test_an_option_of_a_strategy_can_be_swept(self, fake, visit):
+        app = visit(workload="outer_reduce", strategies=["chunked.graph", "map_fn.graph"], sweep="chunk")
+        assert app.selectbox(key="sweep_2").options == ["nothing"], "an option is swept alone"
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert [(axis.kind, axis.name) for axis in request.axes] == [("option", "chunk")]
+
+    def test_an_option_that_no_chosen_strategy_has_is_refused(self, fake, visit):
+        app = visit(workload="outer_reduce", strategies=["map_fn.graph"])
+        app = calm(app.selectbox(key="sweep").set_value("chunk").run())
+        assert "no chosen strategy has an option" in words(app).lower()
+        assert app.button(key="run").disabled
+
+    def test_points_that_cannot_fit_are_named_before_the_run_and_where_none_fits_there_is_none(
+        self, visit, monkeypatch
+    ):
+        app = visit(workload="outer_product", to="1000000")
+        assert "is left out: This cannot fit" in words(app)
+        assert not app.button(key="run").disabled
+        monkeypatch.setattr(environment, "available_memory", lambda: 1)
+        app = visit(workload="outer_product", to="1001")
+        assert "No point of this can fit." in words(app)
+        assert app.button(key="run").disabled
+
+    def test_strategies_that_the_budget_leaves_out_are_named_before_the_run(self, visit):
+        app = visit(workload="square", to="1000000", strategies=["loop.eager", "batched.graph"])
+        assert "loop.eager is not run at batch " in words(app) and "of the sweep's 60 s" in words(app)
+        assert not app.button(key="run").disabled
+
+    def test_values_that_are_no_grid_are_swept_as_they_are_written(self, fake, visit):
+        app = visit(workload="square", strategies="batched.graph")
+        app = calm(app.text_input(key="from").set_value("500,1, 20").run())
+        assert app.text_input(key="to").disabled and app.number_input(key="points").disabled
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert request.axes[0].values == [1, 20, 500]
+
+    def test_another_workload_has_a_range_of_its_own(self, visit):
+        app = visit(workload="square", to="77")
+        app = calm(app.selectbox(key="workload").set_value("outer_product").run())
+        assert app.text_input(key="to").value == "1000"
+
+    def test_what_the_engine_refuses_is_said(self, fake, visit):
+        fake.refusal = "device GPU:7 is not here"
+        app = calm(visit().button(key="run").click().run())
+        assert "device GPU:7 is not here" in words(app)
+        assert "run" not in app.query_params
+
+
+class TestOneAxis:
+    def test_a_finished_sweep_has_its_lines_crossovers_fits_and_front(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        said = words(app)
+        assert run.verdict in said
+        assert "overtakes loop.eager at batch" in said
+        assert any(alt.startswith("Latency of 3 strategies over batch") for alt in charts(app))
+        assert any(alt.startswith("Peak memory of 3 strategies") for alt in charts(app))
+        assert any(alt.startswith("Latency against memory") for alt in charts(app))
+        [table] = [each.value for each in app.dataframe if "cost per element, b" in each.value.columns]
+        assert list(table["strategy"]) == ["■ vectorized_map.graph", "■ batched.graph", "● loop.eager"]
+        assert all("[" in cell for cell in table["cost per element, b"])
+        assert "Did not work" in said and "Not run" not in said
+        assert "batch 1,000: timed out" in said
+
+    def test_what_was_not_run_has_a_heading_of_its_own(self, show):
+        said = words(show(over_budget()))
+        assert "**Not run** (1)" in said and "Did not work" not in said
+        assert "batch 1,000,000; batch 5,000,000: it would take about 20 min" in said
+
+    @pytest.mark.parametrize(
+        ("axis", "column"), [("batch", "cost per element, b"), ("side", "cost for each of side, b")]
+    )
+    def test_a_cost_is_of_what_is_swept(self, show, axis, column):
+        run = synthetic.sweep()
+        points = [replace(point, at={axis: point.at["batch"]}) for point in run.points]
+        app = show(replace(run, axes=[replace(run.axes[0], name=axis)], points=points))
+        [table] = [each.value for each in app.dataframe if "fixed cost per call, a" in each.value.columns]
+        assert list(table.columns)[2] == column
+
+    def test_the_memory_slider_names_the_fastest_that_fits(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        assert ", vectorized_map.graph is fastest" in words(app)
+        [least, *_] = sweep_front.steps(sweep_front.subject(run)[0])
+        app = calm(app.select_slider(key="memory_dial").set_value(least).run())
+        assert "Nothing fits into" in words(app)
+        # What a person has stays what they have, whichever point is looked at.
+        app = calm(app.selectbox(key="front_at").select_index(0).run())
+        assert app.select_slider(key="memory_dial").value == least
+
+    def test_no_crossing_is_said(self, show):
+        run = synthetic.sweep()
+        without = [replace(each, value=None, low=None, high=None, none="they tie throughout the range")
+                   for each in run.crossovers]  # fmt: skip
+        assert "no crossing in range, they tie throughout the range" in words(show(replace(run, crossovers=without)))
+
+    def test_a_point_is_shown_as_the_comparison_that_it_is(self, show):
+        run = synthetic.sweep()
+        app = show(run)
+        assert "Everything" not in words(app)
+        app = calm(app.selectbox(key="sweep_point").select_index(1).run())
+        assert run.points[1].verdict in words(app)
+        assert "Everything" in words(app)
+
+    def test_a_point_stays_chosen_when_the_sweep_adds_one_before_it(self, fake, show):
+        run = synthetic.sweep()
+        # A state is part of a point's name in the list, and it changes too.
+        third = replace(run.points[2], status="running")
+        app = show(replace(run, points=[*run.points[:2], third, *run.points[3:]]))
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        added = replace(run.points[1], at={"batch": 3}, verdict="This is what was added.")
+        points = [run.points[0], added, *run.points[1:]]
+        fake.snapshots[run.id] = Snapshot(replace(run, points=points), "finished", version=next(_versions))
+        for _ in range(2):
+            app = calm(app.run())
+            assert app.selectbox(key="sweep_point").value == (100,)
+            assert app.selectbox(key="front_at").value == (10,)
+            assert run.points[2].verdict in words(app) and added.verdict not in words(app)
+
+    def test_what_is_chosen_in_one_run_is_not_chosen_in_another(self, fake, show):
+        run, other = synthetic.sweep(), synthetic.sweep("b" * 24)
+        app = show(run)
+        app = calm(app.selectbox(key="front_at").select_index(1).run())
+        app = calm(app.selectbox(key="sweep_point").select_index(2).run())
+        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(_versions))
+        app.query_params["run"] = other.id
+        app = calm(app.run())
+        assert app.selectbox(key="sweep_point").value is None
+        assert app.selectbox(key="front_at").value == (1000,), "its largest point"
+
+    def test_a_point_that_was_left_out_says_why(self, show):
+        app = show(synthetic.sweep())
+        app = calm(app.selectbox(key="sweep_point").select_index(4).run())
+        assert "Skipped: This cannot fit: it needs about 1.20 TiB." in words(app)
+
+    def test_where_all_points_were_left_out_that_is_said(self, show):
+        run = synthetic.sweep()
+        points = [
+            replace(point, status="skipped", reason="this cannot fit", measurements=[], ranking=[])
+            for point in run.points
+        ]
+        said = words(show(replace(run, points=points, crossovers=[], fits=[])))
+        assert "No point was measured. This cannot fit." in said
+        assert "leads throughout" not in said and "Where one overtakes another" not in said
+
+    def test_while_it_runs_lines_grow_and_it_can_be_cancelled(self, fake, show):
+        run = synthetic.sweep()
+        points = [
+            point if number < 2 else replace(point, status="waiting", measurements=[], ranking=[], reason="")
+            for number, point in enumerate(run.points)
+        ]
+        part = replace(run, points=points, crossovers=[], fits=[], verdict="", status="interrupted")
+        app = show(part, "running", elapsed_s=3.0, remaining_s=9.0, message="measuring batch 100")
+        assert "points: 2 complete, 3 waiting" in words(app)
+        assert any(alt.startswith("Latency of 3 strategies") for alt in charts(app))
+        assert "continue" not in {button.key for button in app.button}
+        calm(app.button(key="cancel").click().run())
+        assert fake.cancelled == [run.id]
+
+    def test_until_it_has_a_line_it_is_looked_at_often_and_calmly_from_then_on(self):
+        run = synthetic.sweep()
+        stages = {"loop.eager": "sampling"}
+        first = replace(run, points=[run.points[0], *(Point(at=point.at) for point in run.points[1:])])
+        every = {
+            name: progress.poll_s(Snapshot(each, "running", stages=stages))
+            for name, each in {"one point": first, "lines": run, "comparison": synthetic.run()}.items()
+        }
+        assert every["one point"] < every["lines"] == every["comparison"]
+
+    @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
+    def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
+        run = without_code(synthetic.sweep("a" * 24))
+        points = [*run.points[:3], *(replace(p, status=status, measurements=[], ranking=[]) for p in run.points[3:])]
+        app = show(replace(run, status=status, points=points, stop_reason="that was it"))
+        assert "3 of 5 points are complete" in words(app)
+        calm(app.button(key="continue").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued == "a" * 24
+        assert list(request.axes) == run.axes
+
+    def test_it_is_continued_with_the_time_budget_of_the_page_which_says_what_is_enough(self, fake, show):
+        run = over_budget("a" * 24)
+        app = show(run)
+        assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
+        assert app.button(key="continue").disabled, "it would measure nothing"
+        assert re.search(r"; [\dhmins ]+ are enough for all of them: set it under Advanced", words(app))
+        app = calm(app.number_input(key="budget").set_value(86_400.0).run())
+        assert "Continue needs about" in words(app) and "too short" not in words(app)
+        calm(app.button(key="continue").click().run())
+        [(request, continued)] = fake.submitted
+        assert continued == "a" * 24 and request.base.budget_s == 86_400.0
+        assert list(request.axes) == run.axes
+
+    def test_it_says_how_much_a_budget_leaves_out_and_the_one_that_it_names_leaves_out_nothing(self):
+        run = over_budget()
+        short = sweep_continue.outlook(run, 60.0, 64 * GIB)
+        assert (short.missing, short.short, short.in_vain) == (2, 2, True)
+        assert short.enough_s is not None
+        enough = sweep_continue.outlook(run, short.enough_s, 64 * GIB)
+        assert (enough.missing, enough.short, enough.in_vain) == (2, 0, False)
+        assert enough.forecast.seconds <= short.enough_s
+        some = sweep_continue.outlook(run, short.enough_s / 2, 64 * GIB)
+        assert (some.missing, some.short) == (2, 1)
+        assert "leaves out 1 of the 2 measurements that are missing" in sweep_continue.sentence(some, 100.0)
+
+    def test_measured_again_it_knows_its_parent_and_says_whether_the_verdict_was_reproduced(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        app = calm(show(first).button(key="again").click().run())
+        assert fake.parents == [first.id] and fake.submitted[0][1] is None
+        again = replace(synthetic.sweep("b" * 24, seed=1), parent=first.id)
+        app = show(again)
+        assert "The verdict was reproduced: at 4 of 4 points the same strategies lead." in words(app)
+        assert "here at " in words(app) and "the intervals overlap" in words(app)
+        [table] = [each.value for each in app.dataframe if "ranks that changed" in each.value.columns]
+        assert list(table["batch"]) == ["1", "10", "100", "1,000"] and set(table["outcome"]) == {"reproduced"}
+        calm(app.button(key="parent").click().run())
+        assert app.query_params["run"] in (first.id, [first.id])
+
+    def test_one_that_continues_another_says_so_and_compares_nothing(self, fake, show):
+        first = synthetic.sweep("a" * 24)
+        fake.snapshots[first.id] = Snapshot(first, "finished", version=next(_versions))
+        said = words(show(replace(first, id="b" * 24, parent=first.id)))
+        assert "It continues an earlier sweep" in said and "reproduced" not in said
+        said = words(show(replace(first, id="b" * 24, parent="c" * 24)))
+        assert "It repeats or continues a run that is not known here." in said
+
+    def test_a_complete_one_has_nothing_to_continue(self, show):
+        assert "continue" not in {button.key for button in show(synthetic.sweep()).button}
+
+
+class TestMap:
+    def test_the_map_says_who_wins_where(self, show):
+        run = synthetic.winners()
+        app = show(run)
+        assert any(alt.startswith("Map of winners over batch and height, 9 cells") for alt in charts(app))
+        assert "8 of 9 cells measured" in words(app)
+        assert "loop.eager" in words(app)
+
+    def test_a_cell_is_shown_as_the_comparison_that_it_is(self, show):
+        run = synthetic.winners()
+        app = calm(show(run).selectbox(key="sweep_point").select_index(0).run())
+        assert run.points[0].verdict in words(app)
+
+    def test_an_inferred_cell_says_so(self, show):
+        app = calm(show(synthetic.winners()).selectbox(key="sweep_point").select_index(4).run())
+        assert "Inferred: all around it" in words(app)
+
+
+class TestLinks:
+    def test_a_link_shows_the_sweep_with_its_makers_choices(self, show):
+        app = show(synthetic.sweep())
+        assert (app.text_input(key="from").value, app.text_input(key="to").value) == ("1", "10000")
+        assert app.number_input(key="points").value == 5
+        assert app.selectbox(key="workload").value == "image_sqrt"
+        assert {box.label for box in app.checkbox if box.value} == {
+            "loop.eager", "vectorized_map.graph", "batched.graph"
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("range_", "shown"),
+        [
+            ({"range": "1:10", "points": 9}, {"from": "1", "to": "10", "points": 9}),
+            ({"range": "1:1000", "points": 7}, {"from": "1", "to": "1000", "points": 7}),
+            ({"range": "1:10", "points": 4, "scale": "linear"}, {"from": "1", "to": "10", "points": 4}),
+            ({"values": [1, 2, 8, 300]}, {"from": "1, 2, 8, 300", "to": "300", "points": 4}),
+            ({"values": [0, 3, 4], "scale": "linear"}, {"from": "0, 3, 4", "to": "4", "points": 3}),
+        ],
+    )
+    def test_an_opened_sweep_would_measure_the_same_points_again(self, fake, show, range_, shown):
+        axis = {"name": "batch", **range_}
+        asked = sweep_request.parse_sweep({"workload": "square", "axes": [axis], "strategies": ["batched.graph"]})
+        run = synthetic.sweep()
+        run = replace(run, request=asked.base.record(), axes=list(asked.axes), points=run.points[:1], crossovers=[])
+        app = show(run)
+        assert {key: app.session_state[key] for key in shown} == shown
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert request == asked
+        # By the address that this leaves, too.
+        asked_again = {key: str(app.session_state[key]) for key in ("from", "to", "points", "scale")}
+        app = open_page(workload="square", strategies="batched.graph", **asked_again)
+        calm(app.button(key="run").click().run())
+        assert fake.submitted[1][0].axes == asked.axes
+
+    def test_the_compare_page_hands_a_sweep_over_and_the_sweep_page_a_comparison(self, fake):
+        fake.snapshots[RUN_ID] = Snapshot(synthetic.sweep(RUN_ID), "finished", version=next(_versions))
+        other = "b" * 24
+        fake.snapshots[other] = Snapshot(synthetic.run(other), "finished", version=next(_versions))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = RUN_ID
+        app = calm(app.run())
+        assert "sweep" in {box.key for box in app.selectbox}
+        assert app.query_params["run"] in (RUN_ID, [RUN_ID])
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.switch_page("views/pages/sweep.py")
+        app.query_params["run"] = other
+        app = calm(app.run())
+        assert "sweep" not in {box.key for box in app.selectbox}
+        assert synthetic.run(other).verdict in words(app)
+
+    def test_an_unknown_run_is_one_sentence(self, visit):
+        assert f"Run {'c' * 24} is not known here" in words(visit(run="c" * 24))

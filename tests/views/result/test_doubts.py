@@ -1,0 +1,123 @@
+"""Where a page says what a run cannot tell: beside the verdict whole, and of strategies where notes are."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+from measure import runner
+from measure.judge import advice
+from measure.model.run import Run, Warning
+from measure.output import rows
+from tests import synthetic
+from tests.engine import ROOT
+from tests.measure.model.test_why import ID, Fake, calm, words
+from views.result import sweep as sweep_result
+from views.result import tables
+
+DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
+NO_LIMIT = advice.no_limit("division by zero")
+# As long as both are, TensorFlow's words could be a page, and ours end with what to do.
+SAID = Warning(code="tensorflow", message="word " * 50)
+OURS = Warning(code="chosen", message="ours " * 50 + "measure again")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return replace(synthetic.run(ID, unhappy=False), warnings=[])
+
+
+def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) -> Run:
+    """``of_strategies``: warnings by slug, with ``_in_`` for the dot."""
+    by_slug = {name.replace("_in_", "."): warnings for name, warnings in of_strategies.items()}
+    items = [replace(item, warnings=by_slug.get(item.strategy, [])) for item in run.measurements]
+    return replace(run, warnings=of_run, measurements=items)
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], AppTest]:
+    def open_page(run: Run) -> AppTest:
+        monkeypatch.setattr(runner, "shared", lambda: Fake(run))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params["run"] = ID
+        return calm(app.run())
+
+    return open_page
+
+
+def test_doubts_about_the_run_are_apart_from_its_notes_and_whole(run: Run) -> None:
+    noted = with_notes(run, [NO_LIMIT, DRIFT], batched_in_xla=[OURS, SAID])
+    assert tables.doubts(noted) == ["The machine became 30 % slower: close others and measure again."]
+    found = tables.notes(rows.make(noted), noted)
+    assert NO_LIMIT.message in found and DRIFT.message not in found
+    assert f"batched.xla: {OURS.message}" in found
+    (said,) = [note for note in found if "word" in note]
+    assert len(said) < len(SAID.message) and said.endswith("…")
+
+
+def test_every_rule_about_a_run_is_a_doubt_and_every_rule_about_a_strategy_is_noise(run: Run) -> None:
+    assert {"busy_before", "busy_during", "drift", "coarse_resolution", "no_control"} == advice.OF_A_VERDICT
+    assert {"few_rounds", "halves_differ", "multimodal", "processes_differ"} == advice.OF_A_LATENCY
+
+
+def test_a_point_of_a_sweep_has_no_control_by_plan_and_does_not_complain() -> None:
+    points = [point for point in synthetic.sweep().points if len(point.ranking) > 1]
+    assert points and all(point.control is None for point in points)
+    assert not {"no_control"} & {warning.code for point in points for warning in point.warnings}
+
+
+def test_noise_of_strategies_comes_first_and_is_not_folded_away(run: Run) -> None:
+    chosen = [advice.chosen(f"chunk {number}", {}) for number in range(4)]
+    quiet = with_notes(run, [], batched_in_xla=chosen)
+    noisy = with_notes(run, [], batched_in_xla=chosen, map_fn_in_xla=[Warning(code="multimodal", message="two paces")])
+    assert tables.notes(rows.make(noisy), noisy)[0] == "map_fn.xla: two paces"
+    assert tables.has_noise(rows.make(noisy), noisy) and not tables.has_noise(rows.make(quiet), quiet)
+
+
+def test_a_page_says_doubts_between_the_verdict_and_the_figures(run: Run, visit: Callable[[Run], AppTest]) -> None:
+    chosen = [advice.chosen(f"chunk {number}", {}) for number in range(4)]
+    app = visit(with_notes(run, [DRIFT], batched_in_xla=chosen))
+    said = [value for each in app.markdown if "became 30 %" in (value := each.value.replace("\\", ""))]
+    assert said == [":orange[:material/warning:] The machine became 30 % slower: close others and measure again."]
+    (folded,) = [each for each in app.expander if each.label.startswith("Good to know")]
+    assert folded.label == "Good to know (4)" and not folded.proto.expanded
+    noisy = with_notes(run, [], batched_in_xla=[*chosen, Warning(code="halves_differ", message="it became slower")])
+    (open_,) = [each for each in visit(noisy).expander if each.label.startswith("Good to know")]
+    assert open_.label == "Good to know (5)" and open_.proto.expanded
+
+
+def test_a_finished_run_without_a_control_does_not_wait_for_it(run: Run, visit: Callable[[Run], AppTest]) -> None:
+    without = replace(run, control=None, warnings=[Warning(code="no_control", message="it was not measured")])
+
+    def under(shown: Run) -> str:
+        return tables.figures(rows.make(shown), shown, None)[3]["under"]
+
+    assert under(without) == "was not measured"
+    assert under(replace(without, finished=None)) == "known when the control is timed"
+    assert under(run) == "smaller differences are ties"
+    assert "It was not measured." in words(visit(without))
+
+
+def test_a_sweep_says_at_which_points_its_machine_was_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy, busier = advice.busy_during(0.8), advice.busy_during(1.2)
+    run = synthetic.sweep(ID)
+    points = [
+        replace(point, warnings=list(filter(None, warnings)))
+        for point, warnings in zip(run.points, ([NO_LIMIT], [busy], [busier, DRIFT], [busier], []), strict=True)
+    ]
+    noted = replace(run, points=points)
+    sentences = [
+        "At batch 10, and likewise at 2 more points: other programs used 0.8 cores while latencies were sampled: "
+        "close them and measure again.",
+        "At batch 100: the machine became 30 % slower: close others and measure again.",
+    ]
+    assert sweep_result.doubts(noted) == sentences and sweep_result.doubts(run) == []
+    monkeypatch.setattr(runner, "shared", lambda: Fake(noted))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page("views/pages/sweep.py")
+    app.query_params["run"] = ID
+    said = words(calm(app.run()))
+    assert all(sentence in said for sentence in sentences)

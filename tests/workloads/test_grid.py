@@ -1,0 +1,110 @@
+"""Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+import strategies
+import workloads
+from measure.engine.launchers import HostLauncher
+from tests import grid
+from tests.grid import Case, Row
+
+
+def test_the_table_has_every_cell_once() -> None:
+    rows = [(each.workload, each.options, each.strategy) for each in grid.read()]
+    cells = [
+        (case.workload, case.options, slug)
+        for case in grid.cases()
+        for slug in grid.slugs(workloads.get(case.workload).variant(case.chosen))
+    ]
+    assert sorted(rows) == sorted(cells) and len(cells) > 800
+    assert {name for name, _, _ in cells} == set(workloads.names())
+    assert {strategies.parse(slug).mapper for _, _, slug in cells} == {each.slug for each in strategies.mappers()}
+
+
+def test_the_document_shows_the_table() -> None:
+    assert grid.DOCUMENT.read_text(encoding="utf-8") == grid.document(grid.read())
+
+
+def test_what_is_not_right_says_why() -> None:
+    for each in grid.read():
+        assert each.outcome in ("ok", "wrong", "failed", "unsupported"), each
+        assert bool(each.reason) == (each.outcome != "ok"), each
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[HostLauncher]:
+    with grid.host() as launcher:
+        yield launcher
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", grid.cases(), ids=lambda case: f"{case.workload} {case.options}".strip())
+def test_outcomes_are_those_of_the_table(case: Case, launcher: HostLauncher) -> None:
+    expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
+    measured = grid.measured(launcher, case)
+    for each in measured:
+        assert settled(each) == settled(expected[each.strategy])
+    assert len(measured) == len(expected)
+
+
+def settled(each: Row) -> Row:
+    """What can be promised of a cell: where oneDNN reads memory that is not its own, other values may come out, or an
+    abort."""
+    if "onednn" in each.warnings.split() and each.outcome in ("wrong", "failed"):
+        return dataclasses.replace(each, outcome="wrong or failed", reason="")
+    return each
+
+
+# --- what the table is there to show ----------------------------------------------------------------------------------
+
+
+def rows(workload: str, mapper: str, mode: str = "*") -> list[Row]:
+    found = [
+        each
+        for each in grid.read()
+        if each.workload == workload
+        and not each.options
+        and each.strategy.partition(".")[0] == mapper
+        and mode in ("*", strategies.parse(each.strategy).mode)
+    ]
+    assert found
+    return found
+
+
+def test_attention_is_wrong_where_its_products_broadcast_and_says_what_helps() -> None:
+    for mode in ("eager", "graph"):
+        for each in rows("attention", "vectorized_map", mode):
+            assert each.outcome in ("wrong", "failed") and "onednn" in each.warnings
+    for mapper in ("loop", "map_fn", "while_loop"):
+        assert {each.outcome for each in rows("attention", mapper)} == {"ok"}
+    assert {each.outcome for each in rows("attention", "vectorized_map", "xla")} == {"ok"}
+
+
+def test_random_numbers_fall_back_and_are_right_outside_of_xla() -> None:
+    for each in rows("random", "vectorized_map"):
+        if "fallback" in each.strategy:
+            assert each.outcome == "failed"
+            assert each.reason == "ValueError: No pfor vectorization defined for StatelessRandomUniformFullIntV2"
+        else:
+            assert "falls_back" in each.warnings
+            # XLA makes other floats of the same random bits.
+            assert each.outcome == ("wrong" if each.strategy.endswith(".xla") else "ok")
+
+
+def test_a_variable_shape_works_ragged_alone() -> None:
+    for mode in ("eager", "graph"):
+        assert {each.outcome for each in rows("variable_shape", "ragged", mode)} == {"ok"}
+        for mapper in ("map_fn", "vectorized_map", "loop"):
+            assert {each.outcome for each in rows("variable_shape", mapper, mode)} == {"failed"}
+    # XLA goes on with what the longest could be, and without an error.
+    assert {each.outcome for each in rows("variable_shape", "map_fn", "xla")} == {"wrong"}
+
+
+def test_items_of_a_tensor_cannot_be_assigned() -> None:
+    failed = [each for each in grid.read() if each.workload == "pixel_loop" and each.options == "form=assign"]
+    by_mapper = {each.strategy: each for each in failed}
+    assert "does not support item assignment" in by_mapper["loop.eager"].reason
+    assert by_mapper["batched.graph"].outcome == "ok"

@@ -1,0 +1,128 @@
+"""What the charts have in common: channels, rows, and how an Altair chart becomes a specification. Pure.
+
+A chart is built with Altair once, when its module is imported: building a layered one at every rerun would cost more
+than all the rest of the page. The page sends its specification with a frame and a key, so that new results move marks
+instead of drawing anew. Colours come from the theme (its categorical range has the mappers' order), so that light and
+dark follow the browser without a rerun.
+"""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from views.ui import look
+
+ROW_HEIGHT = 26
+_AXIS_HEIGHT = 40  # with the padding it is part of a chart's height on a page
+# In an SVG: the theme's colour of text, so that it follows light and dark.
+INK = "currentColor"
+MIB = 2**20
+
+Spec = dict[str, Any]
+_FRAME = alt.NamedData("frame")
+
+COLOUR_SCALE = alt.Scale(domain=list(look.COLOUR_NAMES))
+COLOUR = alt.Color("colour:N", scale=COLOUR_SCALE, legend=None)
+SHAPE = alt.Shape("mode:N", scale=alt.Scale(domain=list(look.MODES), range=list(look.SHAPES)), legend=None)
+DASH = alt.StrokeDash("mode:N", scale=alt.Scale(domain=list(look.MODES), range=list(look.DASHES)), legend=None)
+# Vega's SI prefixes would write 0.001 s as "1m"; of the many ticks of a logarithmic axis 1, 2 and 5 are named.
+SECONDS_AXIS = (
+    "indexof(['1', '2', '5'], format(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-9)), '.0f')) < 0 ? '' : "
+    "datum.value >= 1 ? format(datum.value, '~r') + ' s' : "
+    "datum.value >= 0.9999e-3 ? format(datum.value * 1e3, '~r') + ' ms' : format(datum.value * 1e6, '~r') + ' µs'"
+)
+# Between the powers of ten, a logarithmic axis has so many lines that they would be a hatch: those are faint.
+DECADES = {
+    "condition": {"test": "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6", "value": 1.0},
+    "value": 0.2,
+}
+MIB_AXIS = "datum.label + ' MiB'"
+STRATEGY = alt.Y(
+    "strategy:N",
+    # The only field on this axis, in any layer: a second one would take part in the sort.
+    sort=alt.EncodingSortField(field="order", op="min"),
+    scale=alt.Scale(type="band", padding=0),
+    axis=alt.Axis(
+        title=None,
+        labelLimit=190,
+        ticks=False,
+        domain=False,
+        grid=False,
+        labelPadding=6,
+        labelFlush=False,
+        labelColor=INK,
+    ),
+)
+RIGHT_EDGE = alt.value("width")
+# The field with the name of the limit's line: one value in all lines.
+LIMIT_NAME = "name of the limit"
+# Room around a chart, in pixels; Vega adds what the column of values at the right takes.
+PADDING = {"left": 0, "top": 14, "right": 4, "bottom": 0}
+
+
+def tooltip(*fields: str) -> list[alt.Tooltip]:
+    return [alt.Tooltip(f"{field}:N") for field in fields]
+
+
+def unfilled() -> alt.Chart:
+    """A chart without marks, for the frame that the page will send with the specification."""
+    return alt.Chart(_FRAME)
+
+
+def room(low: float, high: float, factor: float) -> tuple[float, float]:
+    """The ends of a logarithmic axis that reaches over ``factor`` at least, with the data in its middle: an axis of
+    less may have no label, or all of them at one place."""
+    wider = max(1.0, factor * low / high) ** 0.5
+    return low / wider, high * wider
+
+
+def value_column() -> alt.Chart:
+    """What was measured, in words, at the right of each row."""
+    return (
+        unfilled()
+        .mark_text(align="left", dx=12, fontSize=12, color=INK)
+        .encode(y=STRATEGY, x=RIGHT_EDGE, text=alt.Text(field="value"))
+    )
+
+
+def note() -> alt.Chart:
+    """Why a row has no mark, within it."""
+    return (
+        unfilled()
+        .transform_filter("datum.note !== ''")
+        .mark_text(align="right", dx=-6, fontStyle="italic", fontSize=12, opacity=0.75, color=INK)
+        .encode(y=STRATEGY, x=RIGHT_EDGE, text=alt.Text(field="note"))
+    )
+
+
+def limit_name(*, opacity: float) -> alt.Chart:
+    """The name of the limit's line, above the rows; nothing more than «limit» where a chart has no field for it."""
+    return (
+        unfilled()
+        .transform_aggregate(limit="min(limit)", groupby=[LIMIT_NAME])
+        .mark_text(align="center", dy=-8, fontSize=11, opacity=opacity, text="limit", color=INK)
+        .encode(y=alt.value(0))
+    )
+
+
+def spec(*layers: alt.Chart, **properties: Any) -> Spec:
+    """The layers as one specification, without Altair's own theme: how a page looks is Streamlit's."""
+    with alt.theme.enable("none"):
+        drawn: Spec = alt.layer(*layers, **properties).to_dict()
+    del drawn["$schema"], drawn["data"]
+    return drawn
+
+
+def sized(drawn: Spec, rows: int) -> Spec:
+    """The specification with a height that gives every strategy its row."""
+    return {**drawn, "height": max(2, rows) * ROW_HEIGHT + _AXIS_HEIGHT}
+
+
+def revised(frame: pd.DataFrame, *revision: object) -> pd.DataFrame:
+    """The frame with a last column that differs whenever anything in it may differ.
+
+    Streamlit's front end takes a frame for the same, or for the same with rows added, if the last column agrees in the
+    first and the last line, and then keeps the old marks.
+    """
+    return frame.assign(revision=" ".join(map(str, revision)))

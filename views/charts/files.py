@@ -1,0 +1,235 @@
+"""A run's charts as pictures that stand alone: SVG and PNG (`python -m views.pictures`).
+
+They are drawn by a process of its own: a JavaScript engine with its memory has no business in the server, and what it
+reads may come from anybody.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import vl_convert
+
+from measure.model.place import PROJECT
+from measure.model.run import Run, decode, encode
+from measure.output import rows
+from measure.output.rows import Row
+from views.charts import base as charts
+from views.charts import curves, sweep_front, sweep_lines, sweep_map
+from views.charts import latency as latency_chart
+from views.charts import memory as memory_chart
+from views.charts.base import Spec
+from views.ui import look
+
+# Beyond what any chart takes.
+_PATIENCE_S = 120.0
+_WIDTH = 640
+_SCALE = 2.0  # pixels of a PNG for each of an SVG
+_INK = "#16202e"
+_SIGNS = f"^[{''.join(look.GLYPHS.values())}] "
+FORMATS = ("svg", "png")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One chart of a run. ``draw``: its specification and its frame; an empty frame is no chart. ``legend``: whether
+    its marks are told apart by colour and shape alone; ``note``: what else is to be known of them."""
+
+    title: str
+    draw: Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]
+    legend: bool = False
+    note: Callable[[Run], str] = lambda run: ""
+
+
+def _latency(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    drawn = charts.sized(latency_chart.specification(limited=run.limit is not None), len(found))
+    return drawn, latency_chart.frame(found, run.limit)
+
+
+def _memory(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return charts.sized(memory_chart.specification(limited=False), len(found)), memory_chart.frame(found)
+
+
+def _totals(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.TOTALS, curves.totals_frame(found)
+
+
+def _samples(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.SAMPLES, curves.samples_frame(run, [row.slug for row in found])
+
+
+def _timeline(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return curves.TIMELINE_SHARE, curves.timeline_frame(curves.has_timeline(run), share=True)
+
+
+PICTURES = {
+    "latency": Picture("Latency of one call, with its 95 % interval", _latency),
+    "memory": Picture("Memory of one call: output solid, temporary pale", _memory),
+    "break-even": Picture("Total time by number of calls", _totals, legend=True),
+    "samples": Picture("Every sample, by round", _samples, legend=True),
+    "timeline": Picture("Memory held over one call", _timeline, legend=True),
+}
+
+
+def _swept(quantity: sweep_lines.Quantity) -> Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]:
+    def draw(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+        return sweep_lines.specification(quantity, run.axes[0]), sweep_lines.frame(run, quantity)
+
+    return draw
+
+
+def _map(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    drawn = sweep_map.specification(*(axis.name for axis in run.axes))
+    return sweep_map.sized(drawn, run), sweep_map.frame(run)
+
+
+def _letters(run: Run) -> str:
+    return ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(run).items())
+
+
+def _front(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
+
+
+_FRONT = {"front": Picture("Latency against memory: nothing beats what the line joins", _front)}
+LINES = {
+    "latency": Picture("Latency of one call, with its 95 % interval", _swept("latency"), legend=True),
+    "memory": Picture("Peak memory of one call", _swept("memory"), legend=True),
+    **_FRONT,
+}
+MAP = {
+    "map": Picture(
+        "Who is fastest; striped: a tie; pale: inferred from its neighbours", _map, legend=True, note=_letters
+    ),
+    **_FRONT,
+}
+NAMES = tuple(dict.fromkeys((*PICTURES, *LINES, *MAP)))
+
+
+def of(run: Run) -> dict[str, Picture]:
+    """The charts that a run of its kind has, by name."""
+    if run.kind == "compare":
+        return PICTURES
+    return LINES if len(run.axes) == 1 else MAP
+
+
+def shown(run: Run) -> dict[str, Picture]:
+    """Those in which the run has something to show."""
+    return {name: picture for name, picture in of(run).items() if specification(run, name) is not None}
+
+
+def specification(run: Run, name: str) -> Spec | None:
+    """The chart with its data, title and colours; None where the run has nothing to show in it."""
+    picture, found = of(run)[name], rows.make(run, rows.choose_baseline(run))
+    drawn, frame = picture.draw(run, found)
+    if frame.empty:
+        return None
+    # Signs that few fonts have would change the font of what stands beside them.
+    if "strategy" in frame:
+        frame["strategy"] = frame["strategy"].str.replace(_SIGNS, "", regex=True)
+    if "value" in frame:
+        frame["value"] = frame["value"].str.replace("✕", "(wrong)")
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": _WIDTH,
+        "background": "#ffffff",
+        "title": {
+            "text": picture.title,
+            "subtitle": [
+                f"{run.request.workload}, {_size(run)}, {run.request.dtype}, {run.request.device}",
+                *filter(None, [picture.note(run)]),
+            ],
+            "anchor": "start",
+            "offset": 18,
+            "subtitlePadding": 4,
+        },
+        "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
+        **_alone(
+            drawn,
+            {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
+            if picture.legend
+            else {},
+        ),
+        "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
+        "padding": 14,
+    }
+
+
+def _size(run: Run) -> str:
+    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
+    return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
+
+
+def _alone(part: Any, used: dict[str, list[str]]) -> Any:
+    """The specification without a page around it: ink has a colour, and a legend stands where the page has its own."""
+    if isinstance(part, list):
+        return [_alone(item, used) for item in part]
+    if not isinstance(part, dict):
+        return _INK if part == charts.INK else part
+    alone = {key: _alone(value, used) for key, value in part.items()}
+    if "legend" in alone and used:
+        # Below: at the right there are names.
+        values = used.get(alone.get("field", ""), [])
+        alone["legend"] = {"title": None, "orient": "bottom", "symbolOpacity": 1, "values": values}
+    return alone
+
+
+def convert(run: Run, name: str, form: str) -> bytes | None:
+    """The picture; None where the run has nothing to show in it."""
+    drawn = specification(run, name)
+    if drawn is None:
+        return None
+    # Nothing is fetched: all that a chart needs is in its specification.
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(drawn, allowed_base_urls=[]).encode()
+    return bytes(vl_convert.vegalite_to_png(drawn, scale=_SCALE, allowed_base_urls=[]))
+
+
+def render(run: Run, name: str, form: str) -> bytes:
+    """The picture, from a process of its own. Raises RuntimeError where there is none."""
+    command = [sys.executable, "-m", "views.charts.files", name, form]
+    done = subprocess.run(
+        command, input=encode(run), capture_output=True, cwd=PROJECT, timeout=_PATIENCE_S, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the chart could not be drawn: {done.stderr.decode(errors='replace')[-500:]}")
+    return done.stdout
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """Reads a run file on stdin; writes one picture to stdout, or all that there are into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m views.pictures", description=main.__doc__)
+    parser.add_argument("name", choices=(*NAMES, "all"))
+    parser.add_argument("form", choices=FORMATS)
+    parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")
+    parser.add_argument("--name", dest="stem", default="run", help="what the files of 'all' begin with")
+    chosen = parser.parse_args(None if arguments is None else list(arguments))
+    run = decode(sys.stdin.buffer.read())  # a file from elsewhere has been checked by whoever let it in
+    if chosen.name != "all" and chosen.name not in of(run):
+        print(f"a {run.kind} has no chart «{chosen.name}»: it has {', '.join(of(run))}", file=sys.stderr)
+        return 1
+    if chosen.name != "all":
+        data = convert(run, chosen.name, chosen.form)
+        if data is None:
+            print("the run has nothing to show in this chart", file=sys.stderr)
+            return 1
+        sys.stdout.buffer.write(data)
+        return 0
+    chosen.into.mkdir(parents=True, exist_ok=True)
+    for name in of(run):
+        data = convert(run, name, chosen.form)
+        if data is not None:
+            path = chosen.into / f"{chosen.stem}.{name}.{chosen.form}"
+            path.write_bytes(data)
+            print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""The map of winners: a cell for each point of two axes, coloured by who is fastest there. Pure."""
+
+import functools
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from measure.model.run import Point, Run
+from measure.statistics import levels as statistics
+from measure.statistics.levels import Ratio
+from measure.sweep.lines import lines, slug
+from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
+from views.charts.sweep_lines import failed, kind_of, span, why_not
+from views.ui import look
+
+SELECTION = "cell"
+# A point's values along the axes.
+Place = tuple[int, ...]
+_CELL_HEIGHT = 46
+_AXIS_HEIGHT = 50  # it is part of a chart's height
+# Pixels: of a cell where some tie, the height of the stripes in the second's and the third's colour, and their places.
+_STRIPE = 8
+_STRIPES_AT = {"second": -13, "third": 13}
+_MOST_LETTERS = 3
+# In a cell without a winner: it cannot fit, is being measured, or was not come to.
+_SIGNS = {"skipped": "✕", "running": "…", "complete": "✕"}
+_STATES = {"waiting": "waiting", "running": "being measured"}
+
+
+@functools.cache
+def specification(across: str, up: str) -> Spec:
+    x = alt.X(
+        "x:O", axis=alt.Axis(title=across, format=",", labelAngle=0, ticks=False, domain=False, labelOverlap=True)
+    )
+    y = alt.Y("y:O", sort="descending", axis=alt.Axis(title=up, format=",", ticks=False, domain=False))
+    tip = tooltip("at", "fastest", "by", "without", "state")
+    cell = {"x": x, "y": y}
+    empty = (
+        unfilled().mark_rect(fillOpacity=0, stroke=INK, strokeOpacity=0.25, strokeWidth=1).encode(**cell, tooltip=tip)
+    )
+    won = unfilled().transform_filter("datum.colour !== ''")
+    fill = won.mark_rect().encode(**cell, color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None), tooltip=tip)
+    # A tie has stripes around its letters, of two both in the second's colour; each has an edge, since two modes of a
+    # mapper, and two mappers to some eyes, are one colour.
+    stripes = [
+        unfilled()
+        .transform_filter(f"datum.{field} !== ''")
+        .mark_rect(height=_STRIPE, yOffset=offset, stroke=INK, strokeWidth=1, strokeOpacity=0.45, cursor="pointer")
+        .encode(
+            **cell,
+            color=alt.Color(f"{field}:N", scale=COLOUR_SCALE, legend=None),
+            fillOpacity=alt.FillOpacity("alpha:Q", scale=None),
+            tooltip=tip,
+        )
+        for field, offset in _STRIPES_AT.items()
+    ]
+    chosen = alt.selection_point(name=SELECTION, fields=[SELECTION], on="click", empty=False)
+    letters = (
+        unfilled()
+        .mark_text(fontSize=13, fontWeight="bold", color=INK, limit=alt.expr("bandwidth('x')"))
+        .encode(**cell, text=alt.Text(field="letters"), tooltip=tip)
+        .add_params(chosen)
+    )
+    return spec(empty, fill, *stripes, letters, padding=PADDING)
+
+
+def sized(drawn: Spec, run: Run) -> Spec:
+    return {**drawn, "height": _AXIS_HEIGHT + _CELL_HEIGHT * len({point.at[run.axes[1].name] for point in run.points})}
+
+
+def letters(run: Run) -> dict[str, str]:
+    """Line → the letter that stands for it in the cells, in the order in which the lines were asked for."""
+    leading = {name for point in run.points for name in leaders(point, run)}
+    asked = [line.slug for line in lines(run.points, run.axes)]
+    known = sorted(leading, key=lambda name: asked.index(name) if name in asked else len(asked))
+    return {name: chr(ord("A") + number % 26) * (1 + number // 26) for number, name in enumerate(known)}
+
+
+def leaders(point: Point, run: Run) -> list[str]:
+    """Those that are fastest, or tie for it."""
+    if not point.ranking:
+        return []
+    names = {item.strategy: slug(item, run.axes) for item in point.measurements}
+    return [names.get(each, each) for each in point.ranking[0]]
+
+
+def inferred(point: Point) -> bool:
+    """Whether its winner was not measured, but follows from its neighbours'."""
+    return point.status == "skipped" and bool(point.ranking)
+
+
+def place(point: Point) -> Place:
+    return tuple(point.at.values())
+
+
+def cell(run: Run, point: Point) -> str:
+    """What a click says of a cell: nothing that could be one of another run."""
+    return " ".join(map(str, (run.id, *place(point))))
+
+
+def frame(run: Run) -> pd.DataFrame:
+    across, up = run.axes[0].name, run.axes[1].name
+    codes = letters(run)
+    rows = []
+    for point in run.points:
+        first = leaders(point, run)
+        codes_here = [codes[name] for name in first]
+        shown = "=".join(codes_here[:_MOST_LETTERS]) + ("…" if len(first) > _MOST_LETTERS else "")
+        rows.append(
+            {
+                SELECTION: cell(run, point),
+                "x": point.at[across],
+                "y": point.at[up],
+                "colour": _colour(first[0]) if first else "",
+                "second": _colour(first[1]) if len(first) > 1 else "",
+                "third": _colour(first[min(2, len(first) - 1)]) if len(first) > 1 else "",
+                "alpha": 0.14 if inferred(point) else 0.5,
+                "letters": shown or _SIGNS.get(point.status, ""),
+                "at": f"{across} {point.at[across]:,}, {up} {point.at[up]:,}",
+                "fastest": " and ".join(first) if first else look.MISSING,
+                "by": lead(point, run),
+                "without": without(point),
+                "state": state(point),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _colour(name: str) -> str:
+    return look.colour_name(name.partition(".")[0])
+
+
+def state(point: Point) -> str:
+    if inferred(point):
+        return point.reason or "not measured: its neighbours agree"
+    words = _STATES.get(point.status) or ("measured" if point.ranking else point.status.replace("_", " "))
+    return f"{words}: {point.reason}" if point.reason and not point.ranking else words
+
+
+def lead(point: Point, run: Run) -> str:
+    """By how much the fastest leads the next group, or where all tie, the best of the others, with its interval; where
+    that was not measured, the leads at the cells that it rests on."""
+    confidence = run.analysis.confidence
+    if not inferred(point):
+        found = _lead(point, confidence)
+        if found is None:
+            return look.MISSING
+        factor, interval = look.factor_with_interval(found[0].ratio, found[0].low, found[0].high)
+        return f"{factor} {interval} faster than {found[1]}{', a tie' if len(point.ranking) == 1 else ''}"
+    around = [each for cell in rests_on(run, point) if (each := _lead(cell, confidence)) is not None]
+    if not around:
+        return look.MISSING
+    low, high = (look.number(end([each.ratio for each, _ in around])) for end in (min, max))
+    cells = f"at the {len(around)} measured cells around it" if len(around) > 1 else "at the measured cell beside it"
+    return f"{low if low == high else f'{low} to {high}'} × faster than the next {cells}"
+
+
+def _lead(point: Point, confidence: float) -> tuple[Ratio, str] | None:
+    """How many times as long the next one takes, and who that is."""
+    levels = statistics.levels(point.measurements).by_slug
+    first, *others = point.ranking[0] if point.ranking else [""]
+    known = [slug for slug in (point.ranking[1] if len(point.ranking) > 1 else others) if slug in levels]
+    if first not in levels or not known:
+        return None
+    ratios = {slug: statistics.ratio(levels[slug], levels[first], confidence) for slug in known}
+    next_ = min(known, key=lambda slug: ratios[slug].ratio)
+    return ratios[next_], next_
+
+
+def rests_on(run: Run, point: Point) -> list[Point]:
+    """The measured cells that tell who wins at an inferred one: the nearest on both sides in its row and in its column;
+    where neither has two sides, the nearest in each quarter around it."""
+    values = [sorted(set(each)) for each in zip(*map(place, run.points), strict=True)]
+
+    def indices(each: Point) -> Place:
+        return tuple(known.index(value) for known, value in zip(values, place(each), strict=True))
+
+    x, y = indices(point)
+    away = {
+        (column - x, row - y): each
+        for each in run.points
+        if each.ranking and not inferred(each)
+        for column, row in [indices(each)]
+    }
+    found: list[Point] = []
+    for axis in (0, 1):
+        along = sorted(steps for steps in away if steps[1 - axis] == 0)
+        before, behind = ([steps for steps in along if side * steps[axis] > 0] for side in (-1, 1))
+        if before and behind:
+            found += [away[before[-1]], away[behind[0]]]
+    if not found:
+        quarters = [
+            [steps for steps in away if right * steps[0] >= 0 and up * steps[1] >= 0]
+            for right in (-1, 1)
+            for up in (-1, 1)
+        ]
+        nearest = {min(each, key=lambda steps: (abs(steps[0]) + abs(steps[1]), steps)) for each in quarters if each}
+        found = [away[steps] for steps in sorted(nearest)]
+    return found
+
+
+def without(point: Point) -> str:
+    """Who had no part in who is fastest at a cell, and why: those of one reason together."""
+    found: dict[str, tuple[list[str], list[str], str]] = {}
+    for item in point.measurements:
+        if item.twin_of is None and failed(item):
+            word, reason = look.OUTCOMES.get(item.outcome, item.outcome), why_not(item)
+            slugs, reasons, _ = found.setdefault(kind_of(f"{word} {reason}"), ([], [], word))
+            slugs.append(item.strategy)
+            reasons.append(reason)
+    said = [
+        f"{', '.join(slugs)}: {word}{f' ({span(reasons)})' if reasons[0] else ''}"
+        for slugs, reasons, word in found.values()
+    ]
+    return "; ".join(said) or look.MISSING
+
+
+def legend_html(run: Run) -> str:
+    """Which letter is which strategy."""
+    return _flow(
+        f"<b>{letter}</b> {look.strategy_html(name, name.partition('.')[0], _mode(name))}"
+        for name, letter in letters(run).items()
+    )
+
+
+def _mode(name: str) -> str:
+    return name.partition("?")[0].partition(".")[2]
+
+
+def _flow(parts: Any) -> str:
+    spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{spans}</div>'
+
+
+def takeaway(run: Run) -> str:
+    """What the map says, for people who do not see it."""
+    won: dict[str, int] = {}
+    for point in run.points:
+        for name in leaders(point, run):
+            won[name] = won.get(name, 0) + 1
+    if not won:
+        return f"Map of winners over {run.axes[0].name} and {run.axes[1].name}: nothing has been measured yet."
+    counts = ", ".join(f"{name} in {count}" for name, count in sorted(won.items(), key=lambda each: -each[1]))
+    return (
+        f"Map of winners over {run.axes[0].name} and {run.axes[1].name}, {len(run.points)} cells: fastest, or tied, "
+        f"are {counts}."
+    )

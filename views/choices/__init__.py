@@ -1,0 +1,1 @@
+"""Widgets in which a person chooses what to measure."""

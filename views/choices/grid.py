@@ -1,0 +1,185 @@
+"""The grid of strategies, mappers × modes: one click chooses a cell, a row, a column or a preset.
+
+Mappers that the default selection has no strategy of stay folded away until one of them is chosen, or asked for.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+import strategies
+from measure.model import forecast
+from measure.model import request as requests
+from measure.model.request import RequestError
+from strategies.spec import MODES, Mapper
+from views.choices.address import NONE, WORDS
+from views.ui import look
+from views.ui.memo import Memo
+from workloads.spec import Workload
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.grid_container import GridContainer
+
+_USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
+# Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
+# one alone would be no comparison.
+_THRIFTY, _FEWEST_SAVERS = 1.1, 3
+DEFAULT = "Default"
+_memo = Memo()
+# Name → (words for the list of strategies, slugs that they stand for).
+Presets = dict[str, tuple[list[str], tuple[str, ...]]]
+
+
+@dataclass(frozen=True)
+class Case:
+    workload: Workload
+    size: dict[str, int]
+    options: dict[str, Any]
+    dtype: str
+    device: str
+
+
+def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
+    """The chosen slugs, and what is wrong with the list."""
+    words = [word for word in words if word != NONE] if len(words) > 1 else words
+    if words == [NONE]:
+        return (), "Choose at least one strategy."
+    good: list[str] = []
+    problem = None
+    for word in words or [WORDS[0]]:
+        if word == WORDS[0]:
+            good += presets[DEFAULT][1]
+            if not presets[DEFAULT][1]:
+                problem = "At this size no strategy is forecast to finish in reasonable time: make it smaller."
+            continue
+        try:
+            good += requests.parse_strategies(case.workload, case.size, case.dtype, case.options, [word])
+        except RequestError as error:
+            problem = str(error)
+    return tuple(dict.fromkeys(good)), problem
+
+
+def usual(workload: Workload) -> list[str]:
+    """Of each of the best known ways the mode that most people use."""
+    return [each.slug for each in strategies.all_strategies(workload) if each.slug in _USUAL]
+
+
+def presets_of(case: Case) -> Presets:
+    """The presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
+    key = (strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values())
+    return _memo.get(key, lambda: _presets_of(case))
+
+
+def _presets_of(case: Case) -> Presets:
+    workload, size, dtype, options = case.workload, case.size, case.dtype, case.options
+    everything = tuple(strategy.slug for strategy in strategies.all_strategies(workload))
+    forecasts = {slug: forecast.forecast(workload, size, dtype, slug, options) for slug in everything}
+    least = min(each.peak_bytes for each in forecasts.values())
+    default = tuple(requests.default_strategies(workload, size, dtype, options))
+    thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
+    savers = tuple(
+        slug
+        for slug in default
+        if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest[:_FEWEST_SAVERS]
+    )
+    return {
+        DEFAULT: ([WORDS[0]], default),
+        "The usual four": (usual(workload), tuple(usual(workload))),
+        "Everything in graph mode": (["graph"], tuple(slug for slug in everything if slug.endswith(".graph"))),
+        "Memory savers": (list(savers), savers),
+        "All": (["all"], everything),
+    }
+
+
+def _choose(words: Iterable[str]) -> None:
+    st.session_state["strategies"] = list(words) or [NONE]
+
+
+def _toggle(chosen: tuple[str, ...], group: tuple[str, ...], everything: tuple[str, ...]) -> None:
+    """All of the group are chosen, or, where they are already, none of it."""
+    left = [slug for slug in chosen if slug not in group]
+    wanted = left if set(group) <= set(chosen) else [*left, *group]
+    _choose(sorted(wanted, key=lambda slug: everything.index(slug) if slug in everything else len(everything)))
+
+
+def _use_preset(presets: Presets) -> None:
+    picked = st.session_state["strategy_preset"]
+    if picked:
+        _choose(presets[picked][0])
+
+
+def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
+    offered = [mapper for mapper in strategies.mappers() if strategies.offered(mapper, case.workload)]
+    everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
+    same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
+    st.session_state["strategy_preset"] = same[0] if same else None
+    st.pills(
+        "Strategies", list(presets), key="strategy_preset", on_change=_use_preset, args=(presets,),
+        help="How the function is mapped (rows), and how that runs (columns). "
+        "The name of a row or a column chooses all of it.",
+    )  # fmt: skip
+    with st.grid(
+        2 * len(MODES), min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
+    ) as grid:
+        with grid.cell(column_span=len(MODES)):
+            st.caption(f"{len(chosen)} chosen")
+        for mode in MODES:
+            group = tuple(slug for slug in everything if slug.endswith(f".{mode}"))
+            st.button(
+                f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
+                on_click=_toggle, args=(chosen, group, everything), wrap=False,
+            )  # fmt: skip
+        for mapper in offered:
+            if mapper.default_modes:
+                _row(grid, mapper, chosen, everything)
+        more = [mapper for mapper in offered if not mapper.default_modes]
+        if more and _unfolded(grid, more, chosen):
+            for mapper in more:
+                _row(grid, mapper, chosen, everything)
+    typed = [slug for slug in chosen if slug not in everything]
+    if typed:
+        st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")
+
+
+def _row(grid: "GridContainer", mapper: Mapper, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
+    group = _slugs(mapper)
+    with grid.cell(column_span=len(MODES)):
+        st.button(
+            mapper.slug, key=look.key("row", mapper.slug), type="tertiary", on_click=_toggle,
+            args=(chosen, group, everything), help=look.plain(mapper.summary), wrap=False,
+        )  # fmt: skip
+    for mode in MODES:
+        slug = f"{mapper.slug}.{mode}"
+        if mode not in mapper.modes:
+            grid.cell()
+            continue
+        key = look.key("cell", mapper.slug, mode)
+        st.session_state[key] = slug in chosen
+        st.checkbox(slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed")
+
+
+def _slugs(mapper: Mapper) -> tuple[str, ...]:
+    return tuple(f"{mapper.slug}.{mode}" for mode in mapper.modes)
+
+
+def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]) -> bool:
+    """Whether the further mappers are shown: as was asked for last, or because the first of their cells was chosen."""
+    count = len({slug for mapper in more for slug in _slugs(mapper)} & set(chosen))
+    if count and not st.session_state.get("more_chosen"):
+        st.session_state["more_shown"] = True
+    st.session_state["more_chosen"] = count
+    shown = bool(st.session_state.get("more_shown"))
+    words = f"{len(more)} more mapper{'s' * (len(more) > 1)}"
+    with grid.cell(column_span=2 * len(MODES)):
+        st.button(
+            f"{'▾' if shown else '▸'} {words}{f', {count} chosen' if count and not shown else ''}",
+            key="more", type="tertiary", on_click=_fold, args=(not shown,), wrap=False,
+            help="Of these «Default» has nothing, and «All» has everything.",
+        )  # fmt: skip
+    return shown
+
+
+def _fold(shown: bool) -> None:
+    st.session_state["more_shown"] = shown

@@ -1,0 +1,214 @@
+"""The left column of the Sweep page: what is swept, over which range, and everything that stays the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+import strategies
+import workloads
+from measure.machine import environment
+from measure.model.request import RequestError
+from measure.model.run import Axis, Run
+from measure.sweep import forecast as sweep_forecast
+from measure.sweep import request as sweep_request
+from measure.sweep.request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_POINTS, SCALES, SweepRequest
+from views.choices import compare as choices
+from views.choices import grid
+from views.ui import look
+from views.ui.memo import Memo
+from workloads.spec import Workload
+
+_NOTHING = "nothing"
+_LIST_WIDTH = 220  # pixels
+_TIMES_DEFAULT = 10  # how far a range goes beyond a default, where nobody says
+_memo = Memo()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What can be swept: a size of the workload, or an option of a mapper; with a range to start from."""
+
+    kind: str
+    least: int
+    most: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class SweepChoices:
+    """What is chosen: a request, or the sentence why it is none; the sentence is None where it is said elsewhere."""
+
+    request: SweepRequest | None
+    refusal: str | None
+    baseline: str | None
+    needs: sweep_forecast.SweepForecast | None = None
+
+
+def draw(devices: tuple[str, ...]) -> SweepChoices:
+    """Draw all choices but Run. ``devices`` is empty while the measuring process is starting."""
+    workload = choices.choose_workload(_workload_changed)
+    known = sweepable(workload)
+    with st.container(key="axes", gap="small", border=True):
+        first, first_problem = _axis(1, known, None)
+        second, second_problem = _axis(2, known, first["name"])
+    axes = [first, *([second] if second else [])]
+    problem = first_problem or second_problem
+    swept = {axis["name"] for axis in axes if axis["kind"] == "size"}
+    size = choices.sizes(workload, swept)
+    options = choices.workload_options(workload)
+    dtype, device = choices.dtype_and_device(workload, devices)
+    # Which strategies are usual, or thrifty, is asked at the sizes that the workload has where nobody chooses.
+    case = grid.Case(workload, size, options, dtype, device)
+    usual = grid.usual(workload)
+    chosen, wrong, advanced = choices.strategies_and_advanced(case, usual, DEFAULT_BUDGET_S)
+    baseline = choices.baseline(advanced)
+    if problem or wrong or not chosen:
+        return SweepChoices(None, None if problem else wrong or "Choose at least one strategy.", baseline)
+    fixed = {name: value for name, value in size.items() if name not in swept}
+    try:
+        request = sweep_request.parse_sweep(
+            {**choices.raw_request(case, chosen, advanced), "size": fixed, "axes": axes}
+        )
+    except RequestError as error:
+        return SweepChoices(None, str(error), baseline)
+    needs = _memo.get(
+        (strategies.version(), repr(request)),
+        lambda: sweep_forecast.forecast_sweep(request, environment.available_memory()),
+    )
+    if len(needs.skipped) == len(request.points()):
+        return SweepChoices(None, f"No point of this can fit. {needs.skipped[0][1]}", baseline)
+    return SweepChoices(request, None, baseline, needs)
+
+
+def sweepable(workload: Workload) -> dict[str, Bounds]:
+    """Everything that can be swept for a workload, sizes first."""
+    found = {
+        size.name: Bounds(
+            "size", size.least, size.most, max(1, size.least), min(size.most, _TIMES_DEFAULT * max(1, size.default))
+        )
+        for size in workload.sizes
+    }
+    batch = workload.default_size()["batch"]
+    for mapper in strategies.mappers():
+        if not strategies.offered(mapper, workload):
+            continue
+        for option in mapper.options:
+            if option.values is None and option.name not in found:
+                least, most = option.least or 0, 2**31 - 1 if option.most is None else option.most
+                last = _TIMES_DEFAULT * int(option.default) or batch
+                found[option.name] = Bounds("option", least, most, max(1, least), min(most, last))
+    return found
+
+
+def _key(name: str, number: int) -> str:
+    """Of an axis' widget, and so its name in the address."""
+    return name if number == 1 else f"{name}_{number}"
+
+
+def _set_range(number: int, bounds: Bounds) -> None:
+    st.session_state[_key("from", number)] = str(bounds.first)
+    st.session_state[_key("to", number)] = str(bounds.last)
+    st.session_state[_key("points", number)] = DEFAULT_POINTS[number]
+
+
+def _workload_changed() -> None:
+    choices.start_with_defaults()
+    known = sweepable(workloads.get(st.session_state["workload"]))
+    st.session_state[_key("sweep", 1)] = next(iter(known))
+    st.session_state[_key("sweep", 2)] = _NOTHING
+    _set_range(1, next(iter(known.values())))
+
+
+def _axis_changed(number: int, known: Mapping[str, Bounds]) -> None:
+    name = st.session_state[_key("sweep", number)]
+    if name in known:
+        _set_range(number, known[name])
+
+
+def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[dict[str, Any], str | None]:
+    """One axis as `parse_sweep` reads it, empty for none, and what is wrong with its range, which is said here."""
+    key = _key("sweep", number)
+    offered = [name for name in known if name != taken]
+    options = ", ".join(name for name in offered if known[name].kind == "option")
+    if taken is not None:
+        # A map of winners is over two sizes: at one value of an option there is a winner of those that have it only.
+        more = [name for name in offered if known[name].kind == "size"] if known[taken].kind == "size" else []
+        offered = [_NOTHING, *more]
+    if st.session_state.get(key, offered[0]) not in offered:
+        st.session_state[key] = offered[0]
+    name = st.selectbox(
+        "Sweep" if number == 1 else "and, for a map of winners,", offered, key=key, bind="query-params",
+        on_change=_axis_changed, args=(number, known),
+        help=f"a size of the workload{f', or an option of strategies: {options}' if number == 1 and options else ''}",
+    )  # fmt: skip
+    if name == _NOTHING:
+        return {}, None
+    bounds = known[name]
+    # Values that are no grid take the place of where it starts; the address has them before the field is drawn.
+    start = st.session_state.get(_key("from", number), st.query_params.get(_key("from", number), ""))
+    listed = "," in start
+    with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
+        first = st.text_input(
+            "Values" if listed else "From", value=str(bounds.first), key=_key("from", number), bind="query-params",
+            width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
+        )  # fmt: skip
+        last = st.text_input(
+            "To", value=str(bounds.last), key=_key("to", number), bind="query-params", width=90,
+            disabled=listed, help=f"to {bounds.most:,}",
+        )  # fmt: skip
+        points = st.number_input(
+            "Points", value=DEFAULT_POINTS[number], step=1, key=_key("points", number), bind="query-params", width=110,
+            disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
+        )  # fmt: skip
+        scale = st.segmented_control(
+            "Scale", SCALES, default=SCALES[0], key=_key("scale", number), bind="query-params", required=True
+        )
+    text = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
+    text = first if listed else text
+    axis = {"kind": bounds.kind, "name": name, "range": text, "scale": scale, "points": points}
+    problem = _problem(axis, bounds)
+    if problem:
+        st.warning(look.plain(problem), icon=":material/block:")
+    return axis, problem
+
+
+def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
+    try:
+        sweep_request.parse_range(
+            axis["range"], axis["scale"], axis["points"], name=axis["name"], least=bounds.least, most=bounds.most
+        )
+    except RequestError as error:
+        return str(error)
+    return None
+
+
+def of_run(run: Run) -> dict[str, Any]:
+    """Widget key → value of the axes of a sweep, so that an opened one shows them, and would measure them again."""
+    values: dict[str, Any] = {_key("sweep", 2): _NOTHING}
+    for number, axis in enumerate(run.axes, 1):
+        points = _points(axis)
+        values |= {
+            _key("sweep", number): axis.name,
+            _key("from", number): str(axis.values[0]) if points else ", ".join(map(str, axis.values)),
+            _key("to", number): str(axis.values[-1]),
+            _key("points", number): points or len(axis.values),
+            _key("scale", number): axis.scale,
+        }
+    return values
+
+
+def _points(axis: Axis) -> int | None:
+    """The points of the grid that has these values: more than there are where some of it coincide as whole numbers;
+    None where it is a list."""
+    text = f"{axis.values[0]}:{axis.values[-1]}"
+    for points in (DEFAULT_POINTS[1], DEFAULT_POINTS[2], *range(len(axis.values), MOST_POINTS + 1)):
+        try:
+            grid = sweep_request.parse_range(text, axis.scale, points, name=axis.name)
+        except RequestError:
+            return None
+        if grid == axis.values:
+            return points
+    return None

@@ -1,0 +1,1 @@
+"""Pages, each read from top to bottom."""

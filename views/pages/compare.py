@@ -1,0 +1,66 @@
+"""The Compare page: what is compared at the left, how it came out at the right."""
+
+import functools
+import html
+from pathlib import Path
+
+import streamlit as st
+
+from measure.model.run import Run, decode
+from measure.runner import Snapshot
+from views.choices import compare as choices
+from views.choices.compare import Choices
+from views.pages import frame
+from views.ui import look
+
+_EXAMPLE = Path(__file__).parent.with_name("example_run.json")
+_HOW_TO_READ = (
+    "Further left is faster, a shorter bar needs less memory, and rows joined by a bracket cannot be told apart."
+)
+
+
+@functools.cache
+def _example() -> Run:
+    return decode(_EXAMPLE.read_bytes())
+
+
+def _needs(chosen: Choices) -> str:
+    if chosen.needs is None or chosen.request is None:
+        return ""
+    count = len(chosen.request.strategies)
+    return (
+        f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{look.size(chosen.needs.peak_bytes)}** "
+        f"and **{look.duration(chosen.needs.seconds)}**"
+    )
+
+
+def _hint(snapshot: Snapshot, chosen: Choices) -> None:
+    if chosen.request is not None and chosen.request.record() != snapshot.run.request:
+        st.caption(":material/info: The choices have changed since this run; Run measures them.")
+
+
+def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
+    # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
+    from views.result import compare as result
+
+    if snapshot is None:
+        run = _example()
+        _about_example(run)
+        result.draw(run, 0, finished=True, baseline=chosen.baseline, prefix="example_")
+    elif snapshot.state == "finished" or any(m.outcome != "not_run" for m in snapshot.run.measurements):
+        finished = snapshot.state == "finished"
+        result.draw(
+            snapshot.run, snapshot.version, finished=finished, baseline=chosen.baseline, imported=snapshot.imported
+        )
+
+
+def _about_example(run: Run) -> None:
+    cpu = str(run.environment.get("cpu_model") or run.environment.get("cpu") or "another machine")
+    st.html(
+        '<div style="opacity:.85"><b>An example, measured before.</b> '
+        f"{html.escape(run.request.workload)} on {html.escape(cpu)}, {html.escape(run.created[:10])}. {_HOW_TO_READ} "
+        "Choose what you have, and press Run to measure it here.</div>"
+    )
+
+
+frame.draw("compare", choose=choices.draw, needs=_needs, body=_body, hint=_hint)

@@ -1,0 +1,46 @@
+"""The Sweep page: what is swept at the left, where the winner changes at the right."""
+
+import streamlit as st
+
+from measure.runner import Snapshot
+from views.choices import sweep as sweep_choices
+from views.choices.sweep import SweepChoices
+from views.pages import frame
+from views.ui import look
+
+
+def _needs(chosen: SweepChoices) -> str:
+    """What the sweep will need, and which points cannot fit, before it is run."""
+    if chosen.needs is None or chosen.request is None:
+        return ""
+    count, points = len(chosen.request.base.strategies), len(chosen.request.points())
+    needs = (
+        f"{points} points, {count} strateg{'ies' if count > 1 else 'y'}: needs about "
+        f"**{look.size(chosen.needs.peak_bytes)}** and **{look.duration(chosen.needs.seconds)}**"
+    )
+    for at, reason in chosen.needs.skipped:
+        place = ", ".join(f"{name} {value:,}" for name, value in at.items())
+        needs += f"\n- :material/block: {look.plain(place)} is left out: {look.plain(reason)}"
+    for said in chosen.needs.strategies_left_out():
+        needs += f"\n- :material/timer_off: {look.plain(said)}"
+    return needs
+
+
+def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
+    if snapshot is None:
+        st.markdown(
+            "**Where does the winner change?** One size gives lines and the sizes at which one strategy overtakes "
+            "another; two sizes give a map of winners; an option such as `chunk` turns the dial between speed and "
+            "memory. Choose a range, and press Run."
+        )
+    elif snapshot.state in ("running", "finished"):
+        # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
+        from views.result import sweep as sweep_result
+
+        sweep_result.draw(
+            snapshot.run, snapshot.version, finished=snapshot.state == "finished", baseline=chosen.baseline,
+            imported=snapshot.imported,
+        )  # fmt: skip
+
+
+frame.draw("sweep", choose=sweep_choices.draw, needs=_needs, body=_body, further=sweep_choices.of_run)

@@ -1,0 +1,219 @@
+"""A comparison's result: verdict, four figures, the two charts, correctness, failures, everything in one table."""
+
+import html
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import streamlit as st
+
+from measure.judge import limit
+from measure.model.run import Run
+from measure.output import rows
+from measure.output.rows import Row
+from views.charts import base as charts
+from views.charts import latency as latency_chart
+from views.charts import memory as memory_chart
+from views.result import details, tables
+from views.ui import guard, look
+from views.ui.memo import Memo, packed
+
+_memo = Memo()
+_FEW_NOTES = 3
+_FASTER = 1  # which of the four figures depends on the baseline
+_TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
+_MOST_TABLE_ROWS = 14
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is drawn of one version of a run; computed once, however often a widget changes."""
+
+    rows: list[Row]
+    latency: pa.Table
+    memory: pa.Table
+    correctness: pa.Table
+    everything: pa.Table
+    figures: list[dict[str, str]]
+    latency_alt: str
+    memory_alt: str
+    limited: bool
+    limit: str
+
+
+def _shown(run: Run, version: int, baseline: str | None) -> Shown:
+    found = rows.make(run, baseline)
+    revision = (run.id, version, baseline)
+    return Shown(
+        rows=found,
+        latency=packed(charts.revised(latency_chart.frame(found, run.limit), *revision)),
+        memory=packed(charts.revised(memory_chart.frame(found), *revision)),
+        correctness=packed(tables.correctness_frame(found)),
+        everything=packed(tables.everything_frame(found, run)),
+        figures=tables.figures(found, run, baseline),
+        latency_alt=latency_chart.takeaway(found),
+        memory_alt=memory_chart.takeaway(found),
+        limited=run.limit is not None,
+        limit=_limit(run),
+    )
+
+
+def _limit(run: Run) -> str:
+    """How the caption of the latencies ends: with what the limit is, where it is known."""
+    if run.limit is None:
+        return "."
+    said = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
+    return look.plain(said.rstrip())
+
+
+def draw(
+    run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
+) -> None:
+    """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys.
+    ``imported``: whether its code may be anybody's."""
+    timed = [m.strategy for m in rows.baselines(run)]
+    base = rows.choose_baseline(run, baseline)
+    shown = _memo.get((run.id, version, finished, base), lambda: _shown(run, version, base))
+    with guard.calm("the result"):
+        if finished:
+            _verdict(run)
+        doubts(tables.doubts(run))
+        _figures(shown, base, timed, prefix)
+        _charts(shown, prefix)
+        _failures(shown, run, prefix)
+        _notes(shown, run)
+        _correctness(shown, prefix)
+        _everything(shown, base, prefix)
+    if finished:
+        details.draw(run, version, shown.rows, prefix, imported=imported)
+
+
+def headline(words: str) -> None:
+    """How a run came out, in a sentence."""
+    st.html(
+        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
+    )
+
+
+def doubts(sentences: list[str], key: str = "doubts") -> None:
+    """What a run cannot tell, where its verdict is read: whole, and never folded away."""
+    if sentences:
+        with st.container(gap="xsmall", key=key):
+            for words in sentences:
+                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
+
+
+def _verdict(run: Run) -> None:
+    headline(run.verdict or "No verdict was reached.")
+    if run.status != "complete":
+        words = {
+            "cancelled": "Cancelled",
+            "interrupted": "Interrupted",
+            "budget": "The time budget was spent before the ranking was decided",
+        }
+        reason = f": {run.stop_reason}" if run.stop_reason and run.status != "budget" else ""
+        st.caption(
+            f":material/info: {words.get(run.status, run.status)}{look.plain(reason)}. What was measured is kept."
+        )
+
+
+def _figures(shown: Shown, base: str | None, timed: list[str], prefix: str) -> None:
+    with st.grid(4, min_column_width=165, gap="small", border=True, key="figures") as grid:
+        for number, figure in enumerate(shown.figures):
+            with grid.cell(), st.container(gap="xsmall", key=f"figure_{number}"):
+                st.metric(look.plain(figure["label"]), figure["value"])
+                st.caption(look.plain(", ".join(filter(None, (figure["interval"], figure["under"])))))
+                if number == _FASTER and base is not None:
+                    _baseline(base, timed, prefix)
+
+
+def _baseline(base: str, timed: list[str], prefix: str) -> None:
+    """The chooser of what «× faster than» refers to; the choice itself is the one under Advanced."""
+    key = f"{prefix}against"
+    st.session_state[key] = base
+    st.selectbox("Faster than", timed, key=key, label_visibility="collapsed", on_change=_set_baseline, args=(key,))
+
+
+def _set_baseline(key: str) -> None:
+    st.session_state["baseline"] = st.session_state[key]
+
+
+def _charts(shown: Shown, prefix: str) -> None:
+    count = len(shown.rows)
+    with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
+        with grid.cell():
+            st.markdown("**Latency** of one call, log axis")
+            spec = charts.sized(latency_chart.specification(limited=shown.limited), count)
+            st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
+            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}")
+        with grid.cell():
+            st.markdown("**Memory** of one call")
+            spec = charts.sized(memory_chart.specification(limited=shown.limited), count)
+            st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
+            st.caption(f"Solid: output; pale: temporary; tick: process peak. {_before(shown.rows)}")
+
+
+def _before(found: list[Row]) -> str:
+    known = next((row for row in found if row.input_bytes is not None), None)
+    if known is None:
+        return ""
+    captured = f" and {look.size(known.captured_bytes)} of variables" if known.captured_bytes else ""
+    return f"Not counted: {look.size(known.input_bytes)} of inputs{captured}."
+
+
+def _failures(shown: Shown, run: Run, prefix: str) -> None:
+    lines = tables.failure_lines(shown.rows, run)
+    if not lines:
+        return
+    st.markdown(f"**Did not work** ({len(lines)})")
+    with st.container(border=True, gap="small", key="failures"):
+        for number, (row, sentence) in enumerate(lines):
+            st.html(
+                f"<div>{look.strategy_html(row.slug, row.mapper, row.mode)} "
+                f'<b style="margin:0 .5em">{html.escape(row.status)}</b> '
+                f'<span style="overflow-wrap:anywhere">{html.escape(sentence)}</span></div>'
+            )
+            if row.detail.strip() and row.detail.strip() != sentence.strip():
+                with st.expander("Full text", type="compact", key=look.key(f"{prefix}detail", str(number), row.slug)):
+                    st.code(row.detail, language=None, wrap_lines=True, height=260)
+
+
+def _notes(shown: Shown, run: Run) -> None:
+    """What a person should know before trusting a figure."""
+    found = tables.notes(shown.rows, run)
+    if found:
+        open_ = len(found) <= _FEW_NOTES or tables.has_noise(shown.rows, run)
+        with st.expander(f"Good to know ({len(found)})", expanded=open_, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.plain(note)}" for note in found))
+
+
+def _correctness(shown: Shown, prefix: str) -> None:
+    st.markdown(f"**Correctness** · {look.plain(tables.correctness_sentence(shown.rows))}")
+    if shown.correctness.num_rows:
+        st.dataframe(
+            shown.correctness, hide_index=True, key=f"{prefix}correctness", row_height=_TABLE_ROW,
+            height=_table_height(shown.correctness),
+            alt="Each strategy's largest errors against the float64 reference",
+        )  # fmt: skip
+
+
+def _table_height(table: pa.Table) -> int | Literal["content"]:
+    """All rows, or as many whole ones as are easy to take in: half a row looks like a fault."""
+    return "content" if table.num_rows <= _MOST_TABLE_ROWS else (1 + _MOST_TABLE_ROWS) * _TABLE_ROW + 2
+
+
+def _everything(shown: Shown, base: str | None, prefix: str) -> None:
+    config: dict[str, Any] = {
+        name: st.column_config.NumberColumn(name, format=format_, help=text, width=_NUMBER_WIDTH)
+        for name, (format_, text) in tables.COLUMNS.items()
+        if name in shown.everything.column_names
+    }
+    config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    config["outcome"] = st.column_config.TextColumn("outcome", width=110)
+    config["rank"] = st.column_config.NumberColumn("rank", width=60)
+    st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
+    st.dataframe(
+        shown.everything, hide_index=True, key=f"{prefix}everything", column_config=config,
+        row_height=_TABLE_ROW, height=_table_height(shown.everything), placeholder=look.MISSING,
+        alt="All figures of all strategies",
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""A run while it waits and runs: where each strategy stands, in text only, polled by one fragment."""
+
+import streamlit as st
+
+import workloads
+from measure import runner
+from measure.model.run import Run
+from measure.output.rows import strategies_of
+from measure.runner import Snapshot
+from views.ui import guard, look
+
+# While nothing is timed the page may look often; while timing it would take from what is measured.
+_EAGER_POLL_S = 1.0
+_CALM_POLL_S = 2.0
+# Until a sweep has a line to show: that is what whoever has pressed Run is waiting for.
+_FIRST_POLL_S = 0.5
+_CANCEL_S = 1.5
+_ALMOST = 0.98  # a full bar would say that it is over
+_MESSAGE_SIGNS = 60
+_STEPS = ("memory", "first call", "sampling", "process peak", "done")
+
+
+def watch(snapshot: Snapshot) -> None:
+    """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
+    every_s = poll_s(snapshot)
+    st.fragment(_watch, run_every=every_s)(snapshot.run.id, snapshot.version, snapshot.state, every_s)
+
+
+def poll_s(snapshot: Snapshot) -> float:
+    """Seconds between two looks at a run."""
+    if snapshot.run.kind == "sweep" and snapshot.state == "running" and not _has_line(snapshot.run):
+        return _FIRST_POLL_S
+    return _CALM_POLL_S if _is_timing(snapshot) else _EAGER_POLL_S
+
+
+def _has_line(run: Run) -> bool:
+    """Whether a strategy has been timed at two points."""
+    timed = [item.strategy for point in run.points for item in point.measurements if item.latency is not None]
+    return len(timed) > len(set(timed))
+
+
+def _is_timing(snapshot: Snapshot) -> bool:
+    return any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
+
+
+def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: float) -> None:
+    with guard.calm("the progress"):
+        snapshot = runner.shared().snapshot(run_id)
+        if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
+            st.rerun()
+        elif poll_s(snapshot) > polled_every_s:
+            st.rerun()  # how often a fragment looks is set where it is called
+        else:
+            _draw(snapshot)
+
+
+def _draw(snapshot: Snapshot) -> None:
+    run = snapshot.run
+    with st.container(border=True, key="progress", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+            st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
+            if snapshot.here:
+                st.button(
+                    "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
+                    help="Ends the work within a second; what has been measured is kept.",
+                )  # fmt: skip
+        st.caption(look.plain(_standing(snapshot)))
+        if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
+            whole = snapshot.elapsed_s + snapshot.remaining_s
+            st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
+        if snapshot.state == "running":
+            st.html(_stages(snapshot) if run.kind == "compare" else _points(run))
+
+
+def _cancel(run_id: str) -> None:
+    runner.shared().cancel(run_id)
+    # So that this very rerun shows the end, and not the next look at the run.
+    runner.shared().wait(run_id, _CANCEL_S)
+
+
+def _title(run: Run) -> str:
+    known = run.request.workload in workloads.names()
+    name = workloads.get(run.request.workload).title if known else run.request.workload
+    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
+    return f"{name}, {', '.join(f'{key} {value}' for key, value in {**fixed, **swept}.items())}"
+
+
+def _standing(snapshot: Snapshot) -> str:
+    if snapshot.state == "queued":
+        count = snapshot.position
+        return f"waiting in the queue: {count} run{'s' * (count != 1)} before this one. {_whose_turn()}"
+    if snapshot.state != "running":
+        return snapshot.message or snapshot.state
+    parts = [look.shortened(snapshot.message or "running", _MESSAGE_SIGNS)]
+    if snapshot.elapsed_s is not None:
+        parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
+    if snapshot.remaining_s is not None:
+        parts.append(_remaining(snapshot, snapshot.remaining_s))
+    return " · ".join(parts)
+
+
+def _remaining(snapshot: Snapshot, left_s: float) -> str:
+    """What is left by the forecast, which can be wrong: who has not been sampled by then is not nearly done."""
+    if left_s >= 1:
+        return f"about {look.duration(left_s)} left"
+    late = any(
+        m.outcome in ("ok", "not_run")
+        and snapshot.stages.get(m.strategy, m.stage) not in ("sampling", "process peak", "done")
+        for m in strategies_of(snapshot.run)
+    )
+    return "it takes longer than forecast" if late else "nearly done"
+
+
+def _whose_turn() -> str:
+    """What is being measured now; whose it is, is nobody's business."""
+    queue = runner.shared().queue()
+    first = runner.shared().snapshot(queue[0]) if queue else None
+    if first is None:
+        return ""
+    left = "" if first.remaining_s is None else f", {_remaining(first, first.remaining_s)}"
+    return f"Now: {_title(first.run)}{left}."
+
+
+def others() -> str | None:
+    """What a visitor without a run of their own is told where one is going on."""
+    queue = runner.shared().queue()
+    if not queue:
+        return None
+    waiting = f", and {len(queue) - 1} waiting" if len(queue) > 1 else ""
+    return f"A comparison is running on this machine{waiting}; yours will wait for its turn. {_whose_turn()}"
+
+
+_POINT_SIGNS = {"complete": "●", "running": "◐", "waiting": "○", "skipped": "–"}
+
+
+def _points(run: Run) -> str:
+    """How many points of a sweep there are of each state, and a sign for each."""
+    states = [point.status for point in run.points]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    signs = "".join(_POINT_SIGNS.get(state, "✕") for state in states)
+    return (
+        '<div role="status" aria-live="off" style="font-size:.9rem">'
+        f'<div style="letter-spacing:.15em;opacity:.7;overflow-wrap:anywhere" aria-hidden="true">{signs}</div>'
+        f"<div>points: {counts}</div></div>"
+    )
+
+
+def _stages(snapshot: Snapshot) -> str:
+    """A list of the strategies, one element for all: a row each would cost the cores that are being measured."""
+    lines = []
+    for m in strategies_of(snapshot.run):
+        stage = snapshot.stages.get(m.strategy, m.stage)
+        done = _STEPS.index(stage) if stage in _STEPS else -1
+        over = stage == "done" or m.outcome not in ("ok", "not_run")
+        ok = m.outcome in ("ok", "not_run")
+        dots = "".join(
+            "●" if (over and ok) or step < done else "◐" if step == done and not over else "○" for step in range(4)
+        )
+        word = look.OUTCOMES.get(m.outcome, m.outcome) if not ok else "done" if over else stage
+        figures = [look.size(m.memory.peak_bytes)] if m.memory else []
+        figures += [look.seconds(m.latency.median_s)] if m.latency else []
+        lines.append(
+            f"<div>{look.strategy_html(m.strategy, m.mapper, m.mode)}</div>"
+            f'<div style="letter-spacing:.15em;opacity:.7" aria-hidden="true">{dots}</div><div>{word}</div>'
+            f'<div style="text-align:right;white-space:nowrap;opacity:.8">{" · ".join(figures)}</div>'
+        )
+    return (
+        '<div role="status" aria-live="off" style="display:grid;grid-template-columns:auto auto 1fr auto;'
+        f'gap:.15rem .9rem;font-size:.9rem;overflow-x:auto">{"".join(lines)}</div>'
+    )

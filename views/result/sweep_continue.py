@@ -1,0 +1,120 @@
+"""Going on with a sweep: what Continue will do with the time budget that the page has now, and what it would need."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from measure.machine import environment
+from measure.model import request as requests
+from measure.model.request import RequestError
+from measure.model.run import Run
+from measure.sweep import continuing
+from measure.sweep import forecast as sweep_forecast
+from measure.sweep.forecast import OVER_BUDGET, SweepForecast
+from measure.sweep.request import SweepRequest, of_run
+from views.ui import look
+from views.ui.memo import Memo
+
+_memo = Memo()
+# Budgets are named in steps of so many seconds, as the page's field has them.
+_STEP_S = 10
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What continuing would take and leave out. ``missing``: cells (a strategy at a point) that nobody measured yet;
+    ``short``: those of them that the budget leaves out again; ``enough_s``: a budget that leaves out none, None where
+    none does."""
+
+    forecast: SweepForecast
+    missing: int
+    short: int
+    enough_s: float | None
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether all that is missing would be left out again."""
+        return 0 < self.missing == self.short
+
+
+def request(run: Run, budget_s: float) -> SweepRequest:
+    """What is asked to go on with ``run``: the same, with another time budget. Raises `RequestError`."""
+    asked = of_run(run)
+    return replace(asked, base=replace(asked.base, budget_s=budget_s))
+
+
+def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
+    """By the forecast of what `run` did not measure. Raises `RequestError` where it cannot be continued at all; that it
+    was measured on another machine is found out by whoever continues it."""
+    asked = request(run, budget_s)
+    taken = {}
+    for point in continuing.taken_over(run, asked, run.environment):
+        slugs = asked.slugs(point.at)
+        taken[sweep_forecast.key(point.at)] = [
+            slugs[item.strategy]
+            for item in point.measurements
+            if point.status == "complete" or item.replicas or item.outcome != "ok"
+        ]
+    plan = sweep_forecast.plan(asked, available_bytes, taken)
+    most = sweep_forecast.plan(request(run, requests.MOST_BUDGET_S), available_bytes, taken)
+    # What was inferred is not missing.
+    inferred = {sweep_forecast.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
+    missing = short = 0
+    for at in asked.points():
+        where = sweep_forecast.key(at)
+        if where not in plan.skipped and where not in inferred:
+            left_out = plan.left_out.get(where, {})
+            over = {slug for slug, error in left_out.items() if error.type == OVER_BUDGET}
+            missing += len(set(asked.comparison(at).strategies) - set(taken.get(where, ())) - (left_out.keys() - over))
+            short += len(over)
+    over_most = any(error.type == OVER_BUDGET for each in most.left_out.values() for error in each.values())
+    enough_s = None if over_most else _STEP_S * math.ceil(most.forecast.seconds / _STEP_S)
+    return Outlook(plan.forecast, missing, short, enough_s)
+
+
+def sentence(found: Outlook, budget_s: float) -> str:
+    """What the button will do. Plain text."""
+    budget = look.duration(budget_s)
+    if not found.short:
+        return f"Continue needs about {look.duration(found.forecast.seconds)} of the time budget of {budget}."
+    if found.in_vain:
+        said = f"A time budget of {budget} is too short for what is missing"
+    else:
+        said = (
+            f"Continue needs about {look.duration(found.forecast.seconds)}, and with a time budget of {budget} leaves "
+            f"out {found.short} of the {found.missing} measurements that are missing"
+        )
+    if found.enough_s is None:
+        return f"{said}; no budget is enough for all of them."
+    return f"{said}; {look.duration(found.enough_s)} are enough for all of them: set it under Advanced."
+
+
+def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> str:
+    """The button; what it will do, in a sentence. ``start``: queues a request that goes on with the run of an id."""
+    budget_s = float(st.session_state.get("budget", run.request.budget_s))
+    available_bytes = environment.available_memory()
+    try:
+        found = _memo.get((run.id, version, budget_s), lambda: outlook(run, budget_s, available_bytes))
+        said, in_vain = sentence(found, budget_s), found.in_vain
+    except RequestError as error:
+        said, in_vain = _refusal(error), True
+    st.button(
+        "Continue", key="continue", icon=":material/resume:", type="secondary" if in_vain else "primary",
+        disabled=in_vain, on_click=_continue, args=(run, start),
+        help="Measures what is missing; what there is is not measured again.",
+    )  # fmt: skip
+    return said
+
+
+def _continue(run: Run, start: Callable[[SweepRequest, str], None]) -> None:
+    try:
+        # As the field is now, which may have been changed since the button was drawn.
+        start(request(run, float(st.session_state.get("budget", run.request.budget_s))), run.id)
+    except RequestError as error:
+        st.session_state["notices"] = (_refusal(error),)
+
+
+def _refusal(error: RequestError) -> str:
+    return f"This cannot be continued here: {error}."

@@ -1,0 +1,262 @@
+"""Why each strategy is as fast as it is: the sentences, the figures behind them, and what can be opened elsewhere."""
+
+import re
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from measure import runner
+from measure.engine import explanation as why_job
+from measure.judge import reasons
+from measure.model import why
+from measure.model.place import StoreError
+from measure.model.request import RequestError
+from measure.model.run import Measurement, Run
+from measure.model.why import Why
+from measure.output.rows import Row
+from views.ui import guard, look
+from views.ui.memo import Memo, packed
+
+_memo = Memo()
+_POLL_S = 1.0
+_CANCEL_S = 1.5
+_ELSEWHERE = "«Measure again here» gives one that can be asked for them."
+_HERE = "A comparison of your own can be asked for them."
+_UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
+_MOST_SHOWN = 20_000  # signs of a text on the page; the file has all
+# Format and explanation of each column of numbers.
+_COLUMNS = {
+    "call": ("%.4g ms", "Median of calls that nobody watched."),
+    "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
+    "on the GPU": ("%.4g ms", "How long at least one kernel ran on the GPU, whatever the host did meanwhile."),
+    "in ops": ("%.4g ms", "How long at least one op or kernel ran on the host."),
+    "in Python": ("%.4g ms", "How long the calling thread was outside of TensorFlow's runtime."),
+    "building graphs": ("%.4g ms", "How long the call traced functions."),
+    "waiting": ("%.4g ms", "How long the calling thread waited for the GPU."),
+    "between ops": ("%.4g ms", "The rest of the call that the profiler watched: starting ops and scheduling them."),
+    "ops": ("%d", "Ops executed in one call."),
+    "kernels": ("%d", "Kernels of XLA or of a GPU in one call."),
+    "fusions": ("%d", "Kernels that XLA made of several instructions."),
+    "nodes": ("%d", "Nodes of the traced graph and its functions."),
+    "threads": ("%d", "Threads that were busy."),
+    "cores": ("%.2f", "Processor time over time."),
+}
+_WHAT = {
+    why.GRAPH: ("Graph", "The traced graph and its functions, a line for each node.", "text/plain"),
+    why.HLO: ("Optimised HLO", "XLA's program after all its passes.", "text/plain"),
+    why.TRACE: ("Trace", "What the profiler saw of one call: open it in ui.perfetto.dev.", "application/gzip"),
+}
+
+
+def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
+    """The tab «Why»; where nothing is explained yet, what asks for it."""
+    by_slug = {item.strategy: item for item in run.measurements}
+    explained = [row for row in rows if why.known(by_slug[row.slug]) is not None]
+    if prefix or imported:
+        if not explained:
+            st.caption(f"This run holds no reasons. {_ELSEWHERE if imported else _HERE}")
+    else:
+        _ask(run, whole=not explained)
+    if not any(by_slug[row.slug].why.get("profiled_s") or "note" in by_slug[row.slug].why for row in rows):
+        return
+    said = _memo.get((run.id, version, "sentences"), lambda: reasons.sentences(run))
+    st.html(_sentences(rows, said))
+    if not explained:
+        return
+    st.dataframe(
+        _memo.get((run.id, version, "figures"), lambda: packed(_figures(explained, by_slug))), hide_index=True,
+        key=f"{prefix}why_figures", placeholder=look.MISSING, column_config=_columns(),
+        alt="What happens in one call of each strategy",
+    )  # fmt: skip
+    options = [row.slug for row in explained]
+    if st.session_state.get("why_of") not in options:
+        st.session_state["why_of"] = options[0]
+    picked = st.selectbox("Strategy", options, key="why_of")
+    _one(run, by_slug[picked], prefix)
+
+
+def _ask(run: Run, *, whole: bool) -> None:
+    """The button that asks for the reasons, how far they are, or why they cannot be had here."""
+    found = runner.shared().explanation(run.id)
+    if found is not None and found[1].state != "finished":
+        st.fragment(_watch, run_every=_POLL_S)(run.id, *why_job.progress(found[1].run))
+        return
+    able = why_job.able(run)
+    explained = sum(why.known(item) is not None for item in able)
+    refusal = st.session_state.pop("why_refusal", None)
+    if refusal:
+        st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
+    if found is not None and found[1].fault:
+        st.warning(look.plain(look.sentence(found[1].run.stop_reason)), icon=":material/error:")
+    if explained < len(able):  # what failed to be explained may be asked for again
+        st.caption(
+            "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: "
+            "a second or two each. The figures of the run stay as they are."
+            if whole
+            else f"{explained} of {len(able)} strategies are explained."
+        )
+        st.button(
+            "Explain this run" if whole else "Explain the rest", key="explain", icon=":material/search_insights:",
+            on_click=_explain, args=(run.id,),
+        )  # fmt: skip
+
+
+def _explain(run_id: str) -> None:
+    try:
+        runner.shared().explain(run_id)
+    except (RequestError, StoreError, ValueError) as error:
+        st.session_state["why_refusal"] = str(error)
+
+
+def _watch(run_id: str, shown: int, able: int) -> None:
+    with guard.calm("the progress of the explanation"):
+        found = runner.shared().explanation(run_id)
+        if found is None or found[1].state == "finished" or why_job.progress(found[1].run)[0] != shown:
+            st.rerun()
+            return
+        job_id, snapshot = found
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="explaining"):
+            st.caption(f":material/hourglass_top: {look.plain(_standing(snapshot.state, snapshot.message))}")
+            st.button("Cancel", key="cancel_why", icon=":material/stop_circle:", on_click=_cancel, args=(job_id,))
+        st.progress(shown / able if able else 0.0)
+
+
+def _standing(state: str, message: str) -> str:
+    return "waiting in the queue" if state == "queued" else message or state
+
+
+def _cancel(job_id: str) -> None:
+    runner.shared().cancel(job_id)
+    runner.shared().wait(job_id, _CANCEL_S)
+
+
+def _sentences(rows: list[Row], said: dict[str, str]) -> str:
+    lines = []
+    for row in rows:
+        sentence = said.get(row.slug, "").removeprefix(f"`{row.slug}` ")
+        if sentence:
+            lines.append(
+                f'<div style="margin:.15rem 0 .45rem"><b>{look.strategy_html(row.slug, row.mapper, row.mode)}</b> '
+                f'<span style="overflow-wrap:anywhere">{look.code_html(_unbroken(sentence))}</span></div>'
+            )
+    return f'<div style="font-size:.95rem;line-height:1.45">{"".join(lines)}</div>'
+
+
+def _unbroken(text: str) -> str:
+    """No line ends between a number and its unit."""
+    return _UNIT.sub("\u00a0", text)
+
+
+def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
+    """Milliseconds and counts; a column that says nothing of any strategy is left out."""
+    lines = []
+    for row in rows:
+        found = why.known(by_slug[row.slug])
+        assert found is not None
+        parts = why.spent(found)
+        lines.append(
+            {
+                "strategy": row.label,
+                "call": 1e3 * found.call_s,
+                "profiled": 1e3 * found.profiled_s,
+                "on the GPU": 1e3 * parts.on_gpu_s or None,
+                "in ops": 1e3 * parts.working_s,
+                "in Python": 1e3 * parts.python_s,
+                "building graphs": 1e3 * parts.building_s or None,
+                "waiting": 1e3 * parts.waiting_s or None,
+                "between ops": 1e3 * parts.between_s,
+                "ops": why.op_count(found) or None,
+                "kernels": found.kernel_count or None,
+                "fusions": found.fusion_count if found.loops is not None else None,
+                "nodes": found.graph.nodes if found.graph else None,
+                "traces": _traces(found),
+                "threads": found.threads,
+                "cores": found.cores,
+                "falls back for": ", ".join(found.fallbacks) or None,
+            }
+        )
+    frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
+    return frame.astype({name: float for name in _COLUMNS if name in frame})
+
+
+def _columns() -> dict[str, Any]:
+    config: dict[str, Any] = {
+        name: st.column_config.NumberColumn(name, format=form, help=text) for name, (form, text) in _COLUMNS.items()
+    }
+    config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    return config
+
+
+def _traces(found: Why) -> str:
+    """What was traced, and when: only what the first call traces is what a steady call is like."""
+    said = [f"{found.traces_first:,} in the first call"] if found.traces_first else []
+    said += [f"{found.traces_warm:,} in the next ones"] if found.traces_warm else []
+    said += [f"{found.traces_per_call:.3g} a call"] if found.traces_per_call else []
+    if found.tracing_count is not None and found.tracing_count > 1:
+        said.append(f"the strategy itself {found.tracing_count:,} times")
+    return ", ".join(said) or "none"
+
+
+def _one(run: Run, item: Measurement, prefix: str) -> None:
+    """What ran in a call of one strategy, and its artifacts."""
+    found = why.known(item)
+    assert found is not None
+    with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
+        for title, ran in (("ops", found.ops), ("kernels", found.kernels)):
+            if ran:
+                with grid.cell():
+                    st.markdown(f"**{title.capitalize()}** of one call")
+                    st.dataframe(
+                        [
+                            {title[:-1]: each.name, "count": each.count, "time": look.seconds(each.seconds)}
+                            for each in ran
+                        ],
+                        hide_index=True, key=f"{prefix}why_{title}", alt=f"The {title} of one call",
+                    )  # fmt: skip
+        if found.fusions:
+            with grid.cell():
+                st.markdown("**Fusions**, and what they fused")
+                st.dataframe(
+                    [{"fusion": each.name, "of": ", ".join(each.ops)} for each in found.fusions],
+                    hide_index=True, key=f"{prefix}why_fusions", alt="The fusions of XLA's program",
+                )  # fmt: skip
+    if not prefix:
+        _artifacts(run, item)
+
+
+def _artifacts(run: Run, item: Measurement) -> None:
+    try:
+        names = runner.shared().store.artifacts(run.id, item.strategy)
+    except StoreError as error:
+        st.caption(f"Graph, program and trace cannot be read: {look.plain(str(error))}.")
+        return
+    if not names:
+        return
+    with st.container(horizontal=True, key="why_artifacts", gap="small"):
+        for name in names:
+            label, about, kind = _WHAT.get(name, (name, "", "text/plain"))
+            st.download_button(
+                label, partial(_content, run.id, item.strategy, name), mime=kind, help=about,
+                file_name=f"{look.key(item.strategy)}.{name}", key=look.key("artifact", name), on_click="ignore",
+                icon=":material/download:",
+            )  # fmt: skip
+    for name in names:
+        if name != why.TRACE:
+            with st.expander(_WHAT[name][0], type="compact", key=look.key("text", name), on_change="rerun") as opened:
+                if opened.open:
+                    text = _content(run.id, item.strategy, name).decode(errors="replace")
+                    st.code(look.shortened(text, _MOST_SHOWN), language=None, height=320)
+
+
+def _content(run_id: str, slug: str, name: str) -> bytes:
+    return runner.shared().store.artifact(run_id, slug, name) or b""
+
+
+def text_of(run: Run, slug: str, name: str) -> str:
+    """An artifact as text; empty where there is none."""
+    try:
+        return _content(run.id, slug, name).decode(errors="replace")
+    except StoreError:
+        return ""

@@ -1,0 +1,1 @@
+"""Colours, icons, caches, guards and sharing, which every page uses."""

@@ -1,0 +1,212 @@
+"""How things look, in one place: colour belongs to the mapper, shape to the mode, and a number never lacks its unit."""
+
+import html
+import re
+from collections.abc import Iterable
+
+# One way to write a number, on the command line, in sentences and on the page.
+from measure.model.text import (
+    factor,
+    factor_with_interval,
+    number,
+    percent,
+    seconds,
+    seconds_with_interval,
+    shortened,
+    size,
+)
+
+__all__ = [
+    "factor",
+    "factor_with_interval",
+    "number",
+    "percent",
+    "seconds",
+    "seconds_with_interval",
+    "shortened",
+    "size",
+]
+
+MISSING = "–"
+
+# Fixed for each mapper, on every page and whatever is selected. Found by a search for the largest least distance in
+# OKLab (×100) among people with normal, protan, deutan and tritan sight: any two of a default selection differ by at
+# least 10.5, any two that a workload offers by 8.5, and any two at all by 6.8 (rewrites that no workload has both of).
+# All have a contrast of 3 with the background (WCAG's bound for graphics). A test simulates it. A mapper keeps its hue
+# in light and in dark as far as that allows. So many colours are hard to name: what is drawn has its name beside it.
+_COLOURS: dict[str, tuple[str, str]] = {
+    "batched": ("#39857c", "#6bba95"),
+    "vectorized_map": ("#2c93f2", "#c3cbf7"),
+    "map_fn": ("#ad6a1c", "#c42b01"),
+    "loop": ("#2a1500", "#fefefd"),
+    "chunked": ("#8f36c3", "#8b4d87"),
+    "accumulate": ("#3e3405", "#84ffa2"),
+    "jacobian": ("#514527", "#55e78e"),
+    "tape_batch_jacobian": ("#026057", "#439676"),
+    "recompute": ("#0c4951", "#a49205"),
+    "ragged": ("#02353e", "#cba701"),
+    "loop_compiled": ("#915105", "#fdeb06"),
+    "while_loop": ("#bf8b12", "#ebc428"),
+    "autograph": ("#859b75", "#466f47"),
+    "dataset": ("#ee57bb", "#be9dfe"),
+    "dataset_batched": ("#79018b", "#d46dbf"),
+    "numpy_function": ("#645c8e", "#5c4bfc"),
+    "numpy": ("#14094f", "#9b7bfd"),
+    "numpy_batched": ("#632efe", "#825ec1"),
+}
+OTHER = "other"  # a mapper from elsewhere is grey: its name beside it tells it apart
+_OTHER_COLOURS = ("#6b7280", "#9ca3af")
+
+# A dot, a square and a diamond: drawn here, because an icon of Streamlit's would be fetched from the network.
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
+    '<circle cx="8" cy="24" r="5.5" fill="#a35c01"/><rect x="11" y="10" width="10" height="10" fill="#2894fb"/>'
+    '<path d="M24 1.5L30.5 8L24 14.5L17.5 8Z" fill="#008871"/></svg>'
+)
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="150" height="32" viewBox="0 0 150 32">'
+    f'{ICON[ICON.index("<circle") : -6]}<text x="38" y="23" font-family="Arial, Helvetica, sans-serif" '
+    'font-size="21" font-weight="600" fill="#3f7fd0">Mapbench</text></svg>'
+)
+
+COLOUR_NAMES = (*_COLOURS, OTHER)
+LIGHT = (*(light for light, _ in _COLOURS.values()), _OTHER_COLOURS[0])
+DARK = (*(dark for _, dark in _COLOURS.values()), _OTHER_COLOURS[1])
+
+# A mode's shape: as a glyph in text, as a mark in charts of points, and as a dash in charts of lines.
+MODES = ("eager", "graph", "xla")
+GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
+SHAPES = ("circle", "square", "diamond")
+DASHES = ([2, 2], [7, 3], [1, 0])
+_UNKNOWN_GLYPH = "▲"
+
+OUTCOMES = {
+    "ok": "ok",
+    "wrong": "wrong",
+    "failed": "failed",
+    "unsupported": "not supported",
+    "out_of_memory": "out of memory",
+    "timeout": "timed out",
+    "cancelled": "cancelled",
+    "not_run": "not run",
+}
+
+
+def colour_name(mapper: str) -> str:
+    """The mapper's name in the colour scale."""
+    return mapper if mapper in _COLOURS else OTHER
+
+
+def css_colour(mapper: str) -> str:
+    """The mapper's colour for a style sheet; it follows the theme without a rerun."""
+    light, dark = _COLOURS.get(mapper, _OTHER_COLOURS)
+    return f"light-dark({light}, {dark})"
+
+
+def glyph(mode: str) -> str:
+    return GLYPHS.get(mode, _UNKNOWN_GLYPH)
+
+
+def label(slug: str, mode: str) -> str:
+    """A strategy's name with the shape of its mode, as plain text."""
+    return f"{glyph(mode)} {slug}"
+
+
+def strategy_html(slug: str, mapper: str, mode: str) -> str:
+    """A strategy's name with its shape in its colour, as HTML."""
+    return (
+        f'<span style="white-space:nowrap"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
+        f"{glyph(mode)}</span> {html.escape(slug)}</span>"
+    )
+
+
+_LINES = {"eager": "dotted", "graph": "dashed", "xla": "solid"}
+
+
+def legend_html(mappers: Iterable[str], modes: Iterable[str], *, lines: bool) -> str:
+    """Which colour is which mapper, and which dash (``lines``) or shape is which mode; it wraps on narrow screens."""
+    known = [name for name in COLOUR_NAMES if name in set(mappers)]
+    others = sorted(set(mappers) - set(known))
+    parts = [
+        f'<span style="white-space:nowrap"><span style="display:inline-block;width:1.1em;height:.6em;border-radius:2px;'
+        f'background:{css_colour(mapper)}"></span> '
+        f"{html.escape(mapper)}</span>"
+        for mapper in (*known, *others)
+    ]
+    for mode in (mode for mode in MODES if mode in set(modes)):
+        sign = (
+            f'<span style="display:inline-block;width:1.8em;border-top:2px {_LINES[mode]} currentColor;'
+            'vertical-align:middle"></span>'
+            if lines
+            else glyph(mode)
+        )
+        parts.append(f'<span style="white-space:nowrap;opacity:.8">{sign} {mode}</span>')
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{"".join(parts)}</div>'
+
+
+_KEY = re.compile(r"[^A-Za-z0-9_]")
+
+
+def key(*parts: str) -> str:
+    """A widget key, and so a CSS class, from names."""
+    return _KEY.sub("-", "_".join(parts))
+
+
+def style(mappers: Iterable[str]) -> str:
+    """The page's style sheet: the grid of strategies shows each mapper's colour, and is as dense as a table."""
+    rules = [
+        ".st-key-strategies_grid {row-gap: 0.1rem}",
+        ".st-key-strategies_grid [class*=st-key-cell_] {align-self: center}",
+        ".st-key-strategies_grid button {min-height: 1.7rem; padding-top: 0; padding-bottom: 0}",
+    ]
+    for mapper in mappers:
+        rules.append(
+            f".st-key-{key('row', mapper)} button p::before "
+            f'{{content: "▌"; color: {css_colour(mapper)}; margin-right: 0.3em}}'
+        )
+    return f"<style>{' '.join(rules)}</style>"
+
+
+# Markdown's own signs, and Streamlit's: `$` for formulas, `:` for colours, icons and emoji.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$<>&=^@/])")
+_DIRECTIVE = re.compile(r":(?=[\w+\-])")
+_WORD_JOINER = "\u2060"  # invisible; between ':' and a word it keeps Streamlit from seeing an icon or an emoji
+_BREAKS = re.compile(r"[^\S\u00a0]+")
+_CODE = re.compile(r"`([^`]*)`")
+
+
+def plain(text: object) -> str:
+    """``text`` for a place that reads Markdown, so that it is shown as it is, as one paragraph. Spaces at which no line
+    may break stay."""
+    joined = _BREAKS.sub(" ", str(text)).strip()
+    return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
+
+
+def code_html(text: str) -> str:
+    """``text`` as HTML, what is in backticks as code; nothing else in it means anything."""
+    return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(text))
+
+
+def sentence(text: str) -> str:
+    """``text`` with a capital letter and a full stop."""
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith(".") else f"{text}."
+
+
+def duration(value_s: float | None) -> str:
+    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 2 h 5 min."""
+    if value_s is None:
+        return MISSING
+    if value_s < 1:
+        return "under 1 s"
+    whole = round(value_s)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def error_size(value: float | None) -> str:
+    """An error without a unit: 0, 1.2e-07, 0.53."""
+    if value is None:
+        return MISSING
+    return "0" if value == 0 else f"{value:.2g}"
