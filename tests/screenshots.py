@@ -1,4 +1,4 @@
-"""Takes the pictures of README from real runs: ``python -m tests.screenshots [name …]``, all without a name.
+"""Takes the pictures of README and docs from real runs: ``python -m tests.screenshots [name …]``, all without a name.
 
 What the pictures show was measured while they were taken; look at them before they are committed.
 """
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser import ROOT, AppServer, launch, wait_idle
 
-FOLDER = ROOT / "views/screenshots"
+FOLDER = ROOT / "docs/pictures"
 WIDTH, PHONE_WIDTH = 1400, 390
 MOST_BYTES = 300 * 1024
 RUN_MS = 400_000
