@@ -40,8 +40,6 @@ from strategies.spec import Plan
 
 # Folders of jobs: the reference, as long as the job runs.
 _CASE_PREFIX = "mapbench-case-"
-# What a live subject takes beside its tensors: private pages of the runtime, graphs and code.
-_PROCESS_BYTES = 120 * 2**20
 # What a live subject takes of a GPU beside its tensors: CUDA's context, kernels and libraries.
 _GPU_CONTEXT_BYTES = 600 * 2**20
 # For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
@@ -563,7 +561,7 @@ class Comparison:
 
     @property
     def _process_bytes(self) -> int:
-        return _GPU_CONTEXT_BYTES if self._on_gpu else _PROCESS_BYTES
+        return _GPU_CONTEXT_BYTES if self._on_gpu else forecast.PROCESS_BYTES
 
     def _live_bytes(self, slug: str) -> int:
         """What a subject of this strategy takes while it lives, by what was measured or else by forecast."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
-from measure.model.run import Analysis
+from measure.model.run import CONTENDER_PROCESSES, Analysis
 from measure.statistics.levels import Level
 from measure.statistics.ranking import Order, equivalent
 
@@ -31,7 +31,7 @@ class Rules:
     doubted_within: float = 3.0
     replicas_doubted: int = 2
     rounds_doubted: int = 3
-    replicas: int = 5  # processes of a contender: with 2 or 3, intervals are not honest
+    replicas: int = CONTENDER_PROCESSES
     more_replicas: int = 3  # further processes where the ranking is still open
     most_replicas: int = 8
     # Ranks behind the contenders matter less: a few processes, whose spread is pooled over the run, and few rounds.

@@ -9,8 +9,6 @@ import workloads
 from measure.model import forecast, text
 from measure.model.request import Request
 
-# What TensorFlow's runtime, its graphs and the process itself take beside the tensors of a case.
-PROCESS_BYTES = 200 * 2**20
 # The share of the available memory that a run may plan with: forecasts are right within a factor, not to the byte.
 _USABLE = 0.9
 
@@ -27,7 +25,7 @@ def needed_bytes(request: Request, size: dict[str, int]) -> int:
         for slug in request.strategies
     ]
     reference_bytes = output_bytes * 8 // max(1, _item_bytes(request.dtype))
-    return input_bytes + captured_bytes + max(min(peaks), reference_bytes) + PROCESS_BYTES
+    return input_bytes + captured_bytes + max(min(peaks), reference_bytes) + forecast.PROCESS_BYTES
 
 
 def _item_bytes(dtype: str) -> int:

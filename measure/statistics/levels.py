@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import csgraph
 
-from measure.model.run import Control, Latency, Measurement
+from measure.model.run import CONTENDER_PROCESSES, Control, Latency, Measurement
 
 # With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
 _OWN_SPREAD_PROCESSES = 4
@@ -34,9 +34,6 @@ _PAIRED = 3
 # Residuals beyond this many deviations count less. So low, a third of the processes may change their pace at once, and
 # 94 % of that are still told as theirs; of normal samples it makes as much use as of 79 % of them by least squares.
 _HUBER = 0.5
-# A strategy's samples count from when so many of its processes lived, or all of them: before, it was scouted, with less
-# time to come to its pace, and by a process that was picked for what it showed then.
-_CONTENDERS_PROCESSES = 5
 # The fit converges in a few steps; one that changes no effect by this much (0.01 %) is the last.
 _FITS = 30
 _FITTED = 1e-4
@@ -175,7 +172,9 @@ def detrend(measurements: Sequence[Measurement]) -> Detrended:
 def _that_count(present: np.ndarray) -> np.ndarray:
     """Which samples of a strategy count: bool [processes, rounds], as ``present`` is. A process that has none of them
     counts with all that it has."""
-    together = present & (present.sum(0) >= min(len(present), _CONTENDERS_PROCESSES))
+    # From when it had the processes of a contender, or all that it has: before, it was scouted, with less time to come
+    # to its pace, and by a process that was picked for what it showed then.
+    together = present & (present.sum(0) >= min(len(present), CONTENDER_PROCESSES))
     return np.where(together.any(1, keepdims=True), together, present)
 
 
