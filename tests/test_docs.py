@@ -1,0 +1,187 @@
+"""README and docs: every link leads somewhere, and every command in them runs."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.browser import ROOT
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+QUESTIONS = ("using", "command-line", "method", "trust", "performance", "extending", "developing", "faq")
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`((?:python|bash|streamlit) [^`]+)`")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Stands for what a reader fills in: such a line shows a form, not a command.
+_PLACEHOLDER = re.compile(r"\b(RUN|FILE|FOLDER|ID|URL)\b")
+TIMEOUT_S = 300
+
+# Reads the arguments of each command on stdin as the script itself does, and ends it before it measures anything.
+_PARSE = """
+import argparse, runpy, shlex, sys
+
+class Parsed(BaseException):
+    pass
+
+parse = argparse.ArgumentParser.parse_args
+
+def stop(parser, *arguments):
+    parse(parser, *arguments)
+    raise Parsed
+
+argparse.ArgumentParser.parse_args = stop
+for line in sys.stdin:
+    module, *arguments = shlex.split(line)
+    sys.argv = [module, *arguments]
+    try:
+        runpy.run_module(module, run_name="__main__")
+        sys.exit(f"{module} takes no arguments")
+    except Parsed:
+        pass
+"""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in _BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+@cache
+def commands() -> tuple[str, ...]:
+    """Every command of README and docs, once, in the order in which they stand: of blocks, and within sentences."""
+    found: dict[str, None] = {}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        inline = _INLINE.findall(_BLOCK.sub("", text))
+        for line in [*(line for block in blocks(page, "sh") for line in block.splitlines()), *inline]:
+            for command in line.split(" && "):
+                if command and not _PLACEHOLDER.search(command):
+                    found[command.replace(".venv/bin/", "").replace(".venv-tests/bin/", "")] = None
+    return tuple(found)
+
+
+def beginning(*heads: str) -> Iterator[list[str]]:
+    for command in commands():
+        if command.startswith(heads):
+            yield shlex.split(command)
+
+
+def _python(arguments: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+
+
+def test_readme_is_short_and_names_every_page():
+    text = PAGES[0].read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
+    assert [name for name in QUESTIONS if f"(docs/{name}.md)" not in text] == []
+    assert {page.stem for page in PAGES[1:]} == set(QUESTIONS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_to_a_file(page: Path):
+    links = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link.partition("#")[0]).exists()] == []
+
+
+def test_every_picture_is_shown():
+    shown = {Path(link).name for page in PAGES for link in _LINK.findall(page.read_text(encoding="utf-8"))}
+    assert {path.name for path in (ROOT / "docs/pictures").iterdir()} <= shown
+
+
+def test_every_command_is_of_a_kind_that_is_run():
+    heads = ("python -m measure", "python -m tests.", "python -m pytest", "bash tests/run")
+    heads += ("streamlit run", "MAPBENCH_HOME=/tmp/mapbench streamlit run app.py", "python3 -m venv .venv")
+    heads += ("pip install -r requirements.txt",)
+    assert [command for command in commands() if not command.startswith(heads)] == []
+
+
+def test_what_installs_needs_nothing_more_than_the_tests_have(tmp_path: Path):
+    done = _python(["-m", "pip", "install", "--dry-run", "--quiet", "-r", str(ROOT / "requirements.txt")], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Would install" not in done.stdout
+
+
+def test_benchmarks_take_the_arguments_that_the_docs_give():
+    lines = "\n".join(
+        shlex.join(words[2:]) for words in beginning("python -m tests.") if words[2] != "tests.screenshots"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _PARSE], input=lines, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_pictures_that_the_docs_have_taken_are_known():
+    from tests import screenshots
+
+    asked = {name for words in beginning("python -m tests.screenshots") for name in words[3:]}
+    assert asked and asked <= set(screenshots.PICTURES)
+
+
+def test_single_tests_are_where_the_docs_say():
+    for words in beginning("python -m pytest"):
+        done = _python([*words[1:], "--collect-only", "-q"], ROOT)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_measuring_commands_run(tmp_path: Path):
+    """As they stand, one after the other where one reads the file of another."""
+    (tmp_path / "my_workload.py").write_text(blocks(ROOT / "docs/extending.md", "python")[0], encoding="utf-8")
+    measured, exported = [], []
+    for words in beginning("python -m measure"):
+        (exported if words[3] == "export" else measured).append(words[1:])
+
+    def run(numbered: tuple[int, list[str]]) -> subprocess.CompletedProcess[str]:
+        number, arguments = numbered
+        # Figures are not looked at, so that two may measure at a time.
+        home, lock = tmp_path / f"home{number}", tmp_path / f"lock{number}"
+        return _python(arguments, tmp_path, MAPBENCH_HOME=str(home), MAPBENCH_LOCK=str(lock))
+
+    with ThreadPoolExecutor(2) as pool:
+        finished = list(pool.map(run, enumerate(measured)))
+    finished += map(run, enumerate(exported, len(measured)))
+    assert [(done.args, done.stderr) for done in finished if done.returncode != 0] == []
+    for done in finished:
+        assert done.stdout.strip(), done.args
+    _looks_like_the_example(next(d for d in finished if d.args[1:] == readme_command()[1:]).stdout)
+
+
+def readme_command() -> list[str]:
+    return next(shlex.split(line) for block in blocks(PAGES[0], "sh") for line in block.splitlines() if "measure" in line)
+
+
+def _looks_like_the_example(printed: str) -> None:
+    """The table in README has the columns and the strategies of what the command prints."""
+    (example,) = blocks(PAGES[0], "text")
+
+    def table(text: str) -> tuple[list[str], set[str]]:
+        head, *rows = text.split("\n\n")[0].splitlines()
+        return re.split(r"\s{2,}", head.strip()), {row.split()[1] for row in rows}
+
+    assert table(printed) == table(example)
+
+
+def test_the_app_starts_as_the_docs_say(start_app):
+    start_app()  # streamlit run app.py
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_files_of_ones_own_work_as_they_stand(number: int, tmp_path: Path):
+    source = blocks(ROOT / "docs/extending.md", "python")[number]
+    kind, variable = (("workloads", "MAPBENCH_WORKLOADS"), ("strategies", "MAPBENCH_MAPPERS"))[number]
+    path = tmp_path / "my_file.py"
+    path.write_text(source, encoding="utf-8")
+    code = f"import {kind}; assert not {kind}.broken(), {kind}.broken()"
+    done = _python(["-c", code], tmp_path, **{variable: str(path)})
+    assert done.returncode == 0, done.stderr
