@@ -158,7 +158,8 @@ def test_measuring_commands_run(tmp_path: Path):
 
 
 def readme_command() -> list[str]:
-    return next(shlex.split(line) for block in blocks(PAGES[0], "sh") for line in block.splitlines() if "measure" in line)
+    lines = [line for block in blocks(PAGES[0], "sh") for line in block.splitlines()]
+    return next(shlex.split(line) for line in lines if line.startswith("python -m measure"))
 
 
 def _looks_like_the_example(printed: str) -> None:
