@@ -30,8 +30,7 @@ from measure.judge import advice
 from measure.judge.verdict import verdict
 from measure.machine import environment
 from measure.model import fit, place
-from measure.model.clock import utc_now
-from measure.model.place import StoreError
+from measure.model.place import StoreError, utc_now
 from measure.model.request import Request, RequestError
 from measure.model.run import Point, Run, Warning
 from measure.sweep import analysis as sweep_analysis

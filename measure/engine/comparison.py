@@ -30,10 +30,10 @@ from measure.engine.sampling import Sampling
 from measure.judge import advice, limit
 from measure.machine import environment, load
 from measure.model import forecast, why
-from measure.model.clock import utc_now
+from measure.model.place import utc_now
 from measure.model.request import Request
+from measure.model.roofline import Rates
 from measure.model.run import Analysis, Correctness, Error, Memory, Run, Status, Warning
-from measure.subject.probes import Rates
 from measure.subject.subject import Spec
 from strategies import planning, script
 from strategies.spec import Plan

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 import strategies
 from measure.machine import allocator
 from measure.model import text
+from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Measurement, Run, Term
-from measure.subject.probes import Rates, Work
 from strategies import planning
 from workloads.spec import Cost, Workload, leaves
 

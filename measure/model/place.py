@@ -1,11 +1,12 @@
-"""Where what is kept lies, and what runs are called: what anyone may ask without opening the store."""
+"""Where runs are kept, their ids and their times of day."""
 
 import re
 import secrets
+from datetime import UTC, datetime
 
 from workloads.places import PROJECT, home
 
-__all__ = ["PROJECT", "StoreError", "home", "is_id", "new_id"]
+__all__ = ["PROJECT", "StoreError", "home", "is_id", "new_id", "utc_now"]
 
 _ID = re.compile(r"[0-9a-f]{24}")
 
@@ -15,9 +16,15 @@ class StoreError(Exception):
 
 
 def new_id() -> str:
-    """An id that cannot be guessed: 96 random bits in hexadecimal."""
+    """Return an id that cannot be guessed: 96 random bits in hexadecimal."""
     return secrets.token_hex(12)
 
 
 def is_id(text: str) -> bool:
+    """True if ``text`` has the form of an id."""
     return bool(_ID.fullmatch(text))
+
+
+def utc_now() -> str:
+    """The time of day in ISO 8601 and UTC, to the millisecond: ``2026-01-31T12:00:00.000Z``."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 SCHEMA = "mapbench.run/1"
+# A timeline with more points is no finer on a screen.
+TIMELINE_POINTS = 500
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
 Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
@@ -121,6 +123,8 @@ class AtPeak(Struct, frozen=True, kw_only=True):
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
+    """Live bytes over the seconds of a call, at most `TIMELINE_POINTS` of them."""
+
     t_s: list[float]
     live_bytes: list[int]
 

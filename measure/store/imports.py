@@ -17,8 +17,17 @@ import msgspec
 
 from measure.model import why
 from measure.model.place import is_id
-from measure.model.run import Analysis, Measurement, Point, Replica, RequestRecord, Run, decode, encode
-from measure.subject.allocations import TIMELINE_POINTS
+from measure.model.run import (
+    TIMELINE_POINTS,
+    Analysis,
+    Measurement,
+    Point,
+    Replica,
+    RequestRecord,
+    Run,
+    decode,
+    encode,
+)
 from measure.sweep.request import MOST_CELLS, MOST_POINTS
 from workloads import places
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from measure.model.run import AtPeak
+from measure.model.run import TIMELINE_POINTS, AtPeak
 
-TIMELINE_POINTS = 500
 OPS_AT_PEAK = 20
 OTHER_OPS = "other ops"
 UNNAMED_OP = "not named by TensorFlow"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from measure.machine import processor
-from measure.model.run import Struct
+from measure.model.roofline import Rates, Work
 
 # Larger working sets are as slow as this one: it is beyond the caches.
 MOST_BYTES = 2**28
@@ -51,33 +51,6 @@ _AT_ONCE, _COMPILED_S = 4, 0.02
 # How long each thread of a pool has to do before it is handed more, so that handing over does not count.
 _TURN_S = 1e-3
 _ENDS = (0.1, 1.4)
-
-
-class Work(Struct, frozen=True, kw_only=True):
-    """What one call asks of a device: bytes read (inputs and variables, each once) and written (outputs, once),
-    floating-point operations, and results of functions such as ``sin``, by their names in ``tf.math``.
-    ``largest_output_bytes``: of the largest tensor that is written."""
-
-    read_bytes: int
-    written_bytes: int
-    flops: int
-    functions: dict[str, int] = {}
-    dtype: str = "float32"
-    largest_output_bytes: int = 0
-
-
-class Rates(Struct, frozen=True, kw_only=True):
-    """What a device can do. Bytes per second are those of a working set as large as the case's: of a copy, what is
-    read and what is written together; of reading and of writing alone, where the case does more of one than of the
-    other. ``op_s``: an eager op on a number; ``call_s``: a call of a ``tf.function`` of one op."""
-
-    copy_bytes_per_s: float
-    read_bytes_per_s: float | None = None
-    write_bytes_per_s: float | None = None
-    flops_per_s: float
-    functions_per_s: dict[str, float] = {}
-    op_s: float
-    call_s: float
 
 
 def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory, OutcomeName
 from measure.model.why import Why
-from measure.subject.probes import Rates
 
 
 class _Event(msgspec.Struct, tag_field="event"):

@@ -21,7 +21,7 @@ from measure.engine.dialogue import Cancelled, Dialogues, HostLost
 from measure.engine.launchers import Launcher
 from measure.engine.record import View
 from measure.machine import environment
-from measure.model.clock import utc_now
+from measure.model.place import utc_now
 from measure.model.run import Analysis, Crossover, Error, Point, Run, Status, Warning
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import contenders as sweep_contenders

@@ -28,8 +28,8 @@ from measure.engine.rounds import Rules
 from measure.judge import limit
 from measure.machine import processor, system
 from measure.model.request import Request
+from measure.model.roofline import Rates, Work
 from measure.model.run import Measurement, Run
-from measure.subject.probes import Rates, Work
 from measure.subject.subject import Spec
 from strategies import script
 from tests import engine

@@ -14,6 +14,7 @@ from measure.engine.launchers import Event, HostState
 from measure.machine import environment
 from measure.model import why
 from measure.model.request import parse
+from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory, Run
 from measure.subject import memory, probes, timing
 from measure.subject.subject import Spec
@@ -392,7 +393,7 @@ def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> N
 # --- a comparison -----------------------------------------------------------------------------------------------------
 
 
-RATES = probes.Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
+RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
 
 
 class SimulatedGpu:

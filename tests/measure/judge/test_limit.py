@@ -15,10 +15,10 @@ from msgspec.structs import replace
 import workloads
 from measure.judge import limit, verdict
 from measure.machine import allocator
+from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Run
 from measure.output import rows, table
 from measure.subject import probes
-from measure.subject.probes import Rates, Work
 from measure.subject.said import is_well_formed
 from tests import synthetic
 from tests.benchmarks.limit import AS_TIMED, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
@@ -379,7 +379,7 @@ def test_on_one_thread_nothing_is_handed_over(monkeypatch: pytest.MonkeyPatch) -
 
 _ROOFS = """
     import tensorflow as tf
-    from measure import probes
+    from measure.subject import probes
 
     class Told:
         def least_s(self, ways, budget_s):
@@ -411,8 +411,8 @@ def test_the_roof_of_a_function_is_the_best_of_three_ways_to_it() -> None:
 
 _PROBE = """
 import json, sys, msgspec
-from measure import subject
-from measure.probes import Work
+from measure.model.roofline import Work
+from measure.subject import subject
 from strategies import script
 
 class Channel:
@@ -424,7 +424,7 @@ for work in json.loads(sys.argv[1]):
     subject.serve(spec, Channel())
     break
 import tensorflow as tf
-from measure import probes
+from measure.subject import probes
 for work in json.loads(sys.argv[1])[1:]:
     rates = probes.measure(msgspec.convert(work, Work), "CPU:0", lambda: None)
     print(json.dumps({"event": "rates", "rates": msgspec.to_builtins(rates)}))

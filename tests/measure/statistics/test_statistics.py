@@ -155,7 +155,7 @@ def test_another_processor_computes_the_same_numbers_to_the_last_digit() -> None
     """The libraries have kernels for each family of processors, which differ in the last bits."""
     root = Path(views.__file__).parents[1]
     script = (
-        "import sys; from measure import analysis; from measure.run import decode, encode; "
+        "import sys; from measure.judge import analysis; from measure.model.run import decode, encode; "
         "sys.stdout.buffer.write(encode(analysis.analyse(decode(sys.stdin.buffer.read()))))"
     )
     here, elsewhere = (
