@@ -20,7 +20,7 @@ from measure.machine import environment
 from measure.model import fit, listing, text
 from measure.model.request import DEFAULT_BUDGET_S, RequestError, parse, parse_budget
 from measure.model.run import Measurement, Point, Run, encode
-from measure.output import export_command, sweep_table, table
+from measure.output import export_command, rows, sweep_table, table
 from measure.sweep import continuing
 from measure.sweep.forecast import forecast_sweep
 from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
@@ -296,7 +296,7 @@ def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
             for where, item in _outcomes(snapshot.run):
                 if (where, item.strategy) not in said:
                     said.add((where, item.strategy))
-                    _say(f"  {where}{item.strategy}: {table.outcome(item)}")
+                    _say(f"  {where}{item.strategy}: {rows.outcome(item)}")
         if finished:
             return
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from measure.judge import advice, limit
 from measure.judge.verdict import verdict
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Measurement, OutcomeName, Run, Status
+from measure.model.run import Analysis, OutcomeName, Run, Status
 from measure.statistics import break_even, ranking
 from measure.statistics import levels as statistics
 
@@ -64,10 +64,3 @@ def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
         rank = len(found) + 1
         found.update(dict.fromkeys(group, rank))
     return found
-
-
-def rows(run: Run) -> list[Measurement]:
-    """The measurements that are shown as rows: ranked ones first, then the others as they were asked for."""
-    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    shown = [item for item in run.measurements if not item.twin_of]
-    return sorted(shown, key=lambda item: place.get(item.strategy, len(place)))

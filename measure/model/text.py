@@ -1,6 +1,33 @@
-"""Numbers as people read them: three significant digits, always with a unit. For the command line and sentences."""
+"""Numbers as people read them: three significant digits, always with a unit. Outcomes and strategies by their names.
+
+One way to write them, on the command line, in sentences and on the page.
+"""
 
 import math
+
+OUTCOMES = {
+    "ok": "ok",
+    "wrong": "wrong",
+    "failed": "failed",
+    "unsupported": "not supported",
+    "out_of_memory": "out of memory",
+    "timeout": "timed out",
+    "cancelled": "cancelled",
+    "not_run": "not run",
+}
+# A mode's shape in text.
+GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
+_UNKNOWN_GLYPH = "▲"
+
+
+def glyph(mode: str) -> str:
+    """The shape of a mode, also of one that is not known."""
+    return GLYPHS.get(mode, _UNKNOWN_GLYPH)
+
+
+def label(slug: str, mode: str) -> str:
+    """A strategy's name with the shape of its mode, as plain text: ``■ map_fn.graph``."""
+    return f"{glyph(mode)} {slug}"
 
 
 def number(value: float) -> str:
@@ -28,9 +55,13 @@ def seconds(value_s: float | None) -> str:
 
 def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
     """``1.42 ms [1.38, 1.47]``: all in the unit of the value."""
-    text = seconds(value_s)
-    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}[text.rsplit(" ", 1)[1]]
-    return f"{text} [{number(low_s * scale)}, {number(high_s * scale)}]"
+    return f"{seconds(value_s)} {interval_of_seconds(value_s, low_s, high_s)}"
+
+
+def interval_of_seconds(value_s: float, low_s: float, high_s: float) -> str:
+    """``[1.38, 1.47]``: in the unit in which `seconds` writes the value."""
+    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}[seconds(value_s).rsplit(" ", 1)[1]]
+    return f"[{number(low_s * scale)}, {number(high_s * scale)}]"
 
 
 def size(value_bytes: float | None) -> str:

@@ -1,6 +1,6 @@
-"""A run in the forms in which it leaves: tables for spreadsheets, and a summary for a pull request.
+"""A run as CSV for spreadsheets, and as a summary in Markdown for a pull request.
 
-Whatever a run holds may have been written by anybody: it is text in every form, never a formula, a link or a mention.
+All words of a run may have been written by anybody: they are text in every form, never a formula, a link or a mention.
 """
 
 import csv
@@ -9,35 +9,30 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure.judge import limit, reasons
-from measure.judge.analysis import ranks, rows
+from measure.judge import reasons
 from measure.machine import environment
 from measure.model import text, why
 from measure.model.run import Run
-from measure.output import sweep_table, table
+from measure.output import columns, rows, sweep_table, table
 from measure.statistics import break_even
 from measure.sweep import analysis as sweep_analysis
 
-_TABLE = (
-    *("rank", "strategy", "mapper", "mode", "outcome", "latency_s", "low_s", "high_s", "first_call_s"),
-    *("peak_bytes", "output_bytes", "temporary_bytes", "process_peak_bytes", "max_abs", "max_rel", "max_ulp"),
-    *("processes", "samples", "error", "warnings", "times_limit", "limit_note", "limit_s", "limit_term"),
-)
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
-# What makes a spreadsheet take a text for a formula, or hides such a sign from who looks for it.
+# Signs at which a spreadsheet takes a text for a formula, and those that hide such a sign from who looks for it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def table_csv(run: Run) -> str:
     """One line for each strategy, of a sweep at each point; seconds and bytes."""
-    lines = [(*at, *line) for at, body in _bodies(run) for line in _table(body)]
+    shown = columns.of("csv")
+    lines = [(*at, *(column.value(row) for column in shown)) for at, body in _bodies(run) for row in rows.listed(body)]
     for point in run.points:
         if not point.measurements:
             # Who wins there, where that is inferred; and why it was not measured.
             for slug in point.ranking[0] if point.ranking else [None]:
-                row = {"strategy": slug, "outcome": point.status, "error": point.reason}
-                lines.append((*point.at.values(), *(row.get(name) for name in _TABLE)))
-    return _csv((*(axis.name for axis in run.axes), *_TABLE), lines)
+                cells = {"strategy": slug, "outcome": point.status, "error": point.reason}
+                lines.append((*point.at.values(), *(cells.get(column.csv) for column in shown)))
+    return _csv((*(axis.name for axis in run.axes), *(column.csv for column in shown)), lines)
 
 
 def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
@@ -47,30 +42,6 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
     return [
         (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
     ]
-
-
-def _table(run: Run) -> list[tuple[Any, ...]]:
-    rank = ranks(run.ranking)
-    lines = []
-    for item in rows(run):
-        latency, memory, check = item.latency, item.memory, item.correctness
-        lines.append(
-            (
-                *(rank.get(item.strategy), item.strategy, item.mapper, item.mode, item.outcome),
-                *((latency.median_s, latency.low_s, latency.high_s) if latency else (None,) * 3),
-                item.first_call_s,
-                *((memory.peak_bytes, memory.output_bytes, memory.temporary_bytes) if memory else (None,) * 3),
-                memory.process_peak_bytes if memory else None,
-                *((check.max_abs, check.max_rel, check.max_ulp) if check else (None,) * 3),
-                sum(bool(replica.samples_s) for replica in item.replicas),
-                sum(len(replica.samples_s) for replica in item.replicas),
-                item.error.message if item.error else None,
-                " ".join(warning.message for warning in item.warnings),
-                *(limit.multiple(item), limit.note(item) or None),
-                *((run.limit.seconds, run.limit.term or None) if run.limit else (None, None)),
-            )
-        )
-    return lines
 
 
 def samples_csv(run: Run) -> str:
@@ -99,7 +70,7 @@ def markdown(run: Run, link: str | None = None) -> str:
     if run.kind == "sweep":
         parts += _sweep(run)
     else:
-        parts.append(_grid(table.HEAD, _body(run)))
+        parts.append(_grid(table.head(), _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
         parts += [_plain(line) for line in (*table.limits(run), *break_even.sentences(run))]
     if run.control is not None:
@@ -108,8 +79,8 @@ def markdown(run: Run, link: str | None = None) -> str:
         parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
     if notes := table.notes(run):
         parts.append("\n".join(f"- {_plain(note)}" for note in notes))
-    if reasons := _reasons(run):
-        parts.append(f"<details>\n<summary>Why</summary>\n\n{reasons}\n\n</details>")
+    if why_so := _reasons(run):
+        parts.append(f"<details>\n<summary>Why</summary>\n\n{why_so}\n\n</details>")
     facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]
     parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
     parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
@@ -118,7 +89,7 @@ def markdown(run: Run, link: str | None = None) -> str:
 
 def _sweep(run: Run) -> list[str]:
     """A sweep's latencies, a line for each point; crossovers and fits."""
-    strategies = sweep_table.lines(run)
+    strategies = sweep_table.strategies(run)
     cells = {
         (number, item.strategy): text.seconds(item.latency.median_s) if item.latency else item.outcome
         for number, point in enumerate(run.points)
@@ -142,14 +113,14 @@ def _reasons(run: Run) -> str:
     explained = {item.strategy for item in run.measurements if why.known(item) is not None}
     if run.kind != "compare" or not explained:
         return ""
-    return "\n".join(f"- {_plain(said)}" for slug, said in reasons.sentences(run).items() if slug in explained)
+    return "\n".join(f"- {_plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)
 
 
 def _body(run: Run) -> list[list[str]]:
-    strategy = table.HEAD.index("strategy")
+    """The cells of the terminal's table, in Markdown."""
     return [
-        [_code(cell) if column == strategy else _plain(cell) for column, cell in enumerate(line)]
-        for line in table.body(run)
+        [(_code if column.unit.code else _plain)(column.written(row)) for column in columns.of("text")]
+        for row in rows.listed(run)
     ]
 
 
@@ -173,7 +144,7 @@ def _cell(value: Any) -> Any:
     return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
 
 
-# Signs that mean something to Markdown wherever they are, and those that do at the start of a line.
+# Signs that mean something to Markdown wherever they are; below, those that do at the start of a line.
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~$#]|(?<!\w)_|_(?!\w)|&(?=[#\w]))")
 _AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
 # That a name is mentioned, an issue named, an address linked or an emoji meant is found in what is shown, where an
@@ -181,15 +152,16 @@ _AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
 _FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
 _WORD_JOINER = "\u2060"
 _NAME = re.compile(r"[\w.?=,]+")
-# What a terminal takes for a command, and what turns the direction of the text around it: no part of a text.
+# Signs that a terminal takes for a command, or that turn the direction of the text around them: no part of a text.
 _COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def _plain(words: str) -> str:
-    """``words`` on one line, as they are."""
+    """``words`` as Markdown that shows them on one line, as they are."""
     joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", _COMMANDS.sub("", " ".join(words.split())))
     return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
 
 
 def _code(name: str) -> str:
+    """A name as code, where it is one that code can hold."""
     return f"`{name}`" if _NAME.fullmatch(name) else _plain(name)

@@ -1,14 +1,14 @@
-"""One row per strategy of a run, in the order of rank: what charts, tables and figures are made of. Pure."""
+"""One row for each strategy of a run: what charts, tables and figures are made of. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from measure.judge import limit
 from measure.judge.analysis import ranks
-from measure.model.run import Measurement, Run
+from measure.model import text
+from measure.model.run import Limit, Measurement, Run
 from measure.statistics import break_even
 from measure.statistics import levels as statistics
-from views.ui import look
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,10 @@ class Row:
     """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own.
 
     ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in.
+    ``limit`` is that of the run.
     """
 
+    measurement: Measurement
     slug: str
     mapper: str
     mode: str
@@ -54,18 +56,16 @@ class Row:
     max_rel: float | None = None
     max_ulp: float | None = None
     nan_mismatches: int = 0
+    limit: Limit | None = None
 
     @property
     def label(self) -> str:
-        return look.label(self.slug, self.mode)
-
-    @property
-    def colour(self) -> str:
-        return look.colour_name(self.mapper)
+        """Its name with the shape of its mode."""
+        return text.label(self.slug, self.mode)
 
     @property
     def failed(self) -> bool:
-        """Whether it ended in a way that a person wants explained."""
+        """True if it ended in a way that a person wants explained."""
         return self.outcome not in ("ok", "not_run")
 
     @property
@@ -73,7 +73,13 @@ class Row:
         """Its outcome in a word; a strategy without one yet has its stage."""
         if self.outcome == "not_run" and self.stage not in ("", "done"):
             return self.stage
-        return look.OUTCOMES.get(self.outcome, self.outcome)
+        return text.OUTCOMES.get(self.outcome, self.outcome)
+
+
+def outcome(item: Measurement) -> str:
+    """An outcome in a few words, with its reason where it is not ``ok``."""
+    word = item.outcome.replace("_", " ")
+    return f"{word}: {item.error.message}" if item.error is not None else word
 
 
 def strategies_of(run: Run) -> list[Measurement]:
@@ -95,11 +101,23 @@ def choose_baseline(run: Run, *wanted: str | None) -> str | None:
     return max(timed, key=lambda slug: timed[slug]) if timed else None
 
 
+def ranked_first(run: Run) -> list[Measurement]:
+    """The measurements without the control's twin: ranked ones first, then the others as they were asked for."""
+    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
+    return sorted(strategies_of(run), key=lambda m: place.get(m.strategy, len(place)))
+
+
+def listed(run: Run) -> list[Row]:
+    """The rows of a run without what only the page shows (factors, intervals of first calls, ties), `ranked_first`."""
+    rank = ranks(run.ranking)
+    return [_row(m, order, run, rank.get(m.strategy)) for order, m in enumerate(ranked_first(run))]
+
+
 def make(run: Run, baseline: str | None = None) -> list[Row]:
     """The rows of a run, finished or not: ranked ones, then wrong and unranked ones by latency, then the others."""
-    groups = {slug: number for number, group in enumerate(run.ranking) for slug in group}
     place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
     rank = ranks(run.ranking)
+    ties = {slug: number for number, group in enumerate(run.ranking) for slug in group}
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
     levels = statistics.levels(run.measurements).by_slug
     costs = break_even.costs(run)
@@ -112,28 +130,34 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
         kind = 2 if m.outcome in ("ok", "not_run") else 3
         return kind, 0.0, asked.get(m.strategy, len(asked))
 
-    ordered = sorted(strategies_of(run), key=position)
-    return [
-        _row(m, order, run, baseline, levels, groups.get(m.strategy), rank.get(m.strategy), costs.get(m.strategy))
-        for order, m in enumerate(ordered)
-    ]
+    rows = []
+    for order, m in enumerate(sorted(strategies_of(run), key=position)):
+        tie, cost = ties.get(m.strategy), costs.get(m.strategy)
+        row = replace(
+            _row(m, order, run, rank.get(m.strategy)),
+            tie=tie,
+            tied=tie is not None and len(run.ranking[tie]) > 1,
+            first_low_s=cost.first.low_s if cost else None,
+            first_high_s=cost.first.high_s if cost else None,
+        )
+        rows.append(_against(row, baseline, levels, run.analysis.confidence))
+    return rows
 
 
-def _row(
-    m: Measurement,
-    order: int,
-    run: Run,
-    baseline: str | None,
-    levels: Mapping[str, statistics.Level],
-    tie: int | None,
-    rank: int | None,
-    cost: break_even.Cost | None,
-) -> Row:
-    ratio = None
-    if baseline in levels and m.strategy in levels and baseline is not None:
-        ratio = statistics.ratio(levels[baseline], levels[m.strategy], run.analysis.confidence)
+def _against(row: Row, baseline: str | None, levels: Mapping[str, statistics.Level], confidence: float) -> Row:
+    """The row with its factor against the baseline, where both are timed; the baseline's own has no interval."""
+    if baseline is None or baseline not in levels or row.slug not in levels:
+        return row
+    ratio = statistics.ratio(levels[baseline], levels[row.slug], confidence)
+    if row.slug == baseline:
+        return replace(row, factor=ratio.ratio)
+    return replace(row, factor=ratio.ratio, factor_low=ratio.low, factor_high=ratio.high)
+
+
+def _row(m: Measurement, order: int, run: Run, rank: int | None) -> Row:
     latency, memory, check = m.latency, m.memory, m.correctness
     return Row(
+        measurement=m,
         slug=m.strategy,
         mapper=m.mapper,
         mode=m.mode,
@@ -141,22 +165,15 @@ def _row(
         stage=m.stage,
         order=order,
         rank=rank,
-        tie=tie,
-        tied=tie is not None and len(run.ranking[tie]) > 1,
         sentence=m.error.message if m.error else "",
         detail=m.error.detail if m.error else "",
         notes=tuple(filter(None, (*(warning.message for warning in m.warnings), limit.note(m)))),
         median_s=latency.median_s if latency else None,
         low_s=latency.low_s if latency else None,
         high_s=latency.high_s if latency else None,
-        factor=ratio.ratio if ratio else None,
-        factor_low=ratio.low if ratio and m.strategy != baseline else None,
-        factor_high=ratio.high if ratio and m.strategy != baseline else None,
         of_limit=limit.multiple(m),
         of_limit_note=limit.note(m),
         first_call_s=m.first_call_s,
-        first_low_s=cost.first.low_s if cost else None,
-        first_high_s=cost.first.high_s if cost else None,
         processes=sum(bool(replica.samples_s) for replica in m.replicas),
         samples=sum(len(replica.samples_s) for replica in m.replicas),
         peak_bytes=memory.peak_bytes if memory else None,
@@ -170,4 +187,5 @@ def _row(
         max_rel=check.max_rel if check else None,
         max_ulp=check.max_ulp if check else None,
         nan_mismatches=check.nan_mismatches if check else 0,
+        limit=run.limit,
     )

@@ -1,7 +1,7 @@
-"""A sweep as tables of text: latencies by point, or a map's winners, then crossovers and fits."""
+"""A sweep as tables of text, for a terminal: latencies by point, or a map's winners, then crossovers and fits."""
 
 from measure.model import text
-from measure.model.run import Fit, Measurement, Point, Run
+from measure.model.run import Fit, Point, Run
 from measure.output import table
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import crossovers
@@ -15,56 +15,59 @@ LEADS = "*"
 
 
 def render(run: Run) -> str:
-    """All there is to say about a sweep."""
+    """The tables of a sweep, and all that there is to say about it."""
     parts = list(map(table.grid, _map(run) if len(run.axes) == 2 else _latencies(run)))
-    parts += ["\n".join(lines) for lines in (_legend(run), left_out(run), crossings(run), fits(run)) if lines]
+    parts += ["\n".join(block) for block in (_legend(run), left_out(run), crossings(run), fits(run)) if block]
     parts.append(run.verdict)
     if run.status != "complete":
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n\n".join(parts)
 
 
-def lines(run: Run) -> list[str]:
+def strategies(run: Run) -> list[str]:
     """Every strategy that occurs at a point, in the order in which they were asked for."""
-    found = {item.strategy for point in run.points for item in point.measurements if item.twin_of is None}
-    asked = [slug for slug in run.request.strategies if slug in found]
-    return [*asked, *sorted(found - set(asked))]
+    occurring = {item.strategy for point in run.points for item in point.measurements if item.twin_of is None}
+    asked = [slug for slug in run.request.strategies if slug in occurring]
+    return [*asked, *sorted(occurring - set(asked))]
 
 
 def latencies(run: Run) -> list[tuple[str, ...]]:
     """A line for each strategy: its latency at each point, marked where it leads; under a head of the axis' values."""
     head = (run.axes[0].name, *(where(point) for point in run.points))
-    body = [(slug, *(_cell(run, point, slug) for point in run.points)) for slug in lines(run)]
+    body = [(slug, *(_cell(run, point, slug) for point in run.points)) for slug in strategies(run)]
     return [head, *body]
 
 
 def where(point: Point) -> str:
+    """A point's values on the axes: ``1 000, 32``."""
     return ", ".join(f"{value:,}".replace(",", " ") for value in point.at.values())
 
 
 def crossings(run: Run) -> list[str]:
+    """A sentence for each pair that was looked at: where their lines cross, or why they do not."""
     return [f"{crossovers.sentence(each)}." for each in run.crossovers]
 
 
 def fits(run: Run) -> list[str]:
+    """A line for each fit: what a call costs, and what each element adds."""
     return [_fit(fit) for fit in run.fits]
 
 
 def left_out(run: Run) -> list[str]:
     """Points that are not measured, and strategies that were not run at one, each with the reason."""
-    found = []
+    reasons = []
     for point in run.points:
         at = ", ".join(f"{name}={value}" for name, value in point.at.items())
         if point.status != "complete" and not point.ranking and point.reason:
-            found.append(f"{at}: {point.status}: {point.reason}")
+            reasons.append(f"{at}: {point.status}: {point.reason}")
         for item in point.measurements:
             if item.latency is None and item.error is not None:
-                found.append(f"{at}: {item.strategy}: {item.error.message}")
-    return found
+                reasons.append(f"{at}: {item.strategy}: {item.error.message}")
+    return reasons
 
 
 def _latencies(run: Run) -> list[list[tuple[str, ...]]]:
-    """The same in blocks that fit a terminal."""
+    """`latencies` in blocks that fit a terminal."""
     whole = latencies(run)
     count = len(whole[0])
     return [
@@ -77,18 +80,14 @@ def _cell(run: Run, point: Point, slug: str) -> str:
     if item is None:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
-        return _outcome(item)
+        return item.outcome.replace("_", " ")
     ranked = point.ranking and sweep_analysis.asked_for(run, point)
     leads = LEADS if ranked and slug in point.ranking[0] else ""
     return f"{text.seconds(item.latency.median_s)}{leads}"
 
 
-def _outcome(item: Measurement) -> str:
-    return item.outcome.replace("_", " ")
-
-
 def _map(run: Run) -> list[list[tuple[str, ...]]]:
-    """Who leads where, by letter; in brackets where that is inferred."""
+    """A map's leaders as letters, in brackets where they are inferred."""
     down, right = run.axes
     by_place = {(point.at[down.name], point.at[right.name]): point for point in run.points}
     letters = _letters(run)
@@ -108,7 +107,8 @@ def _map(run: Run) -> list[list[tuple[str, ...]]]:
 
 
 def _letters(run: Run) -> dict[str, str]:
-    winning = [slug for slug in lines(run) if any(slug in point.ranking[0] for point in run.points if point.ranking)]
+    leading = {slug for point in run.points if point.ranking for slug in point.ranking[0]}
+    winning = [slug for slug in strategies(run) if slug in leading]
     return {slug: _LETTERS[number] if number < len(_LETTERS) else str(number) for number, slug in enumerate(winning)}
 
 

@@ -182,7 +182,7 @@ def totals_frame(rows: list[Row]) -> pd.DataFrame:
                 lines.append(
                     {
                         "strategy": row.label,
-                        "colour": row.colour,
+                        "colour": look.colour_name(row.mapper),
                         "mode": row.mode,
                         "calls": count,
                         "total": total,

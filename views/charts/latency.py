@@ -92,7 +92,7 @@ def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
             {
                 "strategy": row.label,
                 "order": row.order,
-                "colour": row.colour,
+                "colour": look.colour_name(row.mapper),
                 "mode": row.mode,
                 "median": row.median_s,
                 "low": row.low_s,

@@ -78,7 +78,7 @@ def frame(rows: list[Row]) -> pd.DataFrame:
             {
                 "strategy": row.label,
                 "order": row.order,
-                "colour": row.colour,
+                "colour": look.colour_name(row.mapper),
                 "mode": row.mode,
                 "zero": 0.0,
                 "output_mib": min(row.output_bytes or 0, row.peak_bytes or 0) / MIB if known else None,

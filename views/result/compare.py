@@ -182,7 +182,7 @@ def _notes(shown: Shown, run: Run) -> None:
     """What a person should know before trusting a figure."""
     found = tables.notes(shown.rows, run)
     if found:
-        open_ = len(found) <= _FEW_NOTES or tables.has_noise(shown.rows, run)
+        open_ = len(found) <= _FEW_NOTES or tables.has_noise(shown.rows)
         with st.expander(f"Good to know ({len(found)})", expanded=open_, icon=":material/info:"):
             st.caption("\n".join(f"- {look.plain(note)}" for note in found))
 
@@ -205,7 +205,7 @@ def _table_height(table: pa.Table) -> int | Literal["content"]:
 def _everything(shown: Shown, base: str | None, prefix: str) -> None:
     config: dict[str, Any] = {
         name: st.column_config.NumberColumn(name, format=format_, help=text, width=_NUMBER_WIDTH)
-        for name, (format_, text) in tables.COLUMNS.items()
+        for name, (format_, text) in tables.number_formats().items()
         if name in shown.everything.column_names
     }
     config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)

@@ -5,11 +5,11 @@ import pandas as pd
 from measure.judge import advice, limit
 from measure.model import text
 from measure.model.run import Correctness, Measurement, Run
-from measure.output.rows import Row, strategies_of
+from measure.output import columns
+from measure.output.rows import Row
 from measure.statistics import break_even
 from views.ui import look
 
-_MIB = 2**20
 # Sentences of ours are shorter, but for one that quotes an error; what TensorFlow says is often longer.
 _NOTE_SIGNS, _SAID_SIGNS = 600, 220
 _NO_BREAK = "\u00a0"  # between a strategy's shape and its name
@@ -33,7 +33,7 @@ def correctness_frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def correctness_sentence(rows: list[Row]) -> str:
-    """All 11 strategies compute what the float64 reference does, within the tolerance of float32."""
+    """How many strategies agree with the reference, in a sentence: ``2 of 11 wrong: a.xla, b.graph.``"""
     checked = [row for row in rows if row.correct is not None]
     wrong = [row.slug for row in checked if not row.correct]
     if not checked:
@@ -46,73 +46,27 @@ def correctness_sentence(rows: list[Row]) -> str:
 def tolerances(measurement: Measurement) -> list[str]:
     """For each wrong leaf of an output, what error it may have, in a sentence; plain text."""
     check: Correctness | None = measurement.correctness
-    found = []
+    sentences = []
     for leaf in check.leaves if check else []:
         allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
                    if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
         if allowed and (leaf.mismatch_share or leaf.nan_mismatches):
-            found.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
-    return found
+            sentences.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
+    return sentences
 
 
 def everything_frame(rows: list[Row], run: Run) -> pd.DataFrame:
     """All figures of all strategies, as numbers that can be sorted and copied; milliseconds and MiB."""
-
-    def scaled(value: float | None, scale: float) -> float | None:
-        return None if value is None else value * scale
-
-    lines = []
-    for row in rows:
-        lines.append(
-            {
-                "rank": row.rank,
-                "strategy": row.label,
-                "outcome": row.status,
-                "latency": scaled(row.median_s, 1e3),
-                "from": scaled(row.low_s, 1e3),
-                "to": scaled(row.high_s, 1e3),
-                "× faster": row.factor,
-                **({} if run.limit is None else {"× limit": row.of_limit}),
-                "first call": scaled(row.first_call_s, 1e3),
-                "peak": scaled(row.peak_bytes, 1 / _MIB),
-                "output": scaled(row.output_bytes, 1 / _MIB),
-                "temporary": scaled(row.temporary_bytes, 1 / _MIB),
-                "process peak": scaled(row.process_peak_bytes, 1 / _MIB),
-                "max abs error": row.max_abs,
-                "max rel error": row.max_rel,
-                "max ULP": row.max_ulp,
-                "processes": row.processes,
-                "samples": row.samples,
-                "note": " ".join((row.sentence, *row.notes)).strip(),
-            }
-        )
-    frame = pd.DataFrame(lines)
-    numbers = [name for name in frame.columns if name not in ("rank", "strategy", "outcome", "note")]
-    return frame.astype(dict.fromkeys(numbers, float) | {"rank": "Int64"}) if lines else frame
+    if not rows:
+        return pd.DataFrame()
+    shown = [column for column in columns.of("page") if column.known(run)]
+    frame = pd.DataFrame([[column.shown(row) for column in shown] for row in rows], columns=[c.page for c in shown])
+    return frame.astype({column.page: column.unit.dtype for column in shown if column.unit.dtype})
 
 
-# Header, printf format and explanation of each column of numbers.
-COLUMNS: dict[str, tuple[str, str]] = {
-    "latency": ("%.4g ms", "Median time of one steady call: geometric mean of the processes' medians."),
-    "from": ("%.4g ms", "Lower end of the latency's 95 % interval."),
-    "to": ("%.4g ms", "Upper end of the latency's 95 % interval."),
-    "× faster": ("%.3g ×", "Latency of the baseline over the strategy's own."),
-    "× limit": (
-        "%.3g ×",
-        "Latency over the limit: the least time that the bytes, the arithmetic and the dispatch of a call allow. The "
-        "probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
-    ),
-    "first call": ("%.4g ms", "Tracing and compiling included."),
-    "peak": ("%.4g MiB", "Most memory held at once during one call, inputs not counted."),
-    "output": ("%.4g MiB", "Memory of the result."),
-    "temporary": ("%.4g MiB", "What the peak has beyond the output."),
-    "process peak": ("%.4g MiB", "What the operating system saw the process gain during the call."),
-    "max abs error": ("%.2e", "Largest absolute error against the float64 reference."),
-    "max rel error": ("%.2e", "Largest relative error against the float64 reference."),
-    "max ULP": ("%.3g ULP", "Largest error in units in the last place."),
-    "processes": ("%.0f", "Processes that were sampled."),
-    "samples": ("%.0f", "Samples of all its processes."),
-}
+def number_formats() -> dict[str, tuple[str, str]]:
+    """The printf format and the explanation of each column of numbers, by its head."""
+    return {column.page: (column.unit.printf, column.help) for column in columns.of("page") if column.unit.printf}
 
 
 def break_even_frame(run: Run) -> pd.DataFrame:
@@ -124,36 +78,35 @@ def break_even_frame(run: Run) -> pd.DataFrame:
 
 
 def break_even_note(run: Run) -> str:
-    """What the table of break-even points holds, and what is not in it; plain text."""
-    said = (
+    """Sentences of what the table of break-even points holds, and what is not in it; plain text."""
+    note = (
         "Calls, the first included, after which what stands at the left has cost less in total, with "
         f"{text.percent(run.analysis.confidence)} intervals; the scatter of first calls between processes is in them. "
         "Where latencies are too close to tell, ≥ stands before the fewest calls that it may take."
     )
     start_s = break_even.runtime_start_s(run.measurements)
     if start_s is not None:
-        said += (
+        note += (
             f" TensorFlow and XLA take up to {look.seconds(start_s)} once per process to start, whatever the "
             "strategy: that is not counted."
         )
-    return said
+    return note
 
 
 def failure_lines(rows: list[Row], run: Run) -> list[tuple[Row, str]]:
     """The strategies that did not end well, each with the sentence that a person can act on; plain text."""
-    by_slug = {m.strategy: m for m in strategies_of(run)}
-    found = []
+    lines = []
     for row in rows:
         if row.failed and (row.outcome != "cancelled" or row.sentence):  # whoever cancelled knows why
-            said = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
+            sentence = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
             if row.outcome == "out_of_memory":
                 # TensorFlow's own words say what could not be allocated: they are in the full text.
-                said = _too_much(run) if row.detail.strip() else f"{_too_much(run)} {said}".strip()
-            said = said or _by_outcome(row)
+                sentence = _too_much(run) if row.detail.strip() else f"{_too_much(run)} {sentence}".strip()
+            sentence = sentence or _by_outcome(row)
             if row.outcome == "wrong":
-                said = " ".join((look.sentence(said), *tolerances(by_slug[row.slug])))
-            found.append((row, said))
-    return found
+                sentence = " ".join((look.sentence(sentence), *tolerances(row.measurement)))
+            lines.append((row, sentence))
+    return lines
 
 
 def _too_much(run: Run) -> str:
@@ -173,31 +126,29 @@ def _by_outcome(row: Row) -> str:
 
 
 def doubts(run: Run) -> list[str]:
-    """What the run as a whole cannot tell, and what to do about it: sentences for beside the verdict, plain text."""
-    said = [look.sentence(warning.message) for warning in run.warnings if warning.code in advice.OF_A_VERDICT]
-    return [look.shortened(words, _NOTE_SIGNS) for words in said]
+    """Sentences for beside the verdict, of what the run cannot tell and what to do about it; plain text."""
+    sentences = [look.sentence(warning.message) for warning in run.warnings if warning.code in advice.OF_A_VERDICT]
+    return [look.shortened(words, _NOTE_SIGNS) for words in sentences]
 
 
 def notes(rows: list[Row], run: Run) -> list[str]:
     """All other warnings of the run and of its strategies, plain text, each once: noise first. What TensorFlow said is
     cut, since it can be a page long; the table of everything holds it whole."""
-    codes: dict[str, str] = {}
-    for item in strategies_of(run):
-        codes.update({warning.message: warning.code for warning in item.warnings})
-    found = [(True, warning.message) for warning in run.warnings if warning.code not in advice.OF_A_VERDICT]
+    noise: list[str] = []
+    others = [warning.message for warning in run.warnings if warning.code not in advice.OF_A_VERDICT]
     for row in rows:
-        for note in row.notes:
-            most = _SAID_SIGNS if codes.get(note) == "tensorflow" else _NOTE_SIGNS
-            noise = codes.get(note) in advice.OF_A_LATENCY
-            found.append((not noise, look.shortened(f"{row.slug}: {note}", most)))
-    return list(dict.fromkeys(note for _, note in sorted(found, key=lambda each: each[0])))
+        for warning in row.measurement.warnings:
+            most = _SAID_SIGNS if warning.code == "tensorflow" else _NOTE_SIGNS
+            sentence = look.shortened(f"{row.slug}: {warning.message}", most)
+            (noise if warning.code in advice.OF_A_LATENCY else others).append(sentence)
+        if row.of_limit_note:
+            others.append(look.shortened(f"{row.slug}: {row.of_limit_note}", _NOTE_SIGNS))
+    return list(dict.fromkeys((*noise, *others)))
 
 
-def has_noise(rows: list[Row], run: Run) -> bool:
-    """Whether a latency that is shown is in doubt."""
-    shown = {row.slug for row in rows}
-    warnings = [warning for item in run.measurements if item.strategy in shown for warning in item.warnings]
-    return any(warning.code in advice.OF_A_LATENCY for warning in warnings)
+def has_noise(rows: list[Row]) -> bool:
+    """True if a latency that is shown is in doubt."""
+    return any(warning.code in advice.OF_A_LATENCY for row in rows for warning in row.measurement.warnings)
 
 
 def figures(rows: list[Row], run: Run, baseline: str | None) -> list[dict[str, str]]:
@@ -224,10 +175,9 @@ def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
     if fastest is None or fastest.median_s is None or fastest.low_s is None or fastest.high_s is None:
         return _figure("Fastest", under="nothing is timed yet")
     value = look.seconds(fastest.median_s)
-    whole = look.seconds_with_interval(fastest.median_s, fastest.low_s, fastest.high_s)
+    interval = look.interval_of_seconds(fastest.median_s, fastest.low_s, fastest.high_s)
     ties = sum(row.tie == fastest.tie for row in rows) - 1 if fastest.tied else 0
     names = fastest.label.replace(" ", _NO_BREAK) + (f" and {ties} in a tie" if ties else "")
-    interval = whole.removeprefix(value).strip()
     if fastest.of_limit is not None:
         interval = f"{interval}, {limit.shown(fastest.of_limit)} the limit"
     return _figure("Fastest", value, interval, names)

@@ -4,10 +4,14 @@ import html
 import re
 from collections.abc import Iterable
 
-# One way to write a number, on the command line, in sentences and on the page.
 from measure.model.text import (
+    GLYPHS,
+    OUTCOMES,
     factor,
     factor_with_interval,
+    glyph,
+    interval_of_seconds,
+    label,
     number,
     percent,
     seconds,
@@ -17,8 +21,13 @@ from measure.model.text import (
 )
 
 __all__ = [
+    "GLYPHS",
+    "OUTCOMES",
     "factor",
     "factor_with_interval",
+    "glyph",
+    "interval_of_seconds",
+    "label",
     "number",
     "percent",
     "seconds",
@@ -73,23 +82,10 @@ COLOUR_NAMES = (*_COLOURS, OTHER)
 LIGHT = (*(light for light, _ in _COLOURS.values()), _OTHER_COLOURS[0])
 DARK = (*(dark for _, dark in _COLOURS.values()), _OTHER_COLOURS[1])
 
-# A mode's shape: as a glyph in text, as a mark in charts of points, and as a dash in charts of lines.
+# A mode's shape: as a mark in charts of points, and as a dash in charts of lines.
 MODES = ("eager", "graph", "xla")
-GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
 SHAPES = ("circle", "square", "diamond")
 DASHES = ([2, 2], [7, 3], [1, 0])
-_UNKNOWN_GLYPH = "▲"
-
-OUTCOMES = {
-    "ok": "ok",
-    "wrong": "wrong",
-    "failed": "failed",
-    "unsupported": "not supported",
-    "out_of_memory": "out of memory",
-    "timeout": "timed out",
-    "cancelled": "cancelled",
-    "not_run": "not run",
-}
 
 
 def colour_name(mapper: str) -> str:
@@ -101,15 +97,6 @@ def css_colour(mapper: str) -> str:
     """The mapper's colour for a style sheet; it follows the theme without a rerun."""
     light, dark = _COLOURS.get(mapper, _OTHER_COLOURS)
     return f"light-dark({light}, {dark})"
-
-
-def glyph(mode: str) -> str:
-    return GLYPHS.get(mode, _UNKNOWN_GLYPH)
-
-
-def label(slug: str, mode: str) -> str:
-    """A strategy's name with the shape of its mode, as plain text."""
-    return f"{glyph(mode)} {slug}"
 
 
 def strategy_html(slug: str, mapper: str, mode: str) -> str:

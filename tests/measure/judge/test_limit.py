@@ -254,7 +254,8 @@ def test_what_is_at_the_limit_as_far_as_probes_can_tell_is_shown_so_everywhere()
     assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
     assert next(line for line in table.body(run) if line[0] == "1")[4] == "≈ 1 ×"
     # A column of numbers cannot say so: its help does.
-    assert "from 0.85 to 1" in tables.COLUMNS["× limit"][1] and "dispatch" in tables.COLUMNS["× limit"][1]
+    _, explanation = tables.number_formats()["× limit"]
+    assert "from 0.85 to 1" in explanation and "dispatch" in explanation
 
 
 # --- what fresh pages are part of -------------------------------------------------------------------------------------

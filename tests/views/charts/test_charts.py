@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 import strategies
 import workloads
-from measure.model.run import RequestRecord, Run
+from measure.model.run import Measurement, RequestRecord, Run
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
@@ -198,8 +198,9 @@ class TestMemory:
 class TestCurves:
     def test_who_is_cheapest_after_how_many_calls(self):
         def row(slug: str, first_call_s: float, median_s: float, spread: float = 1.0, tie: int | None = None):
+            item = Measurement(strategy=slug, mapper="loop", mode="eager")
             return rows.Row(
-                slug, "loop", "eager", "ok", "done", 0, tie=tie, first_call_s=first_call_s, median_s=median_s,
+                item, slug, "loop", "eager", "ok", "done", 0, tie=tie, first_call_s=first_call_s, median_s=median_s,
                 first_low_s=first_call_s / spread, first_high_s=first_call_s * spread,
             )  # fmt: skip
 
@@ -337,11 +338,14 @@ class TestTables:
         assert len(frame) == len(shown)
         assert frame["latency"].iloc[0] == shown[0].median_s * 1e3
         assert frame["peak"].iloc[0] == OUTPUT / MIB
-        assert set(tables.COLUMNS) <= set(frame.columns)
+        assert set(tables.number_formats()) <= set(frame.columns)
         assert frame["rank"].isna().sum() == 6
         assert all(
             unit in format_
-            for format_, unit in ((tables.COLUMNS["latency"][0], "ms"), (tables.COLUMNS["peak"][0], "MiB"))
+            for format_, unit in (
+                (tables.number_formats()["latency"][0], "ms"),
+                (tables.number_formats()["peak"][0], "MiB"),
+            )
         )
 
     def test_the_limit_has_a_column_where_it_is_known(self, shown, run):

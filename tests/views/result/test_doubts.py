@@ -72,7 +72,7 @@ def test_noise_of_strategies_comes_first_and_is_not_folded_away(run: Run) -> Non
     quiet = with_notes(run, [], batched_in_xla=chosen)
     noisy = with_notes(run, [], batched_in_xla=chosen, map_fn_in_xla=[Warning(code="multimodal", message="two paces")])
     assert tables.notes(rows.make(noisy), noisy)[0] == "map_fn.xla: two paces"
-    assert tables.has_noise(rows.make(noisy), noisy) and not tables.has_noise(rows.make(quiet), quiet)
+    assert tables.has_noise(rows.make(noisy)) and not tables.has_noise(rows.make(quiet))
 
 
 def test_a_page_says_doubts_between_the_verdict_and_the_figures(run: Run, visit: Callable[[Run], AppTest]) -> None:

@@ -1,0 +1,227 @@
+"""The columns of the table of strategies, each once: what it shows, and what it is called where it is shown.
+
+A column is in every output that has a name for it here: in CSV, as text (on the terminal and in Markdown), on the page.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from measure.judge import limit
+from measure.model import text
+from measure.model.run import Run
+from measure.output import rows
+from measure.output.rows import Row
+
+Output = Literal["csv", "text", "page"]
+_MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How values of a kind are written; CSV has them as they are.
+
+    ``written`` makes text of a value. On the page a number is multiplied by ``scale`` and shown as ``printf`` says,
+    which is empty for what is no measured number; ``dtype`` is its type in a frame, empty for words. Markdown shows as
+    code what has ``code``.
+    """
+
+    written: Callable[[Any], str] = str
+    scale: float | None = None
+    printf: str = ""
+    dtype: str = ""
+    code: bool = False
+
+
+WORDS = Unit()
+NAME = Unit(code=True)
+RANK = Unit(dtype="Int64")
+COUNT = Unit(printf="%.0f", dtype="float")
+SECONDS = Unit(text.seconds, scale=1e3, printf="%.4g ms", dtype="float")
+BYTES = Unit(text.size, scale=2**-20, printf="%.4g MiB", dtype="float")
+TIMES = Unit(limit.shown, printf="%.3g ×", dtype="float")
+ERROR = Unit(lambda value: f"{value:.2e}", printf="%.2e", dtype="float")
+ULP = Unit(lambda value: f"{text.number(value)} ULP", printf="%.3g ULP", dtype="float")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column of the table of strategies.
+
+    ``value`` takes it from a row, in seconds or bytes where it has such a unit; None where it is not known. ``csv``,
+    ``text`` and ``page`` are its heads in these outputs, empty where it is not shown. ``as_text`` and ``on_page`` make
+    the cells of an output that shows something else than the value. ``last_in`` names the outputs in which it stands
+    behind all others. The page leaves it out of a run for which ``known`` is False. ``help`` explains it there.
+    """
+
+    value: Callable[[Row], Any]
+    unit: Unit = WORDS
+    csv: str = ""
+    text: str = ""
+    page: str = ""
+    as_text: Callable[[Row], str] | None = None
+    on_page: Callable[[Row], Any] | None = None
+    last_in: tuple[Output, ...] = ()
+    known: Callable[[Run], bool] = lambda run: True
+    help: str = ""
+
+    def head(self, output: Output) -> str:
+        """Its name in an output; empty where it is not shown."""
+        return {"csv": self.csv, "text": self.text, "page": self.page}[output]
+
+    def written(self, row: Row) -> str:
+        """Its cell as text."""
+        if self.as_text is not None:
+            return self.as_text(row)
+        value = self.value(row)
+        return _MISSING if value is None else self.unit.written(value)
+
+    def shown(self, row: Row) -> Any:
+        """Its cell on the page: words, or a number in the unit of its ``printf``."""
+        value = self.value(row) if self.on_page is None else self.on_page(row)
+        return value if value is None or self.unit.scale is None else value * self.unit.scale
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column(value=lambda row: row.rank, unit=RANK, csv="rank", text="rank", page="rank"),
+    Column(
+        value=lambda row: row.slug,
+        on_page=lambda row: row.label,
+        unit=NAME,
+        csv="strategy",
+        text="strategy",
+        page="strategy",
+    ),
+    Column(value=lambda row: row.mapper, csv="mapper"),
+    Column(value=lambda row: row.mode, csv="mode"),
+    Column(
+        value=lambda row: row.outcome,
+        as_text=lambda row: rows.outcome(row.measurement),  # with its reason, which may be long
+        on_page=lambda row: row.status,
+        last_in=("text",),
+        csv="outcome",
+        text="outcome",
+        page="outcome",
+    ),
+    Column(
+        value=lambda row: row.median_s,
+        unit=SECONDS,
+        csv="latency_s",
+        text="latency",
+        page="latency",
+        help="Median time of one steady call: geometric mean of the processes' medians.",
+    ),
+    Column(
+        value=lambda row: row.low_s,
+        unit=SECONDS,
+        csv="low_s",
+        page="from",
+        help="Lower end of the latency's 95 % interval.",
+    ),
+    Column(
+        value=lambda row: row.high_s,
+        unit=SECONDS,
+        csv="high_s",
+        page="to",
+        help="Upper end of the latency's 95 % interval.",
+    ),
+    Column(
+        value=lambda row: None if row.low_s is None else (row.low_s, row.high_s),
+        unit=Unit(lambda ends: " – ".join(map(text.seconds, ends))),
+        text="95 % interval",
+    ),
+    Column(
+        value=lambda row: row.factor,
+        unit=TIMES,
+        page="× faster",
+        help="Latency of the baseline over the strategy's own.",
+    ),
+    Column(
+        value=lambda row: row.of_limit,
+        unit=TIMES,
+        csv="times_limit",
+        text="× limit",
+        page="× limit",
+        last_in=("csv",),
+        known=lambda run: run.limit is not None,
+        help="Latency over the limit: the least time that the bytes, the arithmetic and the dispatch of a call allow. "
+        "The probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
+    ),
+    Column(value=lambda row: row.of_limit_note, csv="limit_note", last_in=("csv",)),
+    Column(value=lambda row: row.limit.seconds if row.limit else None, unit=SECONDS, csv="limit_s", last_in=("csv",)),
+    Column(value=lambda row: row.limit.term if row.limit else None, csv="limit_term", last_in=("csv",)),
+    Column(
+        value=lambda row: row.first_call_s,
+        unit=SECONDS,
+        csv="first_call_s",
+        text="first call",
+        page="first call",
+        help="Tracing and compiling included.",
+    ),
+    Column(
+        value=lambda row: row.peak_bytes,
+        unit=BYTES,
+        csv="peak_bytes",
+        text="peak memory",
+        page="peak",
+        help="Most memory held at once during one call, inputs not counted.",
+    ),
+    Column(
+        value=lambda row: row.output_bytes, unit=BYTES, csv="output_bytes", page="output", help="Memory of the result."
+    ),
+    Column(
+        value=lambda row: row.temporary_bytes,
+        unit=BYTES,
+        csv="temporary_bytes",
+        text="temporary",
+        page="temporary",
+        help="What the peak has beyond the output.",
+    ),
+    Column(
+        value=lambda row: row.process_peak_bytes,
+        unit=BYTES,
+        csv="process_peak_bytes",
+        page="process peak",
+        help="What the operating system saw the process gain during the call.",
+    ),
+    Column(
+        value=lambda row: row.max_abs,
+        unit=ERROR,
+        csv="max_abs",
+        page="max abs error",
+        help="Largest absolute error against the float64 reference.",
+    ),
+    Column(
+        value=lambda row: row.max_rel,
+        unit=ERROR,
+        csv="max_rel",
+        page="max rel error",
+        help="Largest relative error against the float64 reference.",
+    ),
+    Column(
+        value=lambda row: row.max_ulp,
+        unit=ULP,
+        csv="max_ulp",
+        text="largest error",
+        page="max ULP",
+        help="Largest error in units in the last place.",
+    ),
+    Column(
+        value=lambda row: row.processes,
+        unit=COUNT,
+        csv="processes",
+        page="processes",
+        help="Processes that were sampled.",
+    ),
+    Column(
+        value=lambda row: row.samples, unit=COUNT, csv="samples", page="samples", help="Samples of all its processes."
+    ),
+    Column(value=lambda row: row.sentence, csv="error"),
+    Column(value=lambda row: " ".join(warning.message for warning in row.measurement.warnings), csv="warnings"),
+    Column(value=lambda row: " ".join((row.sentence, *row.notes)).strip(), page="note"),
+)
+
+
+def of(output: Output) -> list[Column]:
+    """The columns of an output, in their order there."""
+    return sorted((column for column in COLUMNS if column.head(output)), key=lambda column: output in column.last_in)
