@@ -65,7 +65,7 @@ artifacts = sa.Table(
     sa.Column("document", _DOCUMENT, nullable=False),
 )
 
-_versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
+versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
 
 Migration = Callable[[sa.Connection], None]
 
@@ -111,8 +111,8 @@ def for_writing(engine: sa.Engine) -> sa.Engine:
 
 def _migrate(engine: sa.Engine, migrations: Sequence[Migration]) -> None:
     with for_writing(engine).begin() as connection:
-        _versions.create(connection, checkfirst=True)
-        version = connection.execute(sa.select(sa.func.max(_versions.c.version))).scalar() or 0
+        versions.create(connection, checkfirst=True)
+        version = connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
         if version > len(migrations):
             raise ValueError(
                 f"it was made by a newer Mapbench (version {version} of its tables, and this one knows versions up to "
@@ -120,7 +120,7 @@ def _migrate(engine: sa.Engine, migrations: Sequence[Migration]) -> None:
             )
         for number, migrate in enumerate(migrations[version:], version + 1):
             migrate(connection)
-            connection.execute(sa.insert(_versions).values(version=number))
+            connection.execute(sa.insert(versions).values(version=number))
 
 
 def _is_sqlite(url: sa.URL) -> bool:

@@ -12,7 +12,7 @@ from measure import runner
 from measure.model.place import StoreError
 from measure.model.run import encode
 from measure.store import imports
-from measure.store.store import RUNNING, Entry, Query
+from measure.store.entries import RUNNING, Entry, Query
 from views.pages import opening
 from views.ui import guard, look, session
 from workloads import places

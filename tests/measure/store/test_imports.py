@@ -21,7 +21,7 @@ from measure import runner
 from measure.judge import reasons, reproduction
 from measure.model.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
 from measure.output import export, rows, sweep_table
-from measure.store import imports, store
+from measure.store import entries, imports
 from measure.store.store import Store
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import reproduction as sweep_reproduction
@@ -144,7 +144,7 @@ def use(run: Run) -> None:
     for name in pictures.of(run):
         pictures.specification(run, name)
     link.of_request(run.request)
-    store._row(run)
+    entries.row(run)
     export.table_csv(run)
     export.samples_csv(run)
     export.markdown(run, "http://localhost:8501/?run=1")

@@ -1,10 +1,12 @@
 """Runs in the database: whole or not at all, shared by processes, closed when their process is gone, never lost."""
 
+import contextlib
 import functools
 import multiprocessing
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from measure.machine import environment
 from measure.model import place, why
 from measure.model.place import StoreError
 from measure.model.run import Run, decode, encode
-from measure.store import database, imports, store
+from measure.store import database, documents, entries, imports, store
 from tests import synthetic
 from tests.engine import ROOT
 
@@ -25,14 +27,31 @@ ID = "0123456789abcdef01234567"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> store.Store:
-    return store.Store(tmp_path / "deep" / "home")
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "home"
 
 
 @pytest.fixture
-def other(kept: store.Store, tmp_path: Path) -> store.Store:
+def url(home: Path) -> sa.URL:
+    return sa.make_url(f"sqlite:///{home / 'runs.db'}")
+
+
+@pytest.fixture
+def kept(home: Path) -> store.Store:
+    return store.Store(home)
+
+
+@pytest.fixture
+def other(kept: store.Store, home: Path) -> store.Store:
     """The same database, as another process has it open."""
-    return store.Store(tmp_path / "deep" / "home")
+    return store.Store(home)
+
+
+@contextlib.contextmanager
+def sqlite(home: Path) -> Iterator[sqlite3.Connection]:
+    """The database without the store."""
+    with contextlib.closing(sqlite3.connect(home / "runs.db")) as connection, connection:
+        yield connection
 
 
 _FINISHED = synthetic.run(ID)
@@ -77,44 +96,52 @@ def test_each_save_has_a_version_of_its_own(kept: store.Store, other: store.Stor
     assert versions == sorted(set(versions))
 
 
-def test_what_has_not_changed_is_not_written_again(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
-    run = a_run()
+@pytest.mark.parametrize("run", [_FINISHED, synthetic.sweep(ID)], ids=["compare", "sweep"])
+def test_what_has_not_changed_is_not_written_again(run: Run, kept: store.Store, home: Path):
     kept.save(run, live=True)
-    written = []
-    monkeypatch.setattr(store, "_packed", lambda part, pack=store._packed: written.append(part) or pack(part))
-    changed = replace(run.measurements[3], stage="elsewhere")
-    run = replace(run, measurements=[*run.measurements[:3], changed, *run.measurements[4:]])
+    with sqlite(home) as connection:
+        connection.execute("CREATE TABLE noted (place INTEGER)")
+        connection.execute("CREATE TRIGGER note AFTER INSERT ON parts BEGIN INSERT INTO noted VALUES (new.place); END")
+    if run.kind == "sweep":
+        run = replace(run, points=[*run.points[:3], replace(run.points[3], reason="new"), *run.points[4:]])
+    else:
+        changed = replace(run.measurements[3], stage="elsewhere")
+        run = replace(run, measurements=[*run.measurements[:3], changed, *run.measurements[4:]])
     kept.save(run, live=True)
-    assert written == [replace(run, measurements=[]), changed]
-    assert kept.load(run.id) == run
+    with sqlite(home) as connection:
+        assert connection.execute("SELECT place FROM noted ORDER BY place").fetchall() == [(0,), (4,)]
+    assert kept.load(ID) == run
 
 
-def test_what_fails_while_it_is_written_leaves_what_was(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
+def test_what_fails_while_it_is_written_leaves_what_was(kept: store.Store, other: store.Store, home: Path):
     kept.save(a_run())
-
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "_write_parts", fail)
-        with pytest.raises(KeyboardInterrupt):
-            kept.save(a_run(verdict="another"))
-    assert kept.load(ID) == a_run()
+    with sqlite(home) as connection:
+        connection.execute("CREATE TRIGGER no BEFORE INSERT ON parts BEGIN SELECT RAISE(ABORT, 'not now'); END")
+    with pytest.raises(StoreError, match="not now"):
+        kept.save(a_run(verdict="another"))
+    assert kept.load(ID) == other.load(ID) == a_run() and kept.entries()[0].verdict == a_run().verdict
+    with sqlite(home) as connection:
+        connection.execute("DROP TRIGGER no")
     kept.save(a_run(verdict="another"))
     assert kept.load(ID).verdict == "another"
 
 
 def test_a_process_that_is_killed_while_it_writes_leaves_what_was(kept: store.Store, other: store.Store):
     kept.save(a_run())
+
+    def die(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO parts"):
+            os._exit(1)
+
     pid = os.fork()
     if pid == 0:
         try:
-            store._write_parts = lambda *_: os._exit(1)  # type: ignore[assignment]
+            sa.event.listen(sa.Engine, "before_cursor_execute", die)
             other.save(a_run(verdict="another"))
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
-    assert kept.load(ID) == a_run()
+    assert kept.load(ID) == a_run() and kept.entries()[0].verdict == a_run().verdict
 
 
 def write_many(home: Path, name: str) -> None:
@@ -125,10 +152,10 @@ def write_many(home: Path, name: str) -> None:
     own.close()
 
 
-def test_processes_that_share_the_database_lose_nothing(kept: store.Store, tmp_path: Path):
+def test_processes_that_share_the_database_lose_nothing(kept: store.Store, home: Path):
     forked = multiprocessing.get_context("fork")
     running(3)
-    writers = [forked.Process(target=write_many, args=(tmp_path / "deep" / "home", name)) for name in "abc"]
+    writers = [forked.Process(target=write_many, args=(home, name)) for name in "abc"]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -171,7 +198,7 @@ def test_an_unknown_id_is_none(kept: store.Store):
 # --- runs whose process is gone --------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store.Store, other: store.Store):
+def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store.Store, other: store.Store, home: Path):
     kept.save(running(4), live=True)
     assert other.entries()[0].status == "running" and other.look(ID).live
     kept.close()  # the lock is let go of, as when a process ends
@@ -182,7 +209,7 @@ def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store
     assert done == [m.strategy for m in running(4).measurements[:4]]
     assert seen.run.ranking and seen.run.verdict, "what was measured is analysed"
     assert [entry.status for entry in other.entries()] == ["interrupted"]
-    assert other.load(ID) == store.Store(kept._holders.parent).load(ID), "and this is what is stored"
+    assert other.load(ID) == store.Store(home).load(ID), "and this is what is stored"
 
 
 def test_the_list_finds_it_too(kept: store.Store, other: store.Store):
@@ -202,12 +229,11 @@ def test_a_run_of_a_process_that_lives_is_left_alone(kept: store.Store, other: s
     assert other.look("f" * 24).run == running(5, "f" * 24)
 
 
-def test_a_damaged_run_whose_process_is_gone_hinders_no_other(kept: store.Store, other: store.Store):
+def test_a_damaged_run_whose_process_is_gone_hinders_no_other(kept: store.Store, other: store.Store, home: Path):
     kept.save(running(4), live=True)
     kept.save(running(4, "f" * 24), live=True)
-    with sqlite3.connect(kept._url.database) as connection:
+    with sqlite(home) as connection:
         connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ID,))
-    connection.close()
     kept.close()
     assert other.load("f" * 24).status == "interrupted"
     assert {entry.status for entry in other.entries()} == {"interrupted"}
@@ -278,7 +304,7 @@ def test_a_run_from_elsewhere_is_kept_and_marked(kept: store.Store):
     assert kept.load(ID) == a_run()
 
 
-def test_no_run_weighs_the_list_down(kept: store.Store):
+def test_no_run_weighs_the_list_down(kept: store.Store, home: Path):
     """Not even one that nobody has checked."""
     many = {f"size_{number}": number for number in range(10_000)}
     kept.add(
@@ -292,24 +318,29 @@ def test_no_run_weighs_the_list_down(kept: store.Store):
     (entry,) = kept.entries()
     assert max(map(len, (entry.size, entry.machine, entry.verdict))) <= 500 and entry.verdict.endswith("v…")
     assert len(entry.workload) == len(entry.device) == 200
-    with sqlite3.connect(kept._url.database) as connection:
+    with sqlite(home) as connection:
         assert connection.execute("SELECT max(length(words)) FROM runs").fetchone()[0] <= 2_500
-    connection.close()
 
 
-def test_what_can_be_imported_fits_its_columns():
-    assert imports._LONGEST_NAME <= database.NAME
+def test_what_can_be_imported_fits_its_columns(kept: store.Store):
+    def named(length: int) -> bytes:
+        return encode(a_run(request=replace(_FINISHED.request, workload="w" * length, device="d" * length)))
+
+    kept.add(imports.read(named(database.NAME)))
+    (entry,) = kept.entries()
+    assert (entry.workload, entry.device) == ("w" * database.NAME, "d" * database.NAME)
+    with pytest.raises(ValueError, match="is too long"):
+        imports.read(named(database.NAME + 1))
 
 
-def test_deleted_runs_are_gone_and_running_ones_stay(kept: store.Store):
+def test_deleted_runs_are_gone_and_running_ones_stay(kept: store.Store, home: Path):
     for number in range(3):
         kept.save(a_run(f"{number:024x}"))
     kept.save(running(1, "f" * 24), live=True)
     assert kept.delete([f"{1:024x}", "f" * 24, "e" * 24]) == [f"{1:024x}"]
     assert kept.load(f"{1:024x}") is None and len(kept.ids()) == 3
-    with sqlite3.connect(kept._url.database) as connection:
+    with sqlite(home) as connection:
         assert connection.execute("SELECT count(*) FROM parts WHERE run = ?", (f"{1:024x}",)).fetchone() == (0,)
-    connection.close()
 
 
 def test_an_owner_deletes_only_what_is_theirs(kept: store.Store):
@@ -332,33 +363,7 @@ def test_a_run_that_comes_back_with_other_contents_is_another_version(kept: stor
 # --- versions of the database ----------------------------------------------------------------------------------------
 
 
-def test_runs_that_were_kept_as_files_are_taken_over_whole(kept: store.Store, caplog: pytest.LogCaptureFixture):
-    folder = kept._former
-    folder.mkdir(parents=True)
-    originals = {f"{number:024x}": encode(a_run(f"{number:024x}")) for number in range(3)}
-    for run_id, data in originals.items():
-        (folder / f"{run_id}.json").write_bytes(data)
-    (folder / f"{'9' * 24}.json").write_bytes(b"{")
-    (folder / f".{'8' * 24}-x8fj2k").write_text("half a ru")
-    assert sorted(kept.ids()) == sorted(originals)
-    assert {run_id: encode(kept.load(run_id)) for run_id in originals} == originals
-    assert [path.name for path in folder.glob("*.json")] == [f"{'9' * 24}.json"], "what cannot be read is left"
-    assert "not a valid run file" in caplog.text
-
-
-def test_taking_over_can_be_cut_short_and_goes_on(kept: store.Store, other: store.Store):
-    folder = kept._former
-    folder.mkdir(parents=True)
-    for number in range(2):
-        (folder / f"{number:024x}.json").write_bytes(encode(a_run(f"{number:024x}")))
-    kept.save(a_run("f" * 24))
-    assert not folder.exists() and len(kept.ids()) == 3
-    folder.mkdir()  # as if the process had died between the transaction and the removal
-    (folder / f"{0:024x}.json").write_bytes(encode(a_run(f"{0:024x}")))
-    assert len(other.ids()) == 3 and not folder.exists()
-
-
-def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: store.Store):
+def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: store.Store, url: sa.URL):
     kept.save(a_run())
     kept.close()
 
@@ -366,7 +371,7 @@ def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: 
         connection.execute(sa.text("ALTER TABLE runs ADD COLUMN note VARCHAR(10) DEFAULT 'none'"))
 
     for _ in range(2):  # once is enough
-        engine = database.connect(kept._url, [*database.MIGRATIONS, add_notes])
+        engine = database.connect(url, [*database.MIGRATIONS, add_notes])
         with engine.connect() as connection:
             assert connection.execute(sa.text("SELECT id, note FROM runs")).all() == [(ID, "none")]
             assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2, 3]
@@ -375,13 +380,16 @@ def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: 
         kept.load(ID)
 
 
-def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: store.Store):
+def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: store.Store, home: Path, url: sa.URL):
     """As a Mapbench made it that knew of no explanations: filled by that version's own tables, row by row."""
-    engine = database.connect(kept._url, database.MIGRATIONS[:1])
+    engine = database.connect(url, database.MIGRATIONS[:1])
     with database.for_writing(engine).begin() as connection:
         assert not sa.inspect(connection).has_table("artifacts")
         for number in range(3):
-            assert store._insert(connection, a_run(f"{number:024x}"), "ann", imported=number == 1)
+            run = a_run(f"{number:024x}")
+            more = {"version": number + 1, "holder": None, "owner": "ann", "imported": number == 1}
+            connection.execute(sa.insert(database.runs).values(entries.row(run) | more))
+            documents.write(connection, run)
     engine.dispose()
     assert sorted(kept.ids()) == [f"{number:024x}" for number in range(3)]
     assert [kept.look(f"{number:024x}").imported for number in range(3)] == [False, True, False]
@@ -390,12 +398,11 @@ def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: 
     assert kept.explain(f"{0:024x}", slug, {"note": "now"}, {why.GRAPH: b"a graph"})
     assert kept.artifact(f"{0:024x}", slug, why.GRAPH) == b"a graph"
     assert kept.delete([f"{0:024x}"], owner="ann") == [f"{0:024x}"]
-    with sqlite3.connect(kept._url.database) as connection:
+    with sqlite(home) as connection:
         assert connection.execute("SELECT version FROM mapbench_store ORDER BY version").fetchall() == [(1,), (2,)]
-    connection.close()
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store):
+def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store, url: sa.URL):
     kept.save(a_run())
     kept.close()
 
@@ -404,7 +411,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store)
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):
-        database.connect(kept._url, [*database.MIGRATIONS, fail])
+        database.connect(url, [*database.MIGRATIONS, fail])
     assert kept.load(ID) == a_run()
 
 
@@ -413,7 +420,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store)
 
 @pytest.mark.parametrize("dialect", [postgresql.dialect(), mysql.dialect()], ids=["postgresql", "mysql"])
 def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
-    tables = [*database._metadata.sorted_tables, database._versions]
+    tables = [*database.runs.metadata.sorted_tables, database.versions]
     assert {table.name for table in tables} == {"runs", "parts", "artifacts", "mapbench_store"}
     for table in tables:
         made = str(sa.schema.CreateTable(table).compile(dialect=dialect))
@@ -430,7 +437,7 @@ def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
 def test_what_only_sqlite_knows_is_in_one_module():
     special = re.compile(r"pragma|sqlite_|begin immediate|dialects|sa\.text\(", re.IGNORECASE)
     sources = {
-        path.name: path.read_text() for package in ("measure", "views") for path in (ROOT / package).glob("*.py")
+        path.name: path.read_text() for package in ("measure", "views") for path in (ROOT / package).rglob("*.py")
     }
     assert {name for name, source in sources.items() if special.search(source)} == {"database.py"}
 
@@ -460,8 +467,8 @@ def test_a_place_that_cannot_be_used_is_said(monkeypatch: pytest.MonkeyPatch, ur
         store.Store().ids()
 
 
-def test_a_file_that_is_no_database_is_said_and_left(kept: store.Store):
-    path = Path(str(kept._url.database))
+def test_a_file_that_is_no_database_is_said_and_left(kept: store.Store, home: Path):
+    path = home / "runs.db"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"something else" * 100)
     for _ in range(2):
@@ -470,21 +477,28 @@ def test_a_file_that_is_no_database_is_said_and_left(kept: store.Store):
     assert path.read_bytes() == b"something else" * 100
 
 
-def test_a_disk_that_is_full_is_said_and_leaves_what_was(kept: store.Store):
+def test_a_disk_that_is_full_is_said_and_leaves_what_was(kept: store.Store, home: Path):
     kept.save(a_run())
-    with kept._opened().connect() as connection:
-        pages = connection.execute(sa.text("PRAGMA page_count")).scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreError, match="database or disk is full"):
-        kept.save(a_run("f" * 24, verdict=os.urandom(100_000).hex()))
+    kept.close()
+    with sqlite(home) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+
+    def fill(connection: Any, _: Any) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    sa.event.listen(sa.Engine, "connect", fill)
+    try:
+        with pytest.raises(StoreError, match="database or disk is full"):
+            kept.save(a_run("f" * 24, verdict=os.urandom(100_000).hex()))
+    finally:
+        sa.event.remove(sa.Engine, "connect", fill)
     assert kept.load(ID) == a_run()
 
 
-def test_a_damaged_document_is_said_in_a_sentence(kept: store.Store, other: store.Store):
+def test_a_damaged_document_is_said_in_a_sentence(kept: store.Store, other: store.Store, home: Path):
     kept.save(a_run())
-    with sqlite3.connect(kept._url.database) as connection:
+    with sqlite(home) as connection:
         connection.execute("UPDATE parts SET document = x'0011' WHERE place = 1")
-    connection.close()
     with pytest.raises(ValueError, match="what is stored of it is damaged"):
         other.load(ID)
 

@@ -23,7 +23,7 @@ from measure.model import forecast, text
 from measure.model.request import RequestError
 from measure.model.run import Analysis, Axis, Correctness, Error, Memory, Point, Run, decode, encode
 from measure.output import export, sweep_table
-from measure.store import imports, store
+from measure.store import imports
 from measure.store.store import Store
 from measure.subject.subject import Spec
 from measure.sweep import analysis as sweep_analysis
@@ -419,23 +419,6 @@ def test_what_a_table_of_a_sweep_says():
     assert "122 µs*" in shown and "timeout" in shown and "skipped: This cannot fit" in shown
     assert "vectorized_map.graph overtakes loop.eager at batch" in shown and " a call, and " in shown
     assert "(B)" in sweep_table.render(synthetic.winners()), "what is inferred stands in brackets"
-
-
-def test_only_points_with_something_new_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    kept, line = Store(tmp_path), synthetic.sweep()
-    written: list[list[int]] = []
-    write = store._write_parts
-
-    def noted(connection: Any, run_id: str, changed: dict[int, bytes], last: int) -> None:
-        written.append(sorted(changed))
-        write(connection, run_id, changed, last)
-
-    monkeypatch.setattr(store, "_write_parts", noted)
-    kept.save(line, live=True)
-    points = [*line.points[:2], replace(line.points[2], reason="new"), *line.points[3:]]
-    kept.save(replace(line, points=points), live=True)
-    assert written == [[0, 1, 2, 3, 4, 5], [0, 3]]
-    assert kept.load(line.id) == replace(line, points=points)
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------

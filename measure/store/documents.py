@@ -1,0 +1,64 @@
+"""A run as documents of the database: its head, and one for each measurement or, of a sweep, for each point.
+
+So a result that arrives costs what it weighs, not what the whole run does.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import sqlalchemy as sa
+from msgspec.structs import replace
+
+from measure.model.run import Measurement, Point, Run, decode
+from measure.store.database import parts
+
+# A comparison grows by measurements, a sweep by points.
+Piece = Measurement | Point
+
+_measurement = msgspec.json.Decoder(Measurement)
+_point = msgspec.json.Decoder(Point)
+
+
+def pieces(run: Run) -> Sequence[Piece]:
+    """The parts of a run that arrive one after another."""
+    return run.points if run.kind == "sweep" else run.measurements
+
+
+def packed(part: Run | Piece) -> bytes:
+    """A part as it is stored: compressed JSON."""
+    return zlib.compress(msgspec.json.encode(part), 1)
+
+
+def read(connection: sa.Connection, run_id: str) -> Run:
+    """The run as its documents make it. ValueError where they are damaged."""
+    asked = sa.select(parts.c.document).where(parts.c.run == run_id).order_by(parts.c.place)
+    try:
+        head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
+        run = decode(head)
+        if run.kind == "sweep":
+            return replace(run, points=[_point.decode(document) for document in others])
+        return replace(run, measurements=[_measurement.decode(document) for document in others])
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ValueError(f"what is stored of it is damaged ({error})") from None
+
+
+def write(connection: sa.Connection, run: Run, before: Sequence[Piece] = ()) -> None:
+    """Write the run's head and those of its pieces that are not the same objects as ``before``, which are stored."""
+    head = replace(run, points=[]) if run.kind == "sweep" else replace(run, measurements=[])
+    now = pieces(run)
+    changed = {0: packed(head)} | {
+        place: packed(piece)
+        for place, piece in enumerate(now, 1)
+        if place > len(before) or before[place - 1] is not piece
+    }
+    connection.execute(sa.delete(parts).where(parts.c.run == run.id, parts.c.place > len(now)))
+    write_parts(connection, run.id, changed)
+
+
+def write_parts(connection: sa.Connection, run_id: str, changed: Mapping[int, bytes]) -> None:
+    """Replace documents of a run, by their places."""
+    connection.execute(sa.delete(parts).where(parts.c.run == run_id, parts.c.place.in_(list(changed))))
+    rows = [{"run": run_id, "place": place, "document": document} for place, document in changed.items()]
+    if rows:
+        connection.execute(sa.insert(parts), rows)

@@ -1,0 +1,122 @@
+"""The list of runs: what it shows of each, and what it finds one by."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from measure.machine import environment
+from measure.model.run import Run
+from measure.store import database
+from measure.store.database import runs
+
+RUNNING = "running"
+_STATUS = sa.case((runs.c.holder.is_not(None), RUNNING), else_=runs.c.status)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run in the list. ``status`` is the run's, or ``running``."""
+
+    id: str
+    created: str
+    status: str
+    workload: str
+    size: str
+    device: str
+    machine: str
+    verdict: str
+    owner: str
+    imported: bool
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which runs are listed: those that hold every word of ``text``, and match what else is named."""
+
+    text: str = ""
+    workload: str | None = None
+    status: str | None = None
+    device: str | None = None
+
+
+def select(query: Query, first: int, most: int | None) -> sa.Select[Any]:
+    """The statement whose rows are entries, the newest first."""
+    shown = [_STATUS if field.name == "status" else runs.c[field.name] for field in fields(Entry)]
+    found = _matching(sa.select(*shown), query)
+    return found.order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
+
+
+def count(query: Query) -> sa.Select[Any]:
+    """The statement that counts the entries."""
+    return _matching(sa.select(sa.func.count()), query)
+
+
+def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:
+    statement = statement.select_from(runs)
+    for word in query.text.lower().split():
+        statement = statement.where(runs.c.words.contains(word, autoescape=True))
+    for column, value in ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device)):
+        if value is not None:
+            statement = statement.where(column == value)
+    return statement
+
+
+def row(run: Run) -> dict[str, Any]:
+    """The columns that the list shows of a run, and finds it by."""
+    request = run.request
+    shown = {
+        "id": run.id,
+        "created": _in_utc(run.created),
+        "status": run.status,
+        "workload": request.workload[: database.NAME],
+        "size": _cut(", ".join((*_swept(run), *_fixed(run)))),
+        "device": request.device[: database.NAME],
+        "machine": _cut(environment.machine(run.environment)),
+        "verdict": _cut(run.verdict),
+    }
+    return shown | {"words": " ".join((*shown.values(), request.dtype, run.kind)).lower()[: database.WORDS]}
+
+
+def update(connection: sa.Connection, run_id: str, before: int, values: Mapping[str, Any]) -> int | None:
+    """Change a row and make its version a later one than ``before``: that one, or None where there is no such row."""
+    version = next_version(before)
+    changed = sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version})
+    return version if connection.execute(changed).rowcount else None
+
+
+def next_version(before: int = 0) -> int:
+    """A version for what is written now: milliseconds since 1970, and more than the version before."""
+    return max(time.time_ns() // 1_000_000, before + 1)
+
+
+def utc(milliseconds: int) -> str:
+    """Milliseconds since 1970 as a time of day."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _in_utc(created: str) -> str:
+    """A time of day in the form that sorts; as it is where it is none."""
+    try:
+        return utc(int(datetime.fromisoformat(created).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return created[:32]
+
+
+def _cut(text: str) -> str:
+    """As much of it as a list shows: nobody's run weighs the list down for everybody."""
+    return text if len(text) <= database.SHOWN else f"{text[: database.SHOWN - 1]}…"
+
+
+def _swept(run: Run) -> list[str]:
+    """The ranges of a sweep."""
+    return [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in run.axes if axis.values]
+
+
+def _fixed(run: Run) -> list[str]:
+    swept = {axis.name for axis in run.axes if axis.kind == "size"}
+    return [f"{name} {value:,}" for name, value in run.request.size.items() if name not in swept]
