@@ -10,13 +10,13 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import strategies
 from strategies import planning
 from strategies.spec import Mapper, Strategy
+from workloads.case import Case
 from workloads.own import source_of
 from workloads.spec import Leaf, Workload, type_nest
 
@@ -38,79 +38,32 @@ class ScriptError(ValueError):
     """A script cannot be put together: the message names the function that is at fault."""
 
 
-@dataclass(frozen=True)
-class _Case:
-    """What the functions of a workload are called with."""
-
-    workload: Workload
-    size: Mapping[str, int]
-    dtype: str
-    seed: int
-    options: Mapping[str, Any] | None
-
-    def makers(self) -> list[Callable[..., Any]]:
-        """The functions that make the data: inputs, and variables where there are any."""
-        return [self.workload.inputs, *([self.workload.variables] if self.workload.variables else [])]
-
-    def keywords(self, function: Callable[..., Any]) -> list[str]:
-        """The source of what a function that is handed tensors or arrays names after its ``*``."""
-        found = self.workload.keywords(function, self.size, self.dtype, self.seed, self.options)
-        return [_keywords({name: value}) for name, value in found.items()]
-
-    def mapped(self, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
-        """The source of a call with tensors or arrays, then the variables, then keywords."""
-        variables = ["*variables"] if self.workload.variables else []
-        return f"{function.__name__}({', '.join([arguments, *variables, *self.keywords(function), *further])})"
-
-    def call(self, function: Callable[..., Any]) -> str:
-        """The source of a call with everything that the function names."""
-        arguments = self.workload.arguments(function, self.size, self.dtype, self.seed, self.options)
-        return f"{function.__name__}({_keywords(arguments)})"
-
-    def docstring(self, title: str, device: str | None = None) -> str:
-        facts = {**self.size, **self.workload.default_options(), **(self.options or {}), "dtype": self.dtype}
-        facts |= {"device": device, "seed": self.seed} if device else {"seed": self.seed}
-        line = ", ".join(f"{name}={value}" for name, value in facts.items())
-        return f'"""{self.workload.title}: {title}.\n\n{textwrap.fill(line, WIDTH)}\n"""'
-
-
 def build(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    device: str,
-    strategy: Strategy | str,
-    *,
-    seed: int = 0,
-    options: Mapping[str, Any] | None = None,
-    threads: int | None = None,
-    memory_limit_mib: int | None = None,
+    case: Case, strategy: Strategy | str, *, threads: int | None = None, memory_limit_mib: int | None = None
 ) -> str:
-    """The script that makes the inputs and maps the workload's function over them; it needs TensorFlow and NumPy.
+    """Return the script that makes the inputs and maps the workload's function over them.
 
-    ``device`` is ``CPU:0`` or ``GPU:n``, ``options`` are the workload's, and ``threads`` is the size of TensorFlow's
-    pools. Raises `ScriptError` where the sources do not fit together or use what the script does not have.
+    It needs TensorFlow and NumPy. ``threads`` is the size of TensorFlow's pools. Raises `ScriptError` where the sources
+    do not fit together or use what the script does not have.
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    mapper = strategies.mapper(strategy.mapper)
-    workload = workload.variant(options)
+    mapper, workload = strategies.mapper(strategy.mapper), case.workload
     if lacking := strategies.missing(mapper, workload):
         raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
-    case = _Case(workload, size, dtype, seed, options)
 
-    made = case.call(workload.inputs)
+    made = _call(case, workload.inputs)
     data = [_layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
     if workload.variables:
-        made = case.call(workload.variables)
+        made = _call(case, workload.variables)
         arrays = mapper.arrays or mapper.element == "numpy_element"
         data.append(_layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
     blocks: list[str] = []
-    plan = planning.plan(workload, size, dtype, strategy, options, device, memory_limit_mib)
+    plan = planning.plan(case, strategy, memory_limit_mib)
     chosen = {**planning.chosen(plan, strategy), **strategy.options}
     if mapper.apply is None:
         used = [workload.rewrites[str(mapper.rewrite)]]
         further = [_keywords({name: value}) for name, value in chosen.items()]
-        body = _layout(f"return {case.mapped(used[0], 'elems', further)}", 4)
+        body = _layout(f"return {_mapped_call(case, used[0], 'elems', further)}", 4)
     else:
         element = workload.element if mapper.element == "element" else workload.numpy_element
         assert element is not None
@@ -118,12 +71,12 @@ def build(
         decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
         fn = element.__name__
         if decorator or workload.variables or case.keywords(element):
-            inner = _layout(f"return {case.mapped(element, 'x')}", 4)
+            inner = _layout(f"return {_mapped_call(case, element, 'x')}", 4)
             blocks.append(f"{decorator}def fn(x):\n{inner}")
             fn = "fn"
         arguments = [fn, "elems"]
         if "signature" in inspect.signature(mapper.apply).parameters:
-            output = workload.call(workload.element_output, size, dtype, seed, options)
+            output = case.call(workload.element_output)
             data.append(_layout(f"signature = {_tensor_spec(output)}"))
             arguments.append("signature")
         if chosen:
@@ -134,14 +87,14 @@ def build(
         else:
             used.append(workload.use)
             inner = _layout(f"return {call}", 8)
-            body = f"    def mapped(elems):\n{inner}\n\n    return {case.mapped(workload.use, 'mapped, elems')}"
+            body = f"    def mapped(elems):\n{inner}\n\n    return {_mapped_call(case, workload.use, 'mapped, elems')}"
     blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
     script = _join(
-        case.docstring(f"{mapper.title}, {strategy.mode} ({strategy.slug})", device),
+        _docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device),
         "import numpy as np\nimport tensorflow as tf",
-        _settings(device, threads),
-        *map(_source, _with_helpers([*case.makers(), *used], [*workload.helpers, *mapper.helpers])),
+        _settings(case.device, threads),
+        *map(_source, _with_helpers([*_makers(workload), *used], [*workload.helpers, *mapper.helpers])),
         "\n".join(data),
         *blocks,
         _MAIN,
@@ -157,33 +110,27 @@ def _decorator(mapper: Mapper, jit_compile: bool) -> str:
     return _DECORATORS["graph"] if mapper.compiled else ""
 
 
-def build_reference(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    seed: int = 0,
-    options: Mapping[str, Any] | None = None,
-) -> str:
-    """The script that computes the float64 reference; it needs only NumPy (and ml_dtypes where dtype is bfloat16).
+def build_reference(case: Case) -> str:
+    """Return the script that computes the float64 reference.
 
-    Executed, it has ``elems`` and ``variables`` (NumPy arrays) and ``reference_output`` (float64 arrays).
+    It needs only NumPy (and ml_dtypes where the dtype is bfloat16). Executed, it has ``elems`` and ``variables`` (NumPy
+    arrays) and ``reference_output`` (float64 arrays).
     """
-    workload = workload.variant(options)
-    case = _Case(workload, size, dtype, seed, options)
+    workload = case.workload
     imports = "import numpy as np"
-    if dtype == "bfloat16":
+    if case.dtype == "bfloat16":
         imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"
-    arguments = ["elems", "*variables", *case.keywords(workload.reference)]
+    arguments = ["elems", "*variables", *_keyword_parts(case, workload.reference)]
     data = [
-        _layout(f"elems = {case.call(workload.inputs)}"),
-        _layout(f"variables = {case.call(workload.variables) if workload.variables else '()'}"),
+        _layout(f"elems = {_call(case, workload.inputs)}"),
+        _layout(f"variables = {_call(case, workload.variables) if workload.variables else '()'}"),
         _layout(f"reference_output = {workload.reference.__name__}({', '.join(arguments)})"),
     ]
     script = _join(
-        case.docstring("reference in float64"),
+        _docstring(case, "reference in float64"),
         imports,
         "",
-        *map(_source, _with_helpers([*case.makers(), workload.reference], workload.helpers)),
+        *map(_source, _with_helpers([*_makers(workload), workload.reference], workload.helpers)),
         "\n".join(data),
     )
     _check_names(script, workload.slug)
@@ -193,6 +140,34 @@ def build_reference(
 def build_settings(device: str, threads: int | None = None) -> str:
     """The script that makes nothing but the settings of the others: the device, and the size of TensorFlow's pools."""
     return f"import tensorflow as tf\n\n{_settings(device, threads)}\n"
+
+
+def _makers(workload: Workload) -> list[Callable[..., Any]]:
+    """The functions that make the data: inputs, and variables where there are any."""
+    return [workload.inputs, *([workload.variables] if workload.variables else [])]
+
+
+def _call(case: Case, function: Callable[..., Any]) -> str:
+    """The source of a call with everything that the function names."""
+    return f"{function.__name__}({_keywords(case.arguments(function))})"
+
+
+def _mapped_call(case: Case, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
+    """The source of a call with tensors or arrays, then the variables, then keywords."""
+    variables = ["*variables"] if case.workload.variables else []
+    return f"{function.__name__}({', '.join([arguments, *variables, *_keyword_parts(case, function), *further])})"
+
+
+def _keyword_parts(case: Case, function: Callable[..., Any]) -> list[str]:
+    """The source of each keyword that a function that is handed tensors or arrays names after its ``*``."""
+    return [_keywords({name: value}) for name, value in case.keywords(function).items()]
+
+
+def _docstring(case: Case, title: str, device: str | None = None) -> str:
+    facts = {**case.size, **case.options, "dtype": case.dtype}
+    facts |= {"device": device, "seed": case.seed} if device else {"seed": case.seed}
+    line = ", ".join(f"{name}={value}" for name, value in facts.items())
+    return f'"""{case.workload.title}: {title}.\n\n{textwrap.fill(line, WIDTH)}\n"""'
 
 
 def _join(docstring: str, imports: str, settings: str, *blocks: str) -> str:

@@ -5,11 +5,13 @@ variable MAPBENCH_WORKLOADS are looked through. Such files are executed in proce
 """
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from workloads import discovery
-from workloads.spec import Cost, Workload, leaves
+from workloads.case import Case
+from workloads.spec import Cost, Workload
 
 # Only the script builder's own names: a workload's function of that name would be shadowed by them.
 RESERVED = ("np", "tf", "elems", "signature", "fn", "mapped", "strategy", "variables", "outputs", "reference_output")
@@ -56,11 +58,13 @@ def check(workload: Workload) -> None:
     options: list[dict[str, Any]] = [{}]
     options += [{name: value} for name, variants in workload.variants.items() for value in variants]
     for chosen in options:
-        _check_parts(workload.variant(chosen), chosen)
+        _check_variant(workload, chosen)
 
 
-def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
-    """Check the functions of a workload, or of a variant of it."""
+def _check_variant(workload: Workload, options: Mapping[str, Any]) -> None:
+    """Check the functions that a workload has with these options."""
+    case = Case(workload, workload.default_size(), workload.dtypes[0], options)
+    workload = case.workload
     if (workload.variables is None) != (workload.variable_leaves is None):
         raise ValueError(f"{workload.slug}: variables and variable_leaves go together: give both, or neither")
     for function in scripted(workload):
@@ -70,30 +74,28 @@ def _check_parts(workload: Workload, options: dict[str, Any]) -> None:
                 f"{workload.slug}: a function is named {function.__name__!r}: "
                 f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
             )
-    size, dtype = workload.default_size(), workload.dtypes[0]
-    for function in (workload.inputs, workload.variables):
-        if function is not None:
-            workload.arguments(function, size, dtype, options=options)
-    for function in (workload.element, workload.numpy_element, workload.use, *workload.rewrites.values()):
-        if function is not None:
-            workload.keywords(function, size, dtype, options=options)
+    for function in filter(None, (workload.inputs, workload.variables)):
+        case.arguments(function)
+    for function in filter(None, (workload.element, workload.numpy_element, workload.use, *workload.rewrites.values())):
+        case.keywords(function)
     least = {parameter.name: parameter.least for parameter in workload.sizes}
     most = {parameter.name: parameter.most for parameter in workload.sizes}
-    for each in (size, least, most, *({**size, **preset} for preset in workload.presets.values())):
-        _check_answers(workload, each, dtype, options)
+    for size in (case.size, least, most, *({**case.size, **preset} for preset in workload.presets.values())):
+        _check_answers(replace(case, size=size))
 
 
-def _check_answers(workload: Workload, size: Mapping[str, int], dtype: str, options: dict[str, Any]) -> None:
-    """Check what the functions that describe a case say of one size."""
-    for function in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
-        if function is not None:
-            try:
-                leaves(workload.call(function, size, dtype, options=options))
-            except TypeError as error:
-                raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
-    cost = workload.call(workload.cost, size, dtype, options=options)
-    if not isinstance(cost, Cost):
-        raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {cost!r}: a Cost is needed")
+def _check_answers(case: Case) -> None:
+    """Check what the functions that describe a case give."""
+    workload = case.workload
+    for function in filter(
+        None, (workload.element_input, workload.element_output, workload.output, workload.variable_leaves)
+    ):
+        try:
+            case.leaves(function)
+        except TypeError as error:
+            raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
+    if not isinstance(case.cost, Cost):
+        raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {case.cost!r}: a Cost is needed")
 
 
 # Folders, or single files, of further workloads.

@@ -4,7 +4,6 @@ A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but th
 *source text* goes into the script of a strategy (see ``strategies/script.py``), and that script is what a subject runs.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -163,7 +162,7 @@ class Workload:
         return {option.name: option.default for option in self.options}
 
     def variant(self, options: Mapping[str, Any] | None = None) -> "Workload":
-        """The workload with the fields that its options replace; what the rest of the project works with."""
+        """Return the workload with the fields that its options replace; see `workloads.case.Case`."""
         chosen = {**self.default_options(), **(options or {})}
         changes: dict[str, Any] = {}
         for name, by_value in self.variants.items():
@@ -173,72 +172,6 @@ class Workload:
     def why_unsupported(self, strategy: str) -> str | None:
         """The sentence that says why ``mapper.mode`` cannot work, if it is known that it cannot."""
         return next((why for pattern, why in self.unsupported.items() if fnmatchcase(strategy, pattern)), None)
-
-    def result(
-        self, size: Mapping[str, int], dtype: str, seed: int = 0, options: Mapping[str, Any] | None = None
-    ) -> type_nest:
-        """Nest of `Leaf` of the whole output, batch axis included."""
-        if self.output is not None:
-            return self.call(self.output, size, dtype, seed, options)
-        element = self.call(self.element_output, size, dtype, seed, options)
-        return map_leaves(lambda leaf: Leaf((size["batch"], *leaf.shape), leaf.dtype), element)
-
-    def keywords(
-        self,
-        function: Callable[..., Any],
-        size: Mapping[str, int],
-        dtype: str,
-        seed: int = 0,
-        options: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """What ``function``, one that is handed tensors or arrays, names after its ``*``."""
-        chosen = {}
-        values = self._values(size, dtype, seed, options)
-        for name, parameter in inspect.signature(function).parameters.items():
-            if parameter.kind is not parameter.KEYWORD_ONLY:
-                continue
-            if name in values:
-                chosen[name] = values[name]
-            elif parameter.default is parameter.empty:
-                raise TypeError(self._asks(function, name, values))
-        return chosen
-
-    def _values(
-        self, size: Mapping[str, int], dtype: str, seed: int, options: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        return {**size, **self.default_options(), **(options or {}), "dtype": dtype, "seed": seed}
-
-    def _asks(self, function: Callable[..., Any], name: str, values: Mapping[str, Any]) -> str:
-        return f"{self.slug}: {function.__name__} asks for {name!r}: it can have {', '.join(values)}"
-
-    def arguments(
-        self,
-        function: Callable[..., Any],
-        size: Mapping[str, int],
-        dtype: str,
-        seed: int = 0,
-        options: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """The keyword arguments that ``function`` names, in its order, from the case's; TypeError names one unknown."""
-        values = self._values(size, dtype, seed, options)
-        chosen = {}
-        for name, parameter in inspect.signature(function).parameters.items():
-            if name in values:
-                chosen[name] = values[name]
-            elif parameter.default is parameter.empty:
-                raise TypeError(self._asks(function, name, values))
-        return chosen
-
-    def call(
-        self,
-        function: Callable[..., Any],
-        size: Mapping[str, int],
-        dtype: str,
-        seed: int = 0,
-        options: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """``function``, one of the workload's that need no TensorFlow, called for a case."""
-        return function(**self.arguments(function, size, dtype, seed, options))
 
 
 def leaves(nest: type_nest) -> list[Leaf]:

@@ -21,7 +21,6 @@ import psutil
 from msgspec.structs import replace
 
 import strategies
-import workloads
 from measure.engine import rounds
 from measure.engine.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, Dialogues, HostLost, SubjectFailed
 from measure.engine.launchers import FreshLauncher, Launcher
@@ -31,7 +30,7 @@ from measure.judge import advice, limit
 from measure.machine import environment, load
 from measure.model import forecast, why
 from measure.model.place import utc_now
-from measure.model.request import Request
+from measure.model.request import Request, case_of
 from measure.model.roofline import Rates
 from measure.model.run import Analysis, Correctness, Error, Memory, Run, Status, Warning
 from measure.subject.subject import Spec
@@ -113,17 +112,8 @@ class Comparison:
         self._settings = settings or Settings()
         self._dialogues = dialogues or Dialogues(launcher)
         self._further: Dialogues | None = None
-        self._workload = workloads.get(request.workload).variant(request.workload_options)
-        self._bytes = forecast.case_bytes(self._workload, request.size, request.dtype, request.workload_options)
-        self._cost = self._call(self._workload.cost)
-        self._forecast = forecast.forecast_run(
-            self._workload,
-            request.size,
-            request.dtype,
-            request.strategies,
-            request.workload_options,
-            request.budget_s,
-        )
+        self._case = case_of(request)
+        self._forecast = forecast.forecast_run(self._case, request.strategies, request.budget_s)
         run = Run(
             id=run_id,
             parent=parent,
@@ -268,16 +258,8 @@ class Comparison:
 
     def _reference(self) -> None:
         self._say("computing the reference")
-        request = self.request
-        expected = self._workload.result(request.size, request.dtype, request.seed, request.workload_options)
-        (self._case_dir / "expected.pickle").write_bytes(pickle.dumps(expected))
-        text = script.build_reference(
-            self._workload,
-            self.request.size,
-            self.request.dtype,
-            seed=self.request.seed,
-            options=self.request.workload_options,
-        )
+        (self._case_dir / "expected.pickle").write_bytes(pickle.dumps(self._case.output))
+        text = script.build_reference(self._case)
 
         def dialogue() -> Dialogue:
             spec = Spec(role="reference", script=text, name="reference", case_dir=str(self._case_dir))
@@ -306,7 +288,7 @@ class Comparison:
         # at the end.
         slugs = sorted(slugs, key=lambda slug: estimates[slug].first_call_s)
         order = slugs[:1] + slugs[:0:-1]
-        needs = {slug: estimates[slug].peak_bytes + sum(self._bytes) for slug in order}
+        needs = {slug: estimates[slug].peak_bytes + self._case.tensor_bytes for slug in order}
         limit_mib = self.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, self._room_bytes() // 2**20)
         tight = {slug for slug in order if needs[slug] > _TIGHT_SHARE * limit_mib * 2**20}
         # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
@@ -353,7 +335,7 @@ class Comparison:
     def _known_limits(self) -> None:
         """Strategies that cannot work, with the reason: nothing is started for them."""
         for item in self._record.items():
-            why = strategies.unsupported(strategies.parse(item.strategy), self._workload)
+            why = strategies.unsupported(strategies.parse(item.strategy), self._case.workload)
             if why is not None and item.outcome == "not_run":
                 self._fail(
                     item.strategy, "request", SubjectFailed("unsupported", Error(type="Unsupported", message=why))
@@ -415,7 +397,7 @@ class Comparison:
         failure here costs nothing else."""
         self._say("probing the device for the limit")
         request = self.request
-        work = limit.work(self._workload, request.size, request.dtype, request.workload_options, self._cost)
+        work = limit.work(self._case)
         settings = script.build_settings(request.device, request.threads)
 
         def dialogue() -> Dialogue:
@@ -496,29 +478,14 @@ class Comparison:
 
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _call(self, function: Callable[..., Any]) -> Any:
-        """A function of the workload, called with this case's sizes, dtype and options."""
-        request = self.request
-        return self._workload.call(function, request.size, request.dtype, request.seed, request.workload_options)
-
     def _script(self, slug: str) -> str:
         request = self.request
-        return script.build(
-            self._workload,
-            request.size,
-            request.dtype,
-            request.device,
-            slug,
-            seed=request.seed,
-            options=request.workload_options,
-            threads=request.threads,
-            memory_limit_mib=request.memory_limit_mib,
-        )
+        return script.build(self._case, slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)
 
     def _spec(self, role: Any, slug: str, **more: Any) -> Spec:
         code = self._record[slug].code
         assert code is not None
-        override = self._workload.tolerances.get(self.request.dtype)
+        override = self._case.workload.tolerances.get(self._case.dtype)
         return Spec(
             role=role,
             script=code.source,
@@ -526,26 +493,17 @@ class Comparison:
             mode=strategies.parse(slug.removesuffix(TWIN)).mode,
             device=self.request.device,
             case_dir=str(self._case_dir),
-            depth=self._cost.depth,
+            depth=self._case.cost.depth,
             tolerance=None
             if override is None
             else {"relative": override.relative, "absolute": override.absolute, "reason": override.reason},
-            input_bytes=self._bytes[0],
-            captured_bytes=self._bytes[2],
+            input_bytes=self._case.input_bytes,
+            captured_bytes=self._case.captured_bytes,
             **more,
         )
 
     def _plan(self, slug: str) -> Plan:
-        request = self.request
-        return planning.plan(
-            self._workload,
-            request.size,
-            request.dtype,
-            slug,
-            request.workload_options,
-            request.device,
-            request.memory_limit_mib,
-        )
+        return planning.plan(self._case, slug, self.request.memory_limit_mib)
 
     def _timeout_s(self, slug: str) -> float:
         estimate = self._forecast.per_strategy[slug.removesuffix(TWIN)]
@@ -567,8 +525,7 @@ class Comparison:
         """What a subject of this strategy takes while it lives, by what was measured or else by forecast."""
         memory = self._record[slug.removesuffix(TWIN)].memory
         peak_bytes = memory.peak_bytes if memory else self._forecast.per_strategy[slug.removesuffix(TWIN)].peak_bytes
-        input_bytes, _, captured_bytes = self._bytes
-        return self._process_bytes + peak_bytes + input_bytes + captured_bytes
+        return self._process_bytes + peak_bytes + self._case.read_bytes
 
     def _fail(self, slug: str, stage: str, failure: SubjectFailed) -> None:
         """Give a strategy the outcome that ended it; what was measured of it stays."""

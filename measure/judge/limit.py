@@ -4,9 +4,6 @@ Pure functions of what the case asks for (`Work`) and of what the probes found i
 itself bounds the time of a call from below, so the highest one is the limit.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec.structs import replace
 
 import strategies
@@ -14,8 +11,8 @@ from measure.machine import allocator
 from measure.model import text
 from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Measurement, Run, Term
-from strategies import planning
-from workloads.spec import Cost, Workload, leaves
+from workloads.case import Case
+from workloads.spec import leaves
 
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
 RESOLUTION = 0.15
@@ -26,20 +23,15 @@ MULTIPLE, NOTE = "times_limit", "limit_note"
 _MOST_KEPT_BYTES = 32 * 2**20
 
 
-def work(
-    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None, cost: Cost
-) -> Work:
-    """What a case asks for, by its metadata; ``cost`` is that of one element."""
-    input_bytes, output_bytes, captured_bytes = planning.case_bytes(workload, size, dtype, options)
+def work(case: Case) -> Work:
+    """Return what a case asks of a device, by its metadata."""
     return Work(
-        read_bytes=input_bytes + captured_bytes,
-        written_bytes=output_bytes,
-        flops=size["batch"] * cost.flops,
-        functions={name: size["batch"] * count for name, count in cost.functions.items()},
-        dtype=dtype,
-        largest_output_bytes=max(
-            (leaf.bytes for leaf in leaves(workload.variant(options).result(size, dtype, options=options))), default=0
-        ),
+        read_bytes=case.read_bytes,
+        written_bytes=case.output_bytes,
+        flops=case.batch * case.cost.flops,
+        functions={name: case.batch * count for name, count in case.cost.functions.items()},
+        dtype=case.dtype,
+        largest_output_bytes=max((leaf.bytes for leaf in leaves(case.output)), default=0),
     )
 
 

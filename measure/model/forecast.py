@@ -3,14 +3,13 @@
 Pure arithmetic on metadata: no process, no TensorFlow and no array, so that it can follow every move of a slider.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import strategies
-from strategies.planning import case_bytes, plan
+from strategies import planning
 from strategies.spec import Estimate, Strategy
-from workloads.spec import Leaf, Workload, leaves
+from workloads.case import Case
 
 # One subject beside its first call: fork, runtime, inputs, a profiled call and its events, the way back.
 SUBJECT_S = 0.35
@@ -40,35 +39,20 @@ class RunForecast:
     per_strategy: dict[str, Estimate]
 
 
-def forecast(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    strategy: Strategy | str,
-    options: Mapping[str, Any] | None = None,
-) -> Estimate:
-    """One strategy of one case; ``options`` are the workload's."""
+def estimate(case: Case, strategy: Strategy | str) -> Estimate:
+    """Return the forecast of one strategy."""
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    return strategies.mapper(strategy.mapper).estimate(plan(workload, size, dtype, strategy, options))
+    return strategies.mapper(strategy.mapper).estimate(planning.plan(case, strategy))
 
 
-def forecast_run(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    chosen: Iterable[Strategy | str],
-    options: Mapping[str, Any] | None = None,
-    budget_s: float = float("inf"),
-) -> RunForecast:
-    """A comparison of the chosen strategies: reference, memory and correctness, first calls, rounds."""
-    parsed = [strategies.parse(each) if isinstance(each, str) else each for each in chosen]
-    estimates = {each.slug: forecast(workload, size, dtype, each, options) for each in parsed}
-    reference_bytes = _float64_bytes(workload, size, dtype, options)
+def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf")) -> RunForecast:
+    """Return the forecast of a comparison of strategies: reference, memory and correctness, first calls, rounds."""
+    estimates = {slug: estimate(case, slug) for slug in slugs}
     every = list(estimates.values())
 
-    reference_s = SUBJECT_S + reference_bytes / REFERENCE_BYTES_PER_S
+    reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
     memory_s = [
-        SUBJECT_S + each.first_call_s + MEMORY_CALLS * each.latency_s + reference_bytes / REFERENCE_BYTES_PER_S
+        SUBJECT_S + each.first_call_s + MEMORY_CALLS * each.latency_s + case.reference_bytes / REFERENCE_BYTES_PER_S
         for each in every
     ]
     # Two at a time, but never faster than the slowest by itself.
@@ -79,27 +63,13 @@ def forecast_run(
     )
     seconds = reference_s + memory_stage_s + first_calls_s + rounds_s
 
-    peak_bytes = together_bytes(workload, size, dtype, [each.peak_bytes for each in every], options)
+    peak_bytes = together_bytes(case, [each.peak_bytes for each in every])
     return RunForecast(min(seconds, budget_s), peak_bytes, estimates)
 
 
-def together_bytes(
-    workload: Workload,
-    size: Mapping[str, int],
-    dtype: str,
-    peaks: Iterable[int],
-    options: Mapping[str, Any] | None = None,
-) -> int:
-    """Bytes of all processes at the worst moment, where calls of the strategies have these peaks."""
-    input_bytes, _, captured_bytes = case_bytes(workload, size, dtype, options)
-    reference_bytes = _float64_bytes(workload, size, dtype, options)
+def together_bytes(case: Case, peaks: Iterable[int]) -> int:
+    """Return the bytes of all processes at the worst moment, where calls of the strategies have these peaks."""
     # A subject holds its inputs twice while TensorFlow copies them from NumPy; the reference is shared by all.
-    held = PROCESS_BYTES + 2 * input_bytes + captured_bytes
+    held = PROCESS_BYTES + 2 * case.input_bytes + case.captured_bytes
     largest = sorted(peaks, reverse=True)[:MEMORY_SUBJECTS_AT_ONCE]
-    return max(reference_bytes + sum(held + peak for peak in largest), reference_bytes + held)
-
-
-def _float64_bytes(workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any] | None) -> int:
-    """Bytes of the float64 reference of the whole batch."""
-    output = leaves(workload.variant(options).result(size, dtype, options=options))
-    return sum(Leaf(leaf.shape, "float64").bytes for leaf in output)
+    return max(case.reference_bytes + sum(held + peak for peak in largest), case.reference_bytes + held)

@@ -9,6 +9,7 @@ import strategies
 import workloads
 from measure.model.request import default_strategies
 from strategies.spec import MODES, Mapper, Strategy
+from workloads.case import Case
 from workloads.spec import Workload
 
 
@@ -87,12 +88,12 @@ def _variants(workload: Workload) -> Iterator[dict[str, Any]]:
 
 def _cells(workload: Workload, options: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """Every mapper in every mode; ``default``: it is measured where nobody chooses, at the default size."""
-    chosen = default_strategies(workload, workload.default_size(), workload.dtypes[0], options)
-    variant = workload.variant(options)
+    case = Case(workload, workload.default_size(), workload.dtypes[0], options)
+    chosen = default_strategies(case)
     for mapper in strategies.mappers():
         for mode in MODES:
             slug = f"{mapper.slug}.{mode}"
-            reason = _unsupported(mapper, mode, variant)
+            reason = _unsupported(mapper, mode, case.workload)
             yield {
                 "strategy": slug,
                 "mapper": mapper.slug,

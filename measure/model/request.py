@@ -11,6 +11,7 @@ import workloads
 from measure.model import forecast, text
 from measure.model.run import RequestRecord
 from strategies.spec import MODES, Strategy
+from workloads.case import Case
 from workloads.spec import Workload
 
 # Seconds of timing, after memory and correctness: enough to decide the default comparisons on a quiet 2-core machine.
@@ -122,27 +123,29 @@ def parse_device(value: Any) -> str:
     return f"{match[1].upper()}:{int(match[2] or 0)}"
 
 
-def default_strategies(
-    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any]
-) -> list[str]:
-    """Every mapper × mode that finishes in reasonable time at this size, by forecast; the quickest where none does."""
+def case_of(asked: Request | RequestRecord) -> Case:
+    """Return the case of which a comparison asks; `workloads.UnknownWorkload` where its workload is not known here."""
+    workload = workloads.get(asked.workload)
+    return Case(workload, asked.size, asked.dtype, asked.workload_options, asked.device, asked.seed)
+
+
+def default_strategies(case: Case) -> list[str]:
+    """Return every mapper × mode that is forecast to finish in reasonable time; the quickest where none does."""
     latency_s = {}
     slugs = []
-    for strategy in strategies.all_strategies(workload.variant(options)):
+    for strategy in strategies.all_strategies(case.workload):
         if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
             continue
-        estimate = forecast.forecast(workload, size, dtype, strategy, options)
+        estimate = forecast.estimate(case, strategy)
         latency_s[strategy.slug] = estimate.latency_s
         if estimate.latency_s <= DEFAULT_LATENCY_S and estimate.first_call_s <= DEFAULT_FIRST_CALL_S:
             slugs.append(strategy.slug)
     return slugs or sorted(latency_s, key=lambda slug: latency_s[slug])[:1]
 
 
-def parse_strategies(
-    workload: Workload, size: Mapping[str, int], dtype: str, options: Mapping[str, Any], raw: str | Iterable[str]
-) -> tuple[str, ...]:
-    """Canonical slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once."""
-    workload = workload.variant(options)
+def parse_strategies(case: Case, raw: str | Iterable[str]) -> tuple[str, ...]:
+    """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once."""
+    workload = case.workload
     words = raw.split(",") if isinstance(raw, str) else list(raw)
     everything = strategies.all_strategies(workload)
     mappers = {mapper.slug for mapper in strategies.mappers()}
@@ -153,7 +156,7 @@ def parse_strategies(
         if word == "all":
             slugs += [strategy.slug for strategy in everything]
         elif word == "default":
-            slugs += default_strategies(workload, size, dtype, options)
+            slugs += default_strategies(case)
         elif word in MODES:
             slugs += [strategy.slug for strategy in everything if strategy.mode == word]
         elif word in mappers:
@@ -223,19 +226,19 @@ def parse(raw: Mapping[str, Any]) -> Request:
     dtype = str(raw.get("dtype") or workload.dtypes[0])
     if dtype not in workload.dtypes:
         raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
-    input_bytes, output_bytes, captured_bytes = forecast.case_bytes(workload, size, dtype, options)
-    if max(input_bytes, output_bytes) > MOST_BYTES:
+    device = parse_device(raw.get("device") or "CPU:0")
+    seed = _whole("seed", raw.get("seed") or 0, 0, MOST_SEED)
+    case = Case(workload, size, dtype, options, device, seed)
+    if max(case.input_bytes, case.output_bytes) > MOST_BYTES:
         raise RequestError(
             f"size {', '.join(f'{k}={v}' for k, v in size.items())} is too large: its output alone is "
-            f"{output_bytes / 2**40:.0f} TiB"
+            f"{case.output_bytes / 2**40:.0f} TiB"
         )
     limit = raw.get("memory_limit_mib")
     if limit is not None:
         limit = _whole("memory limit", limit, 1, 2**24)
-        if limit * 2**20 < input_bytes + captured_bytes:
-            raise RequestError(
-                f"memory limit {limit} MiB is below the inputs: they take {text.size(input_bytes + captured_bytes)}"
-            )
+        if limit * 2**20 < case.read_bytes:
+            raise RequestError(f"memory limit {limit} MiB is below the inputs: they take {text.size(case.read_bytes)}")
     threads, chosen = raw.get("threads"), raw.get("strategies")
     if chosen is not None and not isinstance(chosen, str | list | tuple):
         raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
@@ -244,10 +247,10 @@ def parse(raw: Mapping[str, Any]) -> Request:
         workload_options=options,
         size=size,
         dtype=dtype,
-        device=parse_device(raw.get("device") or "CPU:0"),
-        strategies=parse_strategies(workload, size, dtype, options, "default" if chosen is None else chosen),
+        device=device,
+        strategies=parse_strategies(case, "default" if chosen is None else chosen),
         budget_s=parse_budget(raw.get("budget_s", DEFAULT_BUDGET_S)),
         memory_limit_mib=limit,
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
-        seed=_whole("seed", raw.get("seed") or 0, 0, MOST_SEED),
+        seed=seed,
     )

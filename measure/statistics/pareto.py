@@ -6,9 +6,9 @@ Pure functions of a comparison's measurements.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from measure.model.run import Measurement, RequestRecord
+from measure.model.run import Measurement
 from strategies.planning import plan
-from workloads.spec import Workload
+from workloads.case import Case
 
 # Mappers that a chunk of one element, and a chunk of the whole batch, come down to.
 _ENDS = ("map_fn", "vectorized_map")
@@ -60,8 +60,8 @@ def _bytes(item: Measurement) -> int:
     return item.memory.peak_bytes
 
 
-def dials(measurements: Sequence[Measurement], workload: Workload, request: RequestRecord) -> list[Dial]:
-    """One for each mode in which ``chunked`` was measured with several chunks. ``request``: of the case."""
+def dials(measurements: Sequence[Measurement], case: Case, memory_limit_mib: int | None) -> list[Dial]:
+    """Return one for each mode in which ``chunked`` was measured with several chunks."""
     by_mode: dict[str, dict[int, str]] = {}
     measured = known(measurements)
     for item in measured:
@@ -72,16 +72,12 @@ def dials(measurements: Sequence[Measurement], workload: Workload, request: Requ
         if len(chunks) > 1:
             slugs = {item.strategy for item in measured}
             start, end = (slug if slug in slugs else None for slug in (f"{mapper}.{mode}" for mapper in _ENDS))
-            made.append(Dial(mode, tuple(sorted(chunks.items())), start, end, _chosen(mode, workload, request)))
+            made.append(Dial(mode, tuple(sorted(chunks.items())), start, end, _chosen(mode, case, memory_limit_mib)))
     return made
 
 
-def _chosen(mode: str, workload: Workload, request: RequestRecord) -> int:
-    planned = plan(
-        workload, request.size, request.dtype, f"chunked.{mode}", request.workload_options, request.device,
-        request.memory_limit_mib,
-    )  # fmt: skip
-    return int(planned.options["chunk"])
+def _chosen(mode: str, case: Case, memory_limit_mib: int | None) -> int:
+    return int(plan(case, f"chunked.{mode}", memory_limit_mib).options["chunk"])
 
 
 def nearest_chunk(dial: Dial) -> str:

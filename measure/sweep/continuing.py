@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec import structs
 
-import workloads
 from measure.machine import environment
-from measure.model.request import Request, RequestError
+from measure.model.request import Request, RequestError, case_of
 from measure.model.run import Measurement, Point, Run
 from measure.sweep.forecast import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
@@ -120,14 +119,4 @@ def _look_at_code(run: Run, request: SweepRequest, points: Sequence[Point]) -> N
 
 
 def _script(request: Request, slug: str) -> str:
-    return script.build(
-        workloads.get(request.workload).variant(request.workload_options),
-        request.size,
-        request.dtype,
-        request.device,
-        slug,
-        seed=request.seed,
-        options=request.workload_options,
-        threads=request.threads,
-        memory_limit_mib=request.memory_limit_mib,
-    )
+    return script.build(case_of(request), slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)

@@ -6,9 +6,8 @@ Pure arithmetic on metadata, as `forecast` is.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-import workloads
 from measure.model import fit, forecast, text
-from measure.model.request import Request
+from measure.model.request import Request, case_of
 from measure.model.run import Error, Point
 from measure.sweep.request import SweepRequest
 from strategies.spec import Estimate
@@ -94,7 +93,7 @@ def known_before(request: SweepRequest, taken: Iterable[Point]) -> dict[At, list
 
 
 @dataclass(frozen=True)
-class _Case:
+class _PointForecast:
     """One point: its request, and of each strategy that is to be run, the estimate."""
 
     asked: Request
@@ -106,14 +105,7 @@ class _Case:
         peaks = [self.estimates[slug].peak_bytes for slug in slugs]
         if limit_bytes is not None:
             peaks = [min(peak, limit_bytes) for peak in peaks]
-        asked = self.asked
-        return forecast.together_bytes(
-            workloads.get(asked.workload).variant(asked.workload_options),
-            asked.size,
-            asked.dtype,
-            peaks,
-            asked.workload_options,
-        )
+        return forecast.together_bytes(case_of(self.asked), peaks)
 
 
 def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
@@ -124,7 +116,7 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
     share = _MAP_SHARE if len(request.axes) == 2 else 1.0
     skipped: dict[At, str] = {}
     left_out: dict[At, dict[str, Error]] = {}
-    cases: dict[At, _Case] = {}
+    cases: dict[At, _PointForecast] = {}
     costs: dict[At, dict[str, float]] = {}
     begun = set()
     for at in request.points():
@@ -135,15 +127,13 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
         if refusal := fit.check(asked, available_bytes):
             skipped[key(at)] = refusal
             continue
-        found = forecast.forecast_run(
-            workloads.get(asked.workload), asked.size, asked.dtype, asked.strategies, asked.workload_options
-        )
+        found = forecast.forecast_run(case_of(asked), asked.strategies)
         reasons = left_out[key(at)] = {}
         open_ = {slug: each for slug, each in found.per_strategy.items() if slug not in known}
         for slug, each in open_.items():
             if why := _too_large(asked, each, available_bytes):
                 reasons[slug] = Error(type=DOES_NOT_FIT, message=f"{_NOT_RUN}{why}")
-        cases[key(at)] = _Case(asked, {slug: each for slug, each in open_.items() if slug not in reasons})
+        cases[key(at)] = _PointForecast(asked, {slug: each for slug, each in open_.items() if slug not in reasons})
         costs[key(at)] = {slug: _cell_s(each) for slug, each in cases[key(at)].estimates.items()}
         if known:
             begun.add(key(at))
@@ -170,14 +160,9 @@ def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> str 
     least_bytes = int(estimate.peak_bytes / _MEMORY_FACTOR)
     limit_bytes = _limit_bytes(asked)
     if limit_bytes is not None:
-        inputs, _, captured = forecast.case_bytes(
-            workloads.get(asked.workload).variant(asked.workload_options),
-            asked.size,
-            asked.dtype,
-            asked.workload_options,
-        )
-        if least_bytes + inputs + captured > limit_bytes:
-            needed = text.size(estimate.peak_bytes + inputs + captured)
+        read_bytes = case_of(asked).read_bytes
+        if least_bytes + read_bytes > limit_bytes:
+            needed = text.size(estimate.peak_bytes + read_bytes)
             return f"it would need about {needed}, and the memory limit is {asked.memory_limit_mib} MiB"
     if least_bytes > available_bytes:
         return f"it would need about {text.size(estimate.peak_bytes)}, and {text.size(available_bytes)} are available"

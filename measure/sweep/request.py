@@ -10,6 +10,7 @@ from typing import Any
 import strategies
 from measure.model.request import Request, RequestError, parse, parse_options, parse_strategies, parse_workload
 from measure.model.run import Axis, Run
+from workloads.case import Case
 from workloads.spec import Option, SizeParameter, Workload
 
 # Seconds for a whole sweep: a grid of nine points and six strategies at default sizes, and refining its crossings.
@@ -175,7 +176,7 @@ def _lines(workload: Workload, plain: Mapping[str, Any]) -> tuple[str, ...]:
         parse(plain)
     dtype = str(plain.get("dtype") or workload.dtypes[0])
     chosen = "default" if chosen is None else chosen
-    return parse_strategies(workload, workload.default_size(), dtype, options, chosen)
+    return parse_strategies(Case(workload, workload.default_size(), dtype, options), chosen)
 
 
 def _axis(workload: Workload, lines: Sequence[str], raw: Mapping[str, Any], axes: int) -> Axis:

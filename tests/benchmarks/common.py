@@ -18,7 +18,7 @@ import workloads
 from measure.engine.comparison import Settings
 from measure.machine import environment
 from measure.model import forecast, text
-from measure.model.request import Request, parse
+from measure.model.request import Request, case_of, parse
 from measure.model.run import Run
 from measure.runner import Runner, Snapshot
 from strategies import script
@@ -58,9 +58,7 @@ class Case:
 
     def script(self, slug: str) -> str:
         """The whole script of a strategy, the very text that a subject runs."""
-        workload = workloads.get(self.workload)
-        size = {**workload.default_size(), **self.size}
-        return script.build(workload, size, workload.dtypes[0], "CPU:0", slug)
+        return script.build(case_of(self.request()), slug)
 
 
 @dataclass(frozen=True)
@@ -229,10 +227,7 @@ def defaults() -> list[Case]:
 
 
 def forecast_of(request: Request) -> forecast.RunForecast:
-    workload = workloads.get(request.workload)
-    return forecast.forecast_run(
-        workload, request.size, request.dtype, request.strategies, request.workload_options, request.budget_s
-    )
+    return forecast.forecast_run(case_of(request), request.strategies, request.budget_s)
 
 
 def renamed(run: Run, run_id: str) -> Run:

@@ -32,6 +32,7 @@ from measure.model.run import Run, Status
 from strategies import script
 from tests import grid
 from tests.benchmarks import common
+from workloads.case import Case
 
 # Workload, strategy, batch: every mechanism that a sentence tells of.
 CASES = (
@@ -297,7 +298,7 @@ def cases(launcher: HostLauncher) -> int:
                 f"{dict(Counter({e.name: e.count for e in found.other_instructions}))}"
             )
         asked = {
-            "script": script.build(workload, size, "float32", "CPU:0", slug),
+            "script": script.build(Case(workload, size, "float32"), slug),
             "mode": mode,
             "batch": batch,
             "outside": OUTSIDE,

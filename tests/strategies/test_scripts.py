@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from strategies import script
 from strategies.spec import MODES
 from tests.strategies.test_strategies import EVERY_OTHER, GRID
 from tests.workloads.test_workloads import CUBE, arrays, small
+from workloads.case import Case
 from workloads.spec import Workload, leaves
 
 FIRST = ("image_sqrt", "outer_product", "per_example_gradients")
@@ -109,12 +111,13 @@ for mapped in (tf.vectorized_map, tf.function(tf.vectorized_map)):
 WITHOUT_TENSORFLOW = """
 import sys
 import workloads, strategies, strategies.script as script
+from workloads.case import Case
 count = 0
 for workload in workloads.all():
     for strategy in strategies.all_strategies(workload):
         for dtype in workload.dtypes:
-            script.build(workload, workload.default_size(), dtype, "CPU:0", strategy)
-            script.build_reference(workload, workload.default_size(), dtype)
+            script.build(Case(workload, workload.default_size(), dtype), strategy)
+            script.build_reference(Case(workload, workload.default_size(), dtype))
             count += 1
 assert count >= 144, count
 assert "tensorflow" not in sys.modules
@@ -141,14 +144,18 @@ def python(
     )
 
 
-def build(slug: str, strategy: str, dtype: str = "float32", **more: Any) -> str:
+def small_case(slug: str, dtype: str = "float32") -> Case:
     workload = workloads.get(slug)
-    return script.build(workload, small(workload), dtype, "CPU:0", strategy, **more)
+    return Case(workload, small(workload), dtype)
 
 
-def reference(workload: Workload, size: dict[str, int], dtype: str) -> list[np.ndarray]:
+def build(slug: str, strategy: str, dtype: str = "float32") -> str:
+    return script.build(small_case(slug, dtype), strategy)
+
+
+def reference(case: Case) -> list[np.ndarray]:
     module: dict[str, Any] = {}
-    exec(script.build_reference(workload, size, dtype), module)
+    exec(script.build_reference(case), module)
     return arrays(module["reference_output"])
 
 
@@ -187,23 +194,22 @@ def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("cell", CELLS, ids="-".join)
 def test_a_script_alone_computes_the_reference(cell: tuple[str, str, str], alone: dict[Any, Future[Any]]) -> None:
     slug, _, dtype = cell
-    workload = workloads.get(slug)
-    size = small(workload)
+    case = small_case(slug, dtype)
     result, output = alone[cell].result()
     assert result.returncode == 0, result.stderr
     assert "AutoGraph" not in result.stderr and "WARNING:tensorflow" not in result.stderr, result.stderr
-    right = reference(workload, size, dtype)
+    right = reference(case)
     *shapes, dtypes = result.stdout.splitlines()
-    expected = leaves(workload.result(size, dtype))
+    expected = leaves(case.output)
     assert json.loads(dtypes) == [leaf.dtype for leaf in expected]
     assert shapes == [f"{leaf.dtype} {leaf.shape}" for leaf in expected]
-    epsilon = {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10, "bfloat16": 2**-7}[dtype]
-    depth = workload.call(workload.cost, size, dtype).depth
+    rounding = {"float64": 2**-52, "float32": 2**-23, "float16": 2**-10, "bfloat16": 2**-7}[dtype]
+    relative = 4 * rounding * case.cost.depth**0.5
     with np.load(output) as got:
         assert len(got.files) == len(right)
         for name, array in zip(got.files, right, strict=True):
             # A product of small float16 numbers may be subnormal: its absolute error is 2⁻²⁵ at most.
-            np.testing.assert_allclose(got[name], array, rtol=4 * epsilon * depth**0.5, atol=2**-24 * (epsilon > 1e-4))
+            np.testing.assert_allclose(got[name], array, rtol=relative, atol=2**-24 * (rounding > 1e-4))
 
 
 @pytest.mark.slow
@@ -288,10 +294,8 @@ if __name__ == "__main__":
 
 
 def test_a_whole_script_to_the_letter() -> None:
-    workload = workloads.get("per_example_gradients")
-    size = {"batch": 2, "features": 3}
-    strategy = "map_fn.graph?parallel_iterations=32"
-    assert script.build(workload, size, "float32", "CPU:0", strategy, seed=7, threads=1) == WHOLE
+    case = Case(workloads.get("per_example_gradients"), {"batch": 2, "features": 3}, "float32", seed=7)
+    assert script.build(case, "map_fn.graph?parallel_iterations=32", threads=1) == WHOLE
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -304,24 +308,27 @@ def test_a_rewrite_is_called_as_it_is(mode: str) -> None:
 
 
 def test_devices() -> None:
-    workload = workloads.get("image_sqrt")
-    text = script.build(workload, small(workload), "float32", "GPU:1", "loop.eager")
+    case = small_case("image_sqrt")
+    text = script.build(replace(case, device="GPU:1"), "loop.eager")
     assert 'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[1], "GPU")\n' in text
     with pytest.raises(script.ScriptError, match="device 'TPU:0' is not valid"):
-        script.build(workload, small(workload), "float32", "TPU:0", "loop.eager")
+        script.build(replace(case, device="TPU:0"), "loop.eager")
 
 
 def test_scripts_are_formatted_and_hold_nothing_unused(tmp_path: Path) -> None:
     """At small and at the largest sizes, where lines have to be split."""
     for workload in workloads.all():
         largest = {parameter.name: parameter.most for parameter in workload.sizes}
-        sizes = {"small": small(workload), "large": largest}
-        for strategy, (name, size) in itertools.product(strategies.all_strategies(workload), sizes.items()):
+        cases = {
+            name: Case(workload, size, "bfloat16", seed=2**32 - 1)
+            for name, size in (("small", small(workload)), ("large", largest))
+        }
+        for strategy, (name, case) in itertools.product(strategies.all_strategies(workload), cases.items()):
             for threads in (None, 2):
-                text = script.build(workload, size, "bfloat16", "CPU:0", strategy, seed=2**32 - 1, threads=threads)
+                text = script.build(case, strategy, threads=threads)
                 (tmp_path / f"{workload.slug}_{strategy.mapper}_{strategy.mode}_{name}_{threads}.py").write_text(text)
-        for name, size in sizes.items():
-            text = script.build_reference(workload, size, "bfloat16", seed=2**32 - 1)
+        for name, case in cases.items():
+            text = script.build_reference(case)
             (tmp_path / f"{workload.slug}_reference_{name}.py").write_text(text)
     ruff = [sys.executable, "-m", "ruff"]
     for command in (
@@ -347,7 +354,7 @@ def own_workload(folder: Path, *changes: tuple[str, str]) -> Workload:
 def test_a_name_that_the_script_lacks_is_named(tmp_path: Path) -> None:
     workload = own_workload(tmp_path, ("return x**3", "return LIMIT * math.pi"))
     with pytest.raises(script.ScriptError, match="the script of cube would use LIMIT, math, which it does not have"):
-        script.build(workload, {"batch": 2}, "float32", "CPU:0", "loop.eager")
+        script.build(Case(workload, {"batch": 2}, "float32"), "loop.eager")
 
 
 def test_every_mapper_and_workload_has_a_script_that_is_run_alone() -> None:
@@ -363,9 +370,9 @@ def test_helpers_come_before_what_uses_them_and_only_where_they_are_used(tmp_pat
         ("return x**3", "return quarter(x)"),
         ("cost=cost,", "cost=cost, helpers=(quarter, half),"),
     )
-    text = script.build(workload, {"batch": 2}, "float32", "CPU:0", "map_fn.xla")
+    text = script.build(Case(workload, {"batch": 2}, "float32"), "map_fn.xla")
     assert text.index("def half") < text.index("def quarter") < text.index("def element")
-    assert "half" not in script.build_reference(workload, {"batch": 2}, "float32")
+    assert "half" not in script.build_reference(Case(workload, {"batch": 2}, "float32"))
 
 
 def test_two_functions_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -373,12 +380,12 @@ def test_two_functions_of_one_name_are_refused(tmp_path: Path) -> None:
         tmp_path, ("def element(", "def map_with_loop("), ("element=element", "element=map_with_loop")
     )
     with pytest.raises(script.ScriptError, match="two functions of one script are named 'map_with_loop'"):
-        script.build(workload, {"batch": 2}, "float32", "CPU:0", "loop.eager")
+        script.build(Case(workload, {"batch": 2}, "float32"), "loop.eager")
 
 
 def test_a_missing_rewrite_is_named(tmp_path: Path) -> None:
     with pytest.raises(script.ScriptError, match="batched needs a rewrite 'batched', which cube does not have"):
-        script.build(own_workload(tmp_path), {"batch": 2}, "float32", "CPU:0", "batched.eager")
+        script.build(Case(own_workload(tmp_path), {"batch": 2}, "float32"), "batched.eager")
 
 
 def test_nested_signatures_and_options_are_literals(tmp_path: Path) -> None:
@@ -389,7 +396,7 @@ def test_nested_signatures_and_options_are_literals(tmp_path: Path) -> None:
         ("return Leaf((3,), dtype)", "return {'b': (Leaf((), dtype),), 'a': [Leaf((3,), 'int32')]}"),
         ("cost=cost,", "cost=cost, options=(Option('kind', 'plain', 'kind of numbers', ('plain', 'odd')),),"),
     )
-    text = script.build(workload, {"batch": 2}, "float32", "CPU:0", "map_fn.xla", options={"kind": "odd"})
+    text = script.build(Case(workload, {"batch": 2}, "float32", {"kind": "odd"}), "map_fn.xla")
     assert 'signature = {"b": (tf.TensorSpec([], tf.float32),), "a": [tf.TensorSpec([3], tf.int32)]}\n' in text
     assert 'inputs(batch=2, kind="odd", dtype="float32", seed=0)' in text
 
@@ -402,11 +409,11 @@ def test_a_new_workload_and_a_new_mapper_take_one_file_each(tmp_path: Path, monk
         (folder / f"{name}.py").write_text(text)
         monkeypatch.setenv(f"MAPBENCH_{variable}", str(folder))
     workload = workloads.get("cube")
-    size = workload.default_size()
+    case = Case(workload, workload.default_size(), "float32")
     assert "through_dataset.graph" in [strategy.slug for strategy in strategies.all_strategies(workload)]
-    text = script.build(workload, size, "float32", "CPU:0", "through_dataset.graph")
+    text = script.build(case, "through_dataset.graph")
     (tmp_path / "script.py").write_text(text)
     result = python(DRIVER, tmp_path / "script.py", tmp_path / "output.npz", cwd=tmp_path, isolated=True)
     assert result.returncode == 0, result.stderr
     with np.load(tmp_path / "output.npz") as got:
-        np.testing.assert_allclose(got["arr_0"], reference(workload, size, "float32")[0], rtol=1e-6)
+        np.testing.assert_allclose(got["arr_0"], reference(case)[0], rtol=1e-6)

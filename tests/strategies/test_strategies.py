@@ -11,6 +11,7 @@ import strategies
 import workloads
 from strategies import chunks, planning, script
 from strategies.spec import MODES, Mapper, Strategy
+from workloads.case import Case
 
 GRID = [f"{mapper}.{mode}" for mapper in ("loop", "map_fn", "vectorized_map", "batched") for mode in MODES]
 
@@ -188,8 +189,8 @@ def test_load_file_returns_the_mapper(tmp_path: Path) -> None:
 
 
 def chunk_of(slug: str, size: dict[str, int], memory_limit_mib: int | None = None, device: str = "CPU:0") -> int:
-    workload = workloads.get("outer_reduce")
-    plan = planning.plan(workload, size, "float32", slug, device=device, memory_limit_mib=memory_limit_mib)
+    case = Case(workloads.get("outer_reduce"), size, "float32", device=device)
+    plan = planning.plan(case, slug, memory_limit_mib)
     return int(plan.options["chunk"])
 
 
@@ -206,8 +207,8 @@ def test_the_default_chunk_is_what_fits_the_room() -> None:
 
 
 def test_a_function_of_many_ops_has_larger_chunks() -> None:
-    workload = workloads.get("dp_sgd")
-    plan = planning.plan(workload, {"batch": 4_096, "features": 64, "hidden": 64}, "float32", "accumulate.graph")
+    case = Case(workloads.get("dp_sgd"), {"batch": 4_096, "features": 64, "hidden": 64}, "float32")
+    plan = planning.plan(case, "accumulate.graph")
     assert plan.element_ops * chunks.OP_BYTES > chunks.LEAST_BYTES
     assert plan.options["chunk"] == plan.element_ops * chunks.OP_BYTES // chunks.element_bytes(plan)
 
@@ -217,20 +218,19 @@ def test_a_chunk_that_is_asked_for_is_kept() -> None:
 
 
 def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
-    workload = workloads.get("outer_reduce")
-    size = {"batch": 256, "side": 8}
+    case = Case(workloads.get("outer_reduce"), {"batch": 256, "side": 8}, "float32")
     assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
-    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph")
+    text = script.build(case, "chunked.graph")
     assert "    return map_in_chunks(element, elems, signature, chunk=31)\n" in text
-    text = script.build(workload, size, "float32", "CPU:0", "chunked.graph", memory_limit_mib=1)
+    text = script.build(case, "chunked.graph", memory_limit_mib=1)
     assert "chunk=15)" in text
 
 
 def test_the_reason_of_a_chunk_has_its_figures() -> None:
     workload = workloads.get("outer_reduce")
-    plan = planning.plan(workload, {"batch": 256, "side": 8}, "float32", "chunked.graph")
+    plan = planning.plan(Case(workload, {"batch": 256, "side": 8}, "float32"), "chunked.graph")
     assert chunks.reason(plan, {"chunk": 31}) == "chunk=31 was chosen: its tensors take 0.5 of 0.5 MiB"
-    plan = planning.plan(workload, {"batch": 4, "side": 2}, "float32", "chunked.graph")
+    plan = planning.plan(Case(workload, {"batch": 4, "side": 2}, "float32"), "chunked.graph")
     assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 0.5 MiB"
 
 
@@ -258,7 +258,7 @@ def test_rewrites_depend_on_the_variant() -> None:
 
 def lines_of(slug: str, strategy: str) -> str:
     workload = workloads.get(slug)
-    return script.build(workload, workload.default_size(), "float32", "CPU:0", strategy)
+    return script.build(Case(workload, workload.default_size(), "float32"), strategy)
 
 
 def test_scripts_of_the_further_kinds_of_mappers() -> None:

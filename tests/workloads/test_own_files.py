@@ -27,6 +27,7 @@ from tests.strategies.test_strategies import EVERY_OTHER
 from tests.views.pages.test_page import FakeRunner, words
 from tests.workloads.test_workloads import CUBE
 from workloads import own
+from workloads.case import Case
 from workloads.discovery import DiscoveryError
 from workloads.own import OwnFile
 from workloads.spec import Leaf, Workload
@@ -119,21 +120,14 @@ def test_a_workload_is_the_same_from_afar(slug: str) -> None:
     """Nests, rewrites, helpers, variables, and variants with functions of their own."""
     near = workloads.get(slug)
     far = OwnFile("workloads", str(ROOT / "workloads" / f"{slug}.py"), Workload, never).read()
-    size, dtype = near.default_size(), near.dtypes[0]
     choices = [{}, *({name: value} for name, by_value in near.variants.items() for value in by_value)]
     for options in choices:
-        assert script.build_reference(far, size, dtype, options=options) == script.build_reference(
-            near, size, dtype, options=options
-        )
-        for strategy in (each for each in strategies.all_strategies(near.variant(options)) if each.mode == "graph"):
-            scripts = [script.build(each, size, dtype, "CPU:0", strategy, options=options) for each in (near, far)]
-            assert scripts[0] == scripts[1]
-            assert planning.plan(far, size, dtype, strategy, options) == planning.plan(
-                near, size, dtype, strategy, options
-            )
-        assert far.variant(options).result(size, dtype, options=options) == near.variant(options).result(
-            size, dtype, options=options
-        )
+        here, there = (Case(each, near.default_size(), near.dtypes[0], options) for each in (near, far))
+        assert script.build_reference(there) == script.build_reference(here)
+        for strategy in (each for each in strategies.all_strategies(here.workload) if each.mode == "graph"):
+            assert script.build(there, strategy) == script.build(here, strategy)
+            assert planning.plan(there, strategy) == planning.plan(here, strategy)
+        assert there.output == here.output
 
 
 def test_a_mapper_is_the_same_from_afar() -> None:
@@ -141,7 +135,7 @@ def test_a_mapper_is_the_same_from_afar() -> None:
     far = OwnFile("strategies", str(ROOT / "strategies" / "chunked.py"), Mapper, never).read()
     workload = workloads.get("outer_reduce")
     for mode in near.modes:
-        plan = planning.plan(workload, workload.default_size(), "float32", f"chunked.{mode}")
+        plan = planning.plan(Case(workload, workload.default_size(), "float32"), f"chunked.{mode}")
         assert far.estimate(plan) == near.estimate(plan)
         assert far.choose is not None and near.choose is not None and far.choose(plan) == near.choose(plan)
         assert far.reason is not None and near.reason is not None
@@ -173,11 +167,11 @@ def test_a_function_that_fails_breaks_its_file_until_that_changes(
     path = home / "workloads" / "cube.py"
     path.write_text(CUBE.replace("def cost():", f"def cost(batch):\n    if batch == 3:\n        {body}"))
     cube = workloads.get("cube")
-    assert forecast.forecast(cube, {"batch": 5}, "float32", "loop.eager").events
+    assert forecast.estimate(Case(cube, {"batch": 5}, "float32"), "loop.eager").events
     if "longer" in says:
         monkeypatch.setattr(own, "ANSWER_LIMIT_S", 0.5)
     with pytest.raises(DiscoveryError) as caught:
-        forecast.forecast(cube, {"batch": 3}, "float32", "loop.eager")
+        forecast.estimate(Case(cube, {"batch": 3}, "float32"), "loop.eager")
     assert str(caught.value) == f"{path}: cost(batch=3) fails: {says}"
     assert "cube" not in workloads.names() and workloads.broken() == {str(path): str(caught.value)}
     path.write_text(CUBE)

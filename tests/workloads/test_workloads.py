@@ -1,8 +1,8 @@
 """Workloads are found, checked and described without TensorFlow; their NumPy parts agree with their metadata."""
 
-import dataclasses
 import os
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import workloads
 from measure.subject import correctness
 from workloads import discovery
+from workloads.case import Case
 from workloads.spec import Leaf, Workload, leaves
 
 CUBE = """
@@ -56,17 +57,21 @@ WORKLOAD = Workload(
 
 
 def variants() -> list[tuple[Workload, dict[str, Any]]]:
-    """Every workload as its default options and as each further value of an option make it."""
-    found: list[tuple[Workload, dict[str, Any]]] = [(workload, {}) for workload in workloads.all()]
+    """Every workload with its default options, and with each further value of an option that makes a variant."""
+    made: list[tuple[Workload, dict[str, Any]]] = []
     for workload in workloads.all():
-        for name, by_value in workload.variants.items():
-            found += [(workload.variant({name: value}), {name: value}) for value in by_value]
-    return found
+        made.append((workload, {}))
+        made += [(workload, {name: value}) for name, values in workload.variants.items() for value in values]
+    return made
 
 
 def cases() -> list[Any]:
+    """Every variant in each of its dtypes, at a small size."""
     return [
-        pytest.param(workload, options, dtype, id="-".join([workload.slug, *map(str, options.values()), dtype]))
+        pytest.param(
+            Case(workload, small(workload), dtype, options),
+            id="-".join([workload.slug, *map(str, options.values()), dtype]),
+        )
         for workload, options in variants()
         for dtype in workload.dtypes
     ]
@@ -84,8 +89,8 @@ def arrays(nest: Any) -> list[np.ndarray]:
     return [array for part in parts for array in arrays(part)]
 
 
-def described(nest: Any, batch: int) -> list[tuple[tuple[int, ...], str]]:
-    return [((batch, *leaf.shape), leaf.dtype) for leaf in leaves(nest)]
+def described(case: Case, function: Any) -> list[tuple[tuple[int, ...], str]]:
+    return [((case.batch, *leaf.shape), leaf.dtype) for leaf in case.leaves(function)]
 
 
 def test_the_first_workloads_are_there() -> None:
@@ -118,33 +123,27 @@ def test_texts_help_a_person(workload: Workload) -> None:
 
 
 @pytest.mark.parametrize("batch", [None, 0, 1])
-@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
-def test_inputs_variables_and_reference_are_as_described(
-    workload: Workload, options: dict[str, Any], dtype: str, batch: int | None
-) -> None:
-    size = small(workload)
+@pytest.mark.parametrize("case", cases())
+def test_inputs_variables_and_reference_are_as_described(case: Case, batch: int | None) -> None:
     if batch is not None:
-        size["batch"] = batch
-    inputs = workload.call(workload.inputs, size, dtype)
-    assert [(array.shape, array.dtype.name) for array in arrays(inputs)] == described(
-        workload.call(workload.element_input, size, dtype), size["batch"]
-    )
-    variables: tuple[np.ndarray, ...] = ()
-    if workload.variables is not None and workload.variable_leaves is not None:
-        variables = workload.call(workload.variables, size, dtype)
-        assert [Leaf(array.shape, array.dtype.name) for array in variables] == leaves(
-            workload.call(workload.variable_leaves, size, dtype)
-        )
-    keywords = workload.keywords(workload.reference, size, dtype, options=options)
-    output = arrays(workload.reference(inputs, *variables, **keywords))
-    assert [array.shape for array in output] == [leaf.shape for leaf in leaves(workload.result(size, dtype))]
+        case = replace(case, size={**case.size, "batch": batch})
+    workload = case.workload
+    inputs = case.call(workload.inputs)
+    assert [(array.shape, array.dtype.name) for array in arrays(inputs)] == described(case, workload.element_input)
+    variables = () if workload.variables is None else case.call(workload.variables)
+    assert [Leaf(array.shape, array.dtype.name) for array in variables] == case.leaves(workload.variable_leaves)
+    assert sum(array.nbytes for array in arrays(inputs)) == case.input_bytes
+    assert sum(array.nbytes for array in variables) == case.captured_bytes
+    output = arrays(workload.reference(inputs, *variables, **case.keywords(workload.reference)))
+    assert [array.shape for array in output] == [leaf.shape for leaf in leaves(case.output)]
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in output)
+    assert sum(array.nbytes for array in output) == case.reference_bytes
 
 
-@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
-def test_inputs_follow_from_the_seed(workload: Workload, options: dict[str, Any], dtype: str) -> None:
+@pytest.mark.parametrize("case", cases())
+def test_inputs_follow_from_the_seed(case: Case) -> None:
     first, again, other = (
-        arrays(workload.call(workload.inputs, small(workload), dtype, seed=seed)) for seed in (1, 1, 2)
+        arrays(changed.call(case.workload.inputs)) for changed in (replace(case, seed=seed) for seed in (1, 1, 2))
     )
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not any(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
@@ -153,7 +152,8 @@ def test_inputs_follow_from_the_seed(workload: Workload, options: dict[str, Any]
 def test_square_roots_are_of_positive_numbers_in_every_dtype() -> None:
     workload = workloads.get("image_sqrt")
     for dtype in workload.dtypes:
-        assert workload.call(workload.inputs, workload.default_size(), dtype).astype(np.float64).min() > 0.09
+        case = Case(workload, workload.default_size(), dtype)
+        assert case.call(workload.inputs).astype(np.float64).min() > 0.09
 
 
 def test_reference_of_the_outer_product_by_hand() -> None:
@@ -164,9 +164,9 @@ def test_reference_of_the_outer_product_by_hand() -> None:
 
 def test_reference_of_the_gradients_is_the_slope_of_the_loss() -> None:
     workload = workloads.get("per_example_gradients")
-    size = {"batch": 2, "features": 3}
-    x, label = (array.astype(np.float64) for array in workload.call(workload.inputs, size, "float64"))
-    kernel, bias = workload.call(workload.variables, size, "float64")
+    case = Case(workload, {"batch": 2, "features": 3}, "float64")
+    x, label = case.call(workload.inputs)
+    kernel, bias = case.call(workload.variables)
     by_kernel, by_bias = workload.reference((x, label), kernel, bias)
 
     def losses(kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
@@ -190,23 +190,6 @@ def test_bytes_of_a_leaf() -> None:
 def test_leaves_come_in_the_order_of_tf_nest() -> None:
     a, b, c = (Leaf((n,), "float32") for n in (1, 2, 3))
     assert leaves({"b": b, "a": (a, [c])}) == [a, c, b]
-
-
-def test_arguments_are_those_that_the_function_names() -> None:
-    workload = workloads.get("outer_product")
-    size = {"batch": 2, "side": 3}
-    assert workload.arguments(workload.inputs, size, "float32", seed=5) == {
-        "batch": 2,
-        "side": 3,
-        "dtype": "float32",
-        "seed": 5,
-    }
-    assert workload.arguments(workload.cost, size, "float32") == {"side": 3}
-
-    def wants(batch: int, depth: int) -> None: ...
-
-    with pytest.raises(TypeError, match="asks for 'depth': it can have batch, side, dtype, seed"):
-        workload.arguments(wants, size, "float32")
 
 
 # --- workloads outside of the package ------------------------------------------------------------------------------
@@ -319,48 +302,47 @@ def test_load_file_names_a_file_that_is_not_python(tmp_path: Path) -> None:
 # --- in NumPy ---------------------------------------------------------------------------------------------------------
 
 
-def in_numpy(workload: Workload, options: dict[str, Any], dtype: str) -> tuple[dict[str, int], Any, tuple[Any, ...]]:
-    size = small(workload)
-    variables = () if workload.variables is None else workload.call(workload.variables, size, dtype, options=options)
-    return size, workload.call(workload.inputs, size, dtype, options=options), variables
+def data(case: Case) -> tuple[Any, tuple[np.ndarray, ...]]:
+    """The inputs and the variables."""
+    workload = case.workload
+    return case.call(workload.inputs), () if workload.variables is None else case.call(workload.variables)
 
 
-def assert_right(workload: Workload, options: dict[str, Any], dtype: str, got: Any) -> None:
-    size, inputs, variables = in_numpy(workload, options, dtype)
-    keywords = workload.keywords(workload.reference, size, dtype, options=options)
-    depth = workload.call(workload.cost, size, dtype, options=options).depth
-    found, sentence = correctness.check(
+def assert_right(case: Case, got: Any) -> None:
+    inputs, variables = data(case)
+    verdict, sentence = correctness.check(
         got,
-        workload.reference(inputs, *variables, **keywords),
-        expected=workload.result(size, dtype, options=options),
+        case.workload.reference(inputs, *variables, **case.keywords(case.workload.reference)),
+        expected=case.output,
         batch=None,
-        depth=depth,
+        depth=case.cost.depth,
     )
-    assert found.ok, sentence
+    assert verdict.ok, sentence
 
 
-@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
-def test_numpy_rewrites_compute_the_reference(workload: Workload, options: dict[str, Any], dtype: str) -> None:
-    if "numpy" in workload.rewrites:
-        size, inputs, variables = in_numpy(workload, options, dtype)
-        rewrite = workload.rewrites["numpy"]
-        keywords = workload.keywords(rewrite, size, dtype, options=options)
-        assert_right(workload, options, dtype, rewrite(inputs, *variables, **keywords))
+@pytest.mark.parametrize("case", cases())
+def test_numpy_rewrites_compute_the_reference(case: Case) -> None:
+    if "numpy" in case.workload.rewrites:
+        inputs, variables = data(case)
+        rewrite = case.workload.rewrites["numpy"]
+        assert_right(case, rewrite(inputs, *variables, **case.keywords(rewrite)))
 
 
-@pytest.mark.parametrize(("workload", "options", "dtype"), cases())
-def test_numpy_elements_compute_the_reference(workload: Workload, options: dict[str, Any], dtype: str) -> None:
-    if workload.numpy_element is not None and workload.use is None:
-        size, inputs, variables = in_numpy(workload, options, dtype)
-        keywords = workload.keywords(workload.numpy_element, size, dtype, options=options)
+@pytest.mark.parametrize("case", cases())
+def test_numpy_elements_compute_the_reference(case: Case) -> None:
+    element = case.workload.numpy_element
+    if element is not None and case.workload.use is None:
+        inputs, variables = data(case)
         outputs = [
-            workload.numpy_element(
-                correctness.map_nest(lambda leaf, place=place: leaf[place], inputs), *variables, **keywords
+            element(
+                correctness.map_nest(lambda leaf, place=place: leaf[place], inputs),
+                *variables,
+                **case.keywords(element),
             )
-            for place in range(size["batch"])
+            for place in range(case.batch)
         ]
         stacked = [np.stack(parts) for parts in zip(*map(arrays, outputs), strict=True)]
-        assert_right(workload, options, dtype, tuple(stacked) if isinstance(outputs[0], tuple) else stacked[0])
+        assert_right(case, tuple(stacked) if isinstance(outputs[0], tuple) else stacked[0])
 
 
 # --- variants, and what is done with a mapped function ----------------------------------------------------------------
@@ -369,38 +351,68 @@ def test_numpy_elements_compute_the_reference(workload: Workload, options: dict[
 def test_a_variant_replaces_what_it_names_and_nothing_else() -> None:
     workload = workloads.get("per_example_gradients")
     assert workload.variant() is workload and workload.variant({"model": "dense"}) is workload
-    network = workload.variant({"model": "cnn"})
-    assert set(network.rewrites) == {"jacobian"} and network.inputs is workload.inputs
-    size = {"batch": 2, "features": 9}
-    assert [leaf.shape for leaf in leaves(network.result(size, "float32"))] == [
-        (2, 3, 1, 8),
-        (2, 8),
-        (2, 8, 1),
-        (2, 1),
-    ]
+    case = Case(workload, {"batch": 2, "features": 9}, "float32", {"model": "cnn"})
+    assert set(case.workload.rewrites) == {"jacobian"} and case.workload.inputs is workload.inputs
+    assert [leaf.shape for leaf in leaves(case.output)] == [(2, 3, 1, 8), (2, 8), (2, 8, 1), (2, 1)]
+
+
+# --- what a case knows ------------------------------------------------------------------------------------------------
+
+
+def test_a_case_has_its_options_applied_whichever_are_given() -> None:
+    workload, size = workloads.get("per_example_gradients"), {"batch": 2, "features": 9}
+    assert Case(workload, size, "float32").options == {"model": "dense"}
+    case = Case(workload, size, "float32", {"model": "cnn"})
+    assert "batched" not in case.workload.rewrites
+    larger = replace(case, size={"batch": 4, "features": 9})
+    assert larger.workload == case.workload and larger.output_bytes == 2 * case.output_bytes
+
+
+def test_bytes_of_a_case_are_exact() -> None:
+    def bytes_of(slug: str, size: dict[str, int], dtype: str) -> tuple[int, int, int]:
+        case = Case(workloads.get(slug), size, dtype)
+        assert case.read_bytes == case.input_bytes + case.captured_bytes
+        assert case.tensor_bytes == case.read_bytes + case.output_bytes
+        return case.input_bytes, case.output_bytes, case.captured_bytes
+
+    size = {"batch": 100, "side": 32}
+    assert bytes_of("outer_product", size, "float32") == (409_600, 419_430_400, 0)
+    assert bytes_of("outer_product", size, "float64") == (819_200, 2 * 419_430_400, 0)
+    assert bytes_of("outer_product", size, "bfloat16") == (204_800, 419_430_400 // 2, 0)
+    assert bytes_of("per_example_gradients", {"batch": 10, "features": 32}, "float32") == (1_320, 1_320, 132)
+    assert Case(workloads.get("outer_product"), size, "bfloat16").reference_bytes == 2 * 419_430_400
 
 
 def test_the_output_of_a_sum_has_no_batch() -> None:
-    workload = workloads.get("dp_sgd")
-    size = {"batch": 7, "features": 3, "hidden": 2}
-    assert [leaf.shape for leaf in leaves(workload.result(size, "float32"))] == [(3, 2), (2, 1)]
-    assert [leaf.shape for leaf in leaves(workloads.get("square").result({"batch": 7}, "float32"))] == [(7,)]
+    case = Case(workloads.get("dp_sgd"), {"batch": 7, "features": 3, "hidden": 2}, "float32")
+    assert [leaf.shape for leaf in leaves(case.output)] == [(3, 2), (2, 1)]
+    assert leaves(Case(workloads.get("square"), {"batch": 7}, "float32").output) == [Leaf((7,), "float32")]
+
+
+def test_arguments_are_those_that_the_function_names() -> None:
+    case = Case(workloads.get("outer_product"), {"batch": 2, "side": 3}, "float32", seed=5)
+    assert case.arguments(case.workload.inputs) == {"batch": 2, "side": 3, "dtype": "float32", "seed": 5}
+    assert case.arguments(case.workload.cost) == {"side": 3}
+
+    def wants(batch: int, depth: int) -> None: ...
+
+    with pytest.raises(TypeError, match="asks for 'depth': it can have batch, side, dtype, seed"):
+        case.arguments(wants)
 
 
 def test_keywords_are_what_a_function_names_after_its_star() -> None:
-    workload = workloads.get("top_k")
-    size = {"batch": 2, "width": 16, "k": 3}
-    assert workload.keywords(workload.element, size, "float32") == {"k": 3}
-    assert workload.keywords(workload.inputs, size, "float32") == {}
+    case = Case(workloads.get("top_k"), {"batch": 2, "width": 16, "k": 3}, "float32")
+    assert case.keywords(case.workload.element) == {"k": 3}
+    assert case.keywords(case.workload.inputs) == {}
 
     def wants(rows: Any, *, depth: int) -> None: ...
 
     with pytest.raises(TypeError, match="top_k: wants asks for 'depth': it can have batch, width, k, dtype, seed"):
-        workload.keywords(wants, size, "float32")
+        case.keywords(wants)
 
 
 def test_limits_are_matched_by_pattern() -> None:
-    workload = dataclasses.replace(
+    workload = replace(
         workloads.get("square"), unsupported={"vectorized_map.*": "It has no form.", "*.xla": "It cannot be compiled."}
     )
     assert workload.why_unsupported("vectorized_map.xla") == "It has no form."
@@ -426,9 +438,9 @@ def test_philox_is_what_its_authors_publish() -> None:
 def test_examples_are_clipped_on_both_sides_of_the_limit() -> None:
     """Else the workload would not show that each example's own gradient is needed."""
     workload = workloads.get("dp_sgd")
-    size = workload.default_size()
-    x, label = (array.astype(np.float64) for array in workload.call(workload.inputs, size, "float32"))
-    first, second = (array.astype(np.float64) for array in workload.call(workload.variables, size, "float32"))
+    case = Case(workload, workload.default_size(), "float32")
+    x, label = (array.astype(np.float64) for array in case.call(workload.inputs))
+    first, second = (array.astype(np.float64) for array in case.call(workload.variables))
     activation = np.tanh(x @ first)
     residual = activation @ second - label
     back = (residual @ second.T) * (1 - activation**2)

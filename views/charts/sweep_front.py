@@ -11,6 +11,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 import workloads
+from measure.model.request import case_of
 from measure.model.run import Measurement, Run
 from measure.statistics import pareto
 from measure.statistics.pareto import Dial
@@ -140,7 +141,7 @@ def _dials(run: Run, measurements: Sequence[Measurement], at: Mapping[str, int])
         return []
     sizes = {axis.name: at[axis.name] for axis in run.axes if axis.kind == "size"}
     request = replace(run.request, size={**run.request.size, **sizes})
-    return pareto.dials(measurements, workloads.get(run.request.workload), request)
+    return pareto.dials(measurements, case_of(request), request.memory_limit_mib)
 
 
 def frame(measurements: Sequence[Measurement], dials: Sequence[Dial], limit_bytes: float | None) -> pd.DataFrame:

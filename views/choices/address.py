@@ -14,6 +14,7 @@ import workloads
 from measure.model import request as requests
 from measure.model.request import RequestError
 from views.ui import look
+from workloads.case import Case
 from workloads.spec import Workload
 
 AUTOMATIC = "auto"
@@ -109,9 +110,7 @@ def _strategies(workload: Workload, words: Sequence[str] | None, notices: list[s
 def _known(workload: Workload, word: str, notices: list[str]) -> bool:
     try:
         # A default size keeps «default» cheap; whether a word is valid does not depend on the size.
-        requests.parse_strategies(
-            workload, workload.default_size(), workload.dtypes[0], workload.default_options(), [word]
-        )
+        requests.parse_strategies(Case(workload, workload.default_size(), workload.dtypes[0]), [word])
     except (RequestError, ValueError) as error:
         notices.append(look.sentence(str(error)))
         return False

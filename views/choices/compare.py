@@ -16,7 +16,8 @@ from measure.model.request import Request, RequestError
 from views.choices import grid, picture
 from views.choices.address import AUTOMATIC, NONE, WORDS, option_key, size_key
 from views.ui import look
-from workloads.spec import Workload, leaves
+from workloads.case import Case
+from workloads.spec import Workload
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ def draw(devices: tuple[str, ...]) -> Choices:
     size = sizes(workload)
     options = workload_options(workload)
     dtype, device = dtype_and_device(workload, devices)
-    case = grid.Case(workload, size, options, dtype, device)
+    case = Case(workload, size, dtype, options, device)
     chosen, problem, advanced = strategies_and_advanced(case)
     return _judge(case, chosen, problem, advanced)
 
 
 def strategies_and_advanced(
-    case: grid.Case, words: Sequence[str] = (WORDS[0],), budget_s: float = requests.DEFAULT_BUDGET_S
+    case: Case, words: Sequence[str] = (WORDS[0],), budget_s: float = requests.DEFAULT_BUDGET_S
 ) -> tuple[tuple[str, ...], str | None, dict[str, Any]]:
     """The chosen slugs, what is wrong with them, and the rarely changed choices. ``words``: chosen at first."""
     # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
@@ -141,9 +142,8 @@ def _size_presets(workload: Workload, size: dict[str, int]) -> None:
 def _picture(workload: Workload, size: dict[str, int]) -> str:
     dtype = st.session_state.get("dtype") or workload.dtypes[0]
     dtype = dtype if dtype in workload.dtypes else workload.dtypes[0]
-    inputs = leaves(workload.call(workload.element_input, size, dtype))
-    outputs = leaves(workload.call(workload.element_output, size, dtype))
-    return picture.shapes(size["batch"], inputs, outputs)
+    case = Case(workload, size, dtype)
+    return picture.shapes(case.batch, case.leaves(workload.element_input), case.leaves(workload.element_output))
 
 
 def workload_options(workload: Workload) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _advanced(workload: Workload, words: Sequence[str], budget_s: float) -> tupl
     return advanced, list(listed)
 
 
-def raw_request(case: grid.Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -> dict[str, Any]:
+def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -> dict[str, Any]:
     """The choices as a request that is still to be parsed."""
     return {
         "workload": case.workload.slug,
@@ -243,7 +243,7 @@ def baseline(advanced: dict[str, Any]) -> str | None:
     return None if advanced["baseline"] == AUTOMATIC else advanced["baseline"]
 
 
-def _judge(case: grid.Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
+def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
     """The request that the choices make, whether it can fit, and what it will need."""
     base = baseline(advanced)
     try:
@@ -253,5 +253,5 @@ def _judge(case: grid.Case, chosen: tuple[str, ...], problem: str | None, advanc
     refusal = fit.check(request, environment.available_memory()) or problem
     if refusal or not chosen:
         return Choices(None, refusal or "Choose at least one strategy.", base)
-    needs = forecast.forecast_run(case.workload, case.size, case.dtype, chosen, case.options, request.budget_s)
+    needs = forecast.forecast_run(case, chosen, request.budget_s)
     return Choices(request, None, base, needs)

@@ -4,8 +4,7 @@ Mappers that the default selection has no strategy of stay folded away until one
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -17,6 +16,7 @@ from strategies.spec import MODES, Mapper
 from views.choices.address import NONE, WORDS
 from views.ui import look
 from views.ui.memo import Memo
+from workloads.case import Case
 from workloads.spec import Workload
 
 if TYPE_CHECKING:
@@ -30,15 +30,6 @@ DEFAULT = "Default"
 _memo = Memo()
 # Name → (words for the list of strategies, slugs that they stand for).
 Presets = dict[str, tuple[list[str], tuple[str, ...]]]
-
-
-@dataclass(frozen=True)
-class Case:
-    workload: Workload
-    size: dict[str, int]
-    options: dict[str, Any]
-    dtype: str
-    device: str
 
 
 def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
@@ -55,7 +46,7 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
                 problem = "At this size no strategy is forecast to finish in reasonable time: make it smaller."
             continue
         try:
-            good += requests.parse_strategies(case.workload, case.size, case.dtype, case.options, [word])
+            good += requests.parse_strategies(case, [word])
         except RequestError as error:
             problem = str(error)
     return tuple(dict.fromkeys(good)), problem
@@ -68,16 +59,17 @@ def usual(workload: Workload) -> list[str]:
 
 def presets_of(case: Case) -> Presets:
     """The presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
-    key = (strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values())
+    key = (
+        strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values(), case.device
+    )  # fmt: skip
     return _memo.get(key, lambda: _presets_of(case))
 
 
 def _presets_of(case: Case) -> Presets:
-    workload, size, dtype, options = case.workload, case.size, case.dtype, case.options
-    everything = tuple(strategy.slug for strategy in strategies.all_strategies(workload))
-    forecasts = {slug: forecast.forecast(workload, size, dtype, slug, options) for slug in everything}
+    everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
+    forecasts = {slug: forecast.estimate(case, slug) for slug in everything}
     least = min(each.peak_bytes for each in forecasts.values())
-    default = tuple(requests.default_strategies(workload, size, dtype, options))
+    default = tuple(requests.default_strategies(case))
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
     savers = tuple(
         slug
@@ -86,7 +78,7 @@ def _presets_of(case: Case) -> Presets:
     )
     return {
         DEFAULT: ([WORDS[0]], default),
-        "The usual four": (usual(workload), tuple(usual(workload))),
+        "The usual four": (usual(case.workload), tuple(usual(case.workload))),
         "Everything in graph mode": (["graph"], tuple(slug for slug in everything if slug.endswith(".graph"))),
         "Memory savers": (list(savers), savers),
         "All": (["all"], everything),

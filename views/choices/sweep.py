@@ -18,6 +18,7 @@ from views.choices import compare as choices
 from views.choices import grid
 from views.ui import look
 from views.ui.memo import Memo
+from workloads.case import Case
 from workloads.spec import Workload
 
 _NOTHING = "nothing"
@@ -61,7 +62,7 @@ def draw(devices: tuple[str, ...]) -> SweepChoices:
     options = choices.workload_options(workload)
     dtype, device = choices.dtype_and_device(workload, devices)
     # Which strategies are usual, or thrifty, is asked at the sizes that the workload has where nobody chooses.
-    case = grid.Case(workload, size, options, dtype, device)
+    case = Case(workload, size, dtype, options, device)
     usual = grid.usual(workload)
     chosen, wrong, advanced = choices.strategies_and_advanced(case, usual, DEFAULT_BUDGET_S)
     baseline = choices.baseline(advanced)

@@ -8,9 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-import workloads
 from measure.judge import limit
 from measure.machine import environment
+from measure.model.request import case_of
 from measure.model.run import Measurement, Run
 from measure.output.rows import Row
 from strategies import script
@@ -152,10 +152,7 @@ def _source(run: Run, slug: str) -> str:
         return m.code.source
     request = run.request
     try:
-        return script.build(
-            workloads.get(request.workload), request.size, request.dtype, request.device, slug,
-            seed=request.seed, options=request.workload_options, threads=request.threads,
-        )  # fmt: skip
+        return script.build(case_of(request), slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)
     except (KeyError, ValueError) as error:
         return f"# The script of this strategy is not known: {error}\n"
 

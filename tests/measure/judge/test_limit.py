@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import workloads
 from measure.judge import limit, verdict
 from measure.machine import allocator
+from measure.model.request import case_of
 from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Run
 from measure.output import rows, table
@@ -28,7 +29,7 @@ from views.charts import latency as latency_chart
 from views.result import compare as result
 from views.result import tables
 from views.ui import look
-from workloads.spec import Cost
+from workloads.case import Case
 
 GIGA = 1e9
 RATES = Rates(
@@ -85,14 +86,12 @@ def test_the_limit_is_told_in_a_line(found: Limit, sentence: str) -> None:
 
 
 def test_what_a_case_asks_for_is_its_metadata_times_the_batch() -> None:
-    workload = workloads.get("attention")
-    size, dtype = {"batch": 10, "length": 4, "width": 8}, "float64"
-    cost = workload.call(workload.cost, size, dtype)
-    work = limit.work(workload, size, dtype, {}, cost)
+    case = Case(workloads.get("attention"), {"batch": 10, "length": 4, "width": 8}, "float64")
+    work = limit.work(case)
     sequence, variables = 4 * 8 * 8, 3 * 8 * 8 * 8
     assert work.read_bytes == 10 * sequence + variables
     assert work.written_bytes == 10 * sequence
-    assert work.flops == 10 * cost.flops
+    assert work.flops == 10 * case.cost.flops
     assert work.functions == {"exp": 10 * 4**2}
     assert work.dtype == "float64"
 
@@ -101,8 +100,7 @@ def test_every_function_of_every_workload_is_one_that_the_probes_know() -> None:
     named = set()
     for each in workloads.all():
         for options in [{}, *({option.name: value} for option in each.options for value in option.values or ())]:
-            chosen = each.variant(options)
-            named |= set(chosen.call(chosen.cost, each.default_size(), each.dtypes[0], 0, options).functions)
+            named |= set(Case(each, each.default_size(), each.dtypes[0], options).cost.functions)
     assert named == {"sqrt", "sin", "cos", "exp", "tanh"}, "let the test of the probes below measure the new one"
 
 
@@ -187,9 +185,7 @@ def test_the_benchmark_looks_at_every_variant_at_a_size_of_megabytes() -> None:
     for case in cases:
         asked = case.request(rewrites_and_vectorised(case))
         assert asked.workload_options == {**workloads.get(case.workload).default_options(), **case.options}
-        work = limit.work(
-            workloads.get(case.workload), asked.size, asked.dtype, asked.workload_options, Cost(flops=1, ops=1)
-        )
+        work = limit.work(case_of(asked))
         # What is computed from next to nothing is bound by its arithmetic, whatever its size.
         assert work.read_bytes + work.written_bytes > 4e6 or case.workload == "repeat_sum"
 
@@ -311,8 +307,7 @@ def test_of_several_outputs_the_largest_counts() -> None:
     workload = workloads.get("per_example_gradients")
     size = {"batch": 10, "features": 8}
     for options, largest in (({}, 8), ({"model": "mlp"}, 8 * 16)):
-        chosen = workload.variant(options)
-        work = limit.work(workload, size, "float32", options, chosen.call(chosen.cost, size, "float32"))
+        work = limit.work(Case(workload, size, "float32", options))
         assert work.largest_output_bytes == 10 * largest * 4 < work.written_bytes
         rates = replace(RATES, functions_per_s={"tanh": GIGA})
         assert limit.limit(work, rates).largest_output_bytes == work.largest_output_bytes

@@ -9,7 +9,9 @@ import pytest
 import strategies
 import workloads
 from measure.model import forecast
+from strategies import planning
 from strategies.spec import MODES
+from workloads.case import Case
 from workloads.spec import Workload
 
 # 248 strategies of the first three workloads in float32, measured on 2 cores of an x86 server with TensorFlow 2.21: the
@@ -18,23 +20,15 @@ MEASURED = Path(__file__).parents[2] / "data/forecast_measured.csv"
 
 OUTER = workloads.get("outer_product")
 # 100 matrices of 32 × 32 float32 make 100 · 32⁴ · 4 bytes.
-LARGE = {"batch": 100, "side": 32}
+LARGE = Case(OUTER, {"batch": 100, "side": 32}, "float32")
 LARGE_OUTPUT = 419_430_400
-
-
-def test_bytes_of_a_case_are_exact() -> None:
-    assert forecast.case_bytes(OUTER, LARGE, "float32") == (409_600, LARGE_OUTPUT, 0)
-    assert forecast.case_bytes(OUTER, LARGE, "float64") == (819_200, 2 * LARGE_OUTPUT, 0)
-    assert forecast.case_bytes(OUTER, LARGE, "bfloat16") == (204_800, LARGE_OUTPUT // 2, 0)
-    gradients = workloads.get("per_example_gradients")
-    assert forecast.case_bytes(gradients, {"batch": 10, "features": 32}, "float32") == (1_320, 1_320, 132)
 
 
 def test_the_largest_size_is_forecast_without_making_any_array() -> None:
     for workload in workloads.all():
         size = {parameter.name: parameter.most for parameter in workload.sizes}
         for strategy in strategies.all_strategies(workload):
-            assert forecast.forecast(workload, size, "float32", strategy).latency_s > 0
+            assert forecast.estimate(Case(workload, size, "float32"), strategy).latency_s > 0
 
 
 @pytest.mark.parametrize(
@@ -53,43 +47,41 @@ def test_the_largest_size_is_forecast_without_making_any_array() -> None:
     ],
 )
 def test_peaks_of_the_outer_product_are_whole_outputs(slug: str, factor: int) -> None:
-    assert forecast.forecast(OUTER, LARGE, "float32", slug).peak_bytes == factor * LARGE_OUTPUT
+    assert forecast.estimate(LARGE, slug).peak_bytes == factor * LARGE_OUTPUT
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_vectorised_outer_products_need_little_scratch(mode: str) -> None:
-    peak = forecast.forecast(OUTER, LARGE, "float32", f"vectorized_map.{mode}").peak_bytes
+    peak = forecast.estimate(LARGE, f"vectorized_map.{mode}").peak_bytes
     assert LARGE_OUTPUT < peak < LARGE_OUTPUT + 10_000
 
 
 def test_plan_holds_what_the_workload_and_the_strategy_say() -> None:
-    workload = workloads.get("per_example_gradients")
-    size = {"batch": 10, "features": 32}
-    plan = forecast.plan(workload, size, "float32", "map_fn.graph?parallel_iterations=4")
+    case = Case(workloads.get("per_example_gradients"), {"batch": 10, "features": 32}, "float32")
+    plan = planning.plan(case, "map_fn.graph?parallel_iterations=4")
     assert (plan.mode, plan.batch, plan.input_leaves, plan.output_leaves) == ("graph", 10, 2, 2)
     assert (plan.input_bytes, plan.output_bytes) == (1_320, 1_320)
-    assert plan.batched_temporary_bytes == 10 * workload.call(workload.cost, size, "float32").batched_temporary_bytes
+    assert plan.batched_temporary_bytes == 10 * case.cost.batched_temporary_bytes
     assert dict(plan.options) == {"parallel_iterations": 4}
-    assert dict(forecast.plan(workload, size, "float32", "map_fn.graph").options) == {"parallel_iterations": 10}
+    assert dict(planning.plan(case, "map_fn.graph").options) == {"parallel_iterations": 10}
 
 
 def test_iterations_in_flight_hold_their_temporaries() -> None:
     """Where temporaries outweigh the copy of the output, each parallel iteration adds its own."""
     cost = dataclasses.replace(OUTER.cost(side=4), temporary_bytes=1_000_000)
-    workload = dataclasses.replace(OUTER, cost=lambda: cost)
-    size = {"batch": 8, "side": 4}
+    case = Case(dataclasses.replace(OUTER, cost=lambda: cost), {"batch": 8, "side": 4}, "float32")
     output = 8 * 4**4 * 4
     for parallel, in_flight in ((1, 1), (4, 4), (10, 8)):
-        estimate = forecast.forecast(workload, size, "float32", f"map_fn.graph?parallel_iterations={parallel}")
+        estimate = forecast.estimate(case, f"map_fn.graph?parallel_iterations={parallel}")
         assert estimate.peak_bytes == output + in_flight * 1_000_000
-    assert forecast.forecast(workload, size, "float32", "map_fn.xla").peak_bytes == output + 1_000_000
+    assert forecast.estimate(case, "map_fn.xla").peak_bytes == output + 1_000_000
 
 
 @pytest.mark.parametrize("workload", workloads.all(), ids=workloads.names())
 def test_more_elements_never_take_less(workload: Workload) -> None:
     for strategy in strategies.all_strategies(workload):
         few, many = (
-            forecast.forecast(workload, {**workload.default_size(), "batch": batch}, "float32", strategy)
+            forecast.estimate(Case(workload, {**workload.default_size(), "batch": batch}, "float32"), strategy)
             for batch in (10, 1_000)
         )
         # A sum over the batch is as large for many elements as for few.
@@ -101,19 +93,20 @@ def test_more_elements_never_take_less(workload: Workload) -> None:
 
 def test_a_run_is_capped_by_its_budget() -> None:
     workload = workloads.get("image_sqrt")
-    chosen = strategies.all_strategies(workload)
-    free = forecast.forecast_run(workload, workload.default_size(), "float32", chosen)
-    capped = forecast.forecast_run(workload, workload.default_size(), "float32", chosen, budget_s=5.0)
+    case = Case(workload, workload.default_size(), "float32")
+    chosen = [strategy.slug for strategy in strategies.all_strategies(workload)]
+    free = forecast.forecast_run(case, chosen)
+    capped = forecast.forecast_run(case, chosen, budget_s=5.0)
     assert 5.0 == capped.seconds < free.seconds
-    assert set(free.per_strategy) == {strategy.slug for strategy in chosen}
+    assert set(free.per_strategy) == set(chosen)
     assert free.peak_bytes == capped.peak_bytes
 
 
 def test_a_run_needs_more_than_its_largest_strategies_and_the_reference() -> None:
-    both = forecast.forecast_run(OUTER, LARGE, "float32", ["loop.eager", "map_fn.graph"])
+    both = forecast.forecast_run(LARGE, ["loop.eager", "map_fn.graph"])
     # Two memory subjects at a time, twice the output each, beside a float64 reference of twice the output.
     assert 6 * LARGE_OUTPUT < both.peak_bytes < 6 * LARGE_OUTPUT + 2 * (forecast.PROCESS_BYTES + 1_000_000)
-    one = forecast.forecast_run(OUTER, LARGE, "float32", ["batched.xla"])
+    one = forecast.forecast_run(LARGE, ["batched.xla"])
     assert one.peak_bytes < 3 * LARGE_OUTPUT + forecast.PROCESS_BYTES + 1_000_000
     assert one.seconds < both.seconds
 
@@ -131,7 +124,7 @@ def test_forecasts_are_near_what_was_measured(quantity: str, factor: float) -> N
     with MEASURED.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             size = {name: int(value) for name, value in (pair.split("=") for pair in row["size"].split())}
-            estimate = forecast.forecast(workloads.get(row["workload"]), size, "float32", row["strategy"])
+            estimate = forecast.estimate(Case(workloads.get(row["workload"]), size, "float32"), row["strategy"])
             hit = within(getattr(estimate, quantity), float(row[quantity]), factor)
             hits.setdefault(row["strategy"], []).append(hit)
     cells = {f"{mapper}.{mode}" for mapper in ("loop", "map_fn", "vectorized_map", "batched") for mode in MODES}

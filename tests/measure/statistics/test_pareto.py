@@ -1,8 +1,9 @@
 """Latency against memory: the front, the fastest that fits, and the dial between `map_fn` and `vectorized_map`."""
 
 import workloads
-from measure.model.run import Latency, Measurement, Memory, RequestRecord
+from measure.model.run import Latency, Measurement, Memory
 from measure.statistics import pareto
+from workloads.case import Case
 
 MIB = 2**20
 
@@ -62,13 +63,11 @@ def test_the_fastest_that_fits_is_named_and_none_where_none_does() -> None:
 
 
 def test_the_dial_runs_from_the_smallest_chunk_to_the_largest_and_joins_both_ends() -> None:
-    request = RequestRecord(
-        workload="outer_reduce", size=workloads.get("outer_reduce").default_size(), dtype="float32", device="CPU:0",
-        strategies=[], budget_s=1.0,
-    )  # fmt: skip
-    [dial] = pareto.dials(FOUND, workloads.get("outer_reduce"), request)
+    workload = workloads.get("outer_reduce")
+    case = Case(workload, workload.default_size(), "float32")
+    [dial] = pareto.dials(FOUND, case, memory_limit_mib=None)
     assert [chunk for chunk, _ in dial.chunks] == [4, 16, 64]
     assert (dial.mode, dial.start, dial.end) == ("graph", "map_fn.graph", "vectorized_map.graph")
     assert dial.chosen >= 1
     assert pareto.nearest_chunk(dial) in {slug for _, slug in dial.chunks}
-    assert pareto.dials(FOUND[:3], workloads.get("outer_reduce"), request) == []
+    assert pareto.dials(FOUND[:3], case, memory_limit_mib=None) == []

@@ -15,6 +15,7 @@ import logging, sys
 import workloads
 from measure.subject import load
 from strategies import script
+from workloads.case import Case
 
 said = []
 handler = logging.Handler()
@@ -22,7 +23,7 @@ handler.emit = lambda record: said.append(record.getMessage())
 logging.getLogger("tensorflow").addHandler(handler)
 size = {"batch": 3, "side": 4}
 for slug in ("loop.graph", "map_fn.graph", "vectorized_map.graph", "batched.graph"):
-    text = script.build(workloads.get("outer_product"), size, "float32", "CPU:0", slug)
+    text = script.build(Case(workloads.get("outer_product"), size, "float32"), slug)
     # What tells whether AutoGraph has converted a function: a branch on a tensor, which plain tracing refuses.
     branch = "    if tf.reduce_sum(x) > 1e9:\\n        x = -x\\n"
     text = text.replace("    return tf.tensordot(", branch + "    return tf.tensordot(")

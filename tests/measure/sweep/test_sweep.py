@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-import workloads
 from measure import __main__ as command
 from measure import runner
 from measure.engine.comparison import Settings
@@ -20,7 +19,7 @@ from measure.engine.launchers import HostLauncher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model import forecast, text
-from measure.model.request import RequestError
+from measure.model.request import RequestError, case_of
 from measure.model.run import Analysis, Axis, Correctness, Error, Memory, Point, Run, decode, encode
 from measure.output import export, sweep_table
 from measure.store import imports
@@ -227,8 +226,8 @@ def test_the_forecast_peak_is_of_what_is_run_and_what_exceeds_the_memory_limit_i
     # Within what forecasts are off by, it may fit, and then takes no more than the limit.
     small = {**raw, "axes": batch(1, 1000), "strategies": ["vectorized_map.graph"]}
     unlimited = sweep_forecast.forecast_sweep(parse_sweep(small), 20 * GIB)
-    workload = parse_sweep(small).comparison({"batch": 1000})
-    peak = forecast.forecast(workloads.get("outer_reduce"), workload.size, "float32", "vectorized_map.graph").peak_bytes
+    largest = case_of(parse_sweep(small).comparison({"batch": 1000}))
+    peak = forecast.estimate(largest, "vectorized_map.graph").peak_bytes
     limit_mib = int(peak / 1.3) // 2**20
     tight = sweep_forecast.forecast_sweep(parse_sweep({**small, "memory_limit_mib": limit_mib}), 20 * GIB)
     assert not tight.left_out

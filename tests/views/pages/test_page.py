@@ -27,6 +27,7 @@ from views.choices import address as link
 from views.choices import grid
 from views.result import compare as result
 from views.ui import look
+from workloads.case import Case
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN_ID = "0123456789abcdef01234567"
@@ -182,7 +183,7 @@ class TestChoosing:
     @pytest.mark.parametrize("workload", workloads.names())
     def test_memory_savers_are_enough_for_a_comparison(self, workload):
         found = workloads.get(workload)
-        case = grid.Case(found, found.default_size(), found.default_options(), found.dtypes[0], "CPU:0")
+        case = Case(found, found.default_size(), found.dtypes[0])
         savers = grid.presets_of(case)["Memory savers"][1]
         assert "map_fn.xla" in savers and len(savers) >= 3
 

@@ -1,0 +1,109 @@
+"""One case: a workload at a size, in a dtype, with its options, on a device. It is made once and passed on."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from workloads.spec import Cost, Leaf, Workload, leaves, map_leaves, type_nest
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload with everything that its functions may ask for.
+
+    ``workload`` has its options applied (see `Workload.variant`), whichever was given. ``size`` has a value for each of
+    its sizes, and ``options`` for each of its options: those that are not given have their defaults. ``device`` is
+    ``CPU:0`` or ``GPU:n``, and ``seed`` is that of the inputs. Bytes are those of the whole batch.
+    """
+
+    workload: Workload
+    size: Mapping[str, int]
+    dtype: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "CPU:0"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        options = {**self.workload.default_options(), **self.options}
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "workload", self.workload.variant(options))
+
+    @property
+    def batch(self) -> int:
+        """Length of the mapped axis."""
+        return self.size["batch"]
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """Return what ``function``, one of the workload's that need no TensorFlow, gives for the case."""
+        return function(**self.arguments(function))
+
+    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the case's value for each argument that ``function`` names, in its order.
+
+        Raises TypeError with a sentence where it needs one that no case has.
+        """
+        return self._named(function, inspect.signature(function).parameters.values())
+
+    def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the same of what ``function``, one that is handed tensors or arrays, names after its ``*``."""
+        parameters = inspect.signature(function).parameters.values()
+        return self._named(function, [each for each in parameters if each.kind is each.KEYWORD_ONLY])
+
+    def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
+        values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
+        for parameter in parameters:
+            if parameter.name not in values and parameter.default is parameter.empty:
+                raise TypeError(
+                    f"{self.workload.slug}: {function.__name__} asks for {parameter.name!r}: "
+                    f"it can have {', '.join(values)}"
+                )
+        return {parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values}
+
+    def leaves(self, function: Callable[..., type_nest] | None) -> list[Leaf]:
+        """Return the leaves that ``function``, one of the workload's, describes; none where there is no function."""
+        return [] if function is None else leaves(self.call(function))
+
+    @cached_property
+    def cost(self) -> Cost:
+        """The cost of one element."""
+        return self.call(self.workload.cost)
+
+    @cached_property
+    def output(self) -> type_nest:
+        """The nest of `Leaf` of the whole output, batch axis included."""
+        if self.workload.output is not None:
+            return self.call(self.workload.output)
+        element = self.call(self.workload.element_output)
+        return map_leaves(lambda leaf: Leaf((self.batch, *leaf.shape), leaf.dtype), element)
+
+    @cached_property
+    def input_bytes(self) -> int:
+        """Bytes of the inputs."""
+        return self.batch * sum(leaf.bytes for leaf in self.leaves(self.workload.element_input))
+
+    @cached_property
+    def captured_bytes(self) -> int:
+        """Bytes of what a strategy captures: the workload's variables."""
+        return sum(leaf.bytes for leaf in self.leaves(self.workload.variable_leaves))
+
+    @cached_property
+    def output_bytes(self) -> int:
+        """Bytes of the output."""
+        return sum(leaf.bytes for leaf in leaves(self.output))
+
+    @cached_property
+    def reference_bytes(self) -> int:
+        """Bytes of the output in float64, as the reference has it."""
+        return sum(Leaf(leaf.shape, "float64").bytes for leaf in leaves(self.output))
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes that a call reads: inputs and variables."""
+        return self.input_bytes + self.captured_bytes
+
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of inputs, variables and the output: the least that any strategy holds."""
+        return self.read_bytes + self.output_bytes
