@@ -22,7 +22,8 @@ import msgspec
 from msgspec.structs import replace
 
 from measure.engine import explanation as why_job
-from measure.engine.comparison import Comparison, Settings, clear_leftovers
+from measure.engine.bench import Settings, clear_leftovers
+from measure.engine.comparison import Comparison
 from measure.engine.launchers import HostState, Launcher, launcher
 from measure.engine.privacy import without_folders
 from measure.engine.record import View

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from measure import runner
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.launchers import Event, HostLauncher, Launcher
 from measure.engine.rounds import Rules
 from measure.model import request

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import strategies
 import workloads
-from measure.engine.comparison import Comparison, Settings
-from measure.engine.launchers import HostLauncher
-from measure.model.request import parse
-from measure.model.run import Measurement, Status
+from measure.engine import stages
+from measure.engine.bench import Bench, Settings
+from measure.engine.launchers import HostLauncher, Launcher
+from measure.model.request import Request, parse
+from measure.model.run import Measurement, Run
 from workloads.spec import Workload
 
 TABLE = Path(__file__).with_name("data") / "grid.csv"
@@ -108,15 +109,16 @@ def cases() -> list[Case]:
     return found
 
 
-class Unmeasured(Comparison):
-    """A comparison that ends where timing would begin: outcomes and warnings are all there."""
-
-    def _measure(self) -> tuple[Status, str]:
-        self._reference()
-        self._known_limits()
-        self._memory_stage(self._runnable())
-        self._without_onednn()
-        return "complete", "outcomes are known"
+def untimed(request: Request, launcher: Launcher, settings: Settings | None = None) -> Run:
+    """The run of a comparison that ends where timing would begin: outcomes and warnings are all there."""
+    bench = Bench("0" * 24, request, launcher, lambda view: None, settings=settings)
+    with bench.opened():
+        stages.compute_reference(bench)
+        stages.leave_out_unsupported(bench)
+        stages.measure_memory(bench, bench.record.untried())
+        stages.rerun_without_onednn(bench)
+    bench.close("complete", "outcomes are known")
+    return bench.record.run
 
 
 def row(case: Case, item: Measurement) -> Row:
@@ -145,8 +147,7 @@ def host() -> Iterator[HostLauncher]:
 
 def measured(launcher: HostLauncher, case: Case) -> list[Row]:
     """Every cell of the case, each in a subject of its own, two at a time."""
-    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
-    run = Unmeasured("grid", parse(case.request()), launcher, lambda view: None, settings=settings).run()
+    run = untimed(parse(case.request()), launcher, Settings(timeout_floor_s=60.0))
     return [row(case, item) for item in run.measurements]
 
 

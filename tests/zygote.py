@@ -19,7 +19,7 @@ import tensorflow  # noqa: F401
 from measure import runner
 from measure.engine import host
 from measure.engine import launchers as processes
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.record import View
 from measure.store import store
 from tests.engine import QUICK, small_request

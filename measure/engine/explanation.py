@@ -1,15 +1,17 @@
 """The explanation of a run that has ended: a job in the same queue, one subject for each strategy, nothing else."""
 
-import time
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from measure.engine.comparison import Comparison, Keep, Settings
+from measure.engine import stages
+from measure.engine.bench import Bench, Job, Settings
 from measure.engine.dialogue import Cancelled, HostLost
 from measure.engine.launchers import Launcher
 from measure.engine.record import View
+from measure.engine.stages import Keep
 from measure.machine import environment
 from measure.model import request as requests
 from measure.model import why
@@ -43,7 +45,7 @@ def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -
     return None
 
 
-class Explanation(Comparison):
+class Explanation(Job):
     """Explains the strategies of a run that it does not know the reasons of; nothing else in the run changes."""
 
     def __init__(
@@ -57,25 +59,21 @@ class Explanation(Comparison):
     ) -> None:
         """Raises `RequestError` where the code of the strategies is no longer what was measured."""
         request = requests.parse(msgspec.to_builtins(run.request))
-        super().__init__(run.id, request, launcher, publish, settings=settings, keep=keep)
-        now = {item.strategy: item.code for item in self._record.items()}
+        super().__init__(Bench(run.id, request, launcher, publish, settings=settings))
+        self._keep = keep
+        now = {item.strategy: item.code for item in self.bench.record.items()}
         for item in run.measurements:
             if not item.twin_of and item.code is not None and item.code != now.get(item.strategy):
                 raise RequestError(f"the code of {item.strategy} has changed since it was measured: {_AGAIN} explained")
-        self._record.take(run)
+        self.bench.record.take(run)
 
     def run(self) -> Run:
         """Explain, and return the run with what was found, however it ended."""
-        self._open(time.monotonic())
-        try:
-            self._explain()
-        except (Cancelled, HostLost):
-            pass  # what is known by now is kept
-        finally:
-            self._dialogues.end()
-            self._remove_files()
-        self._say("finished", result=True)
-        return self._record.run
+        bench = self.bench
+        with bench.opened(), contextlib.suppress(Cancelled, HostLost):
+            stages.explain(bench, self._keep)
+        bench.say("finished", result=True)
+        return bench.record.run
 
 
 def able(run: Run) -> list[Measurement]:

@@ -1,4 +1,4 @@
-"""What is known of each strategy of a job so far: measurements, replaced as results arrive, and where each stands."""
+"""The record of a job: the measurements of its strategies, replaced as results arrive, and where each stands."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,11 @@ from measure.model.run import Code, Measurement, Replica, Run, Status, Warning
 from measure.statistics import levels as statistics
 
 TWIN = "#twin"
+
+
+def original(slug: str) -> str:
+    """The strategy that a twin is of, by its slug; any other slug as it is."""
+    return slug.removesuffix(TWIN)
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,19 @@ class Record:
     def items(self) -> list[Measurement]:
         """All measurements, the twin's included."""
         return list(self._items.values())
+
+    def untried(self) -> list[str]:
+        """Strategies that nothing is known of, and that nothing speaks against."""
+        return [item.strategy for item in self.items() if item.outcome == "not_run" and item.error is None]
+
+    def working(self) -> list[str]:
+        """Strategies that can be called, twins left out, whether their values are right or wrong."""
+        return [item.strategy for item in self.items() if item.outcome in ("ok", "wrong") and not item.twin_of]
+
+    def last_round(self) -> int:
+        """The number of the last round that anybody was sampled in, 0 before the first."""
+        rounds_done = (number for item in self.items() for replica in item.replicas for number in replica.rounds)
+        return max(rounds_done, default=0)
 
     @property
     def run(self) -> Run:

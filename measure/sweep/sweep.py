@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from measure.engine import rounds
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.dialogue import Cancelled, Dialogues, HostLost
 from measure.engine.launchers import Launcher
 from measure.engine.record import View

@@ -5,17 +5,15 @@ tie, more processes are asked for later. Neither a twin nor process peaks are me
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from msgspec import structs
 
-from measure.engine.comparison import Comparison, Settings
+from measure.engine import stages
+from measure.engine.bench import Bench, Settings
 from measure.engine.dialogue import Dialogues
 from measure.engine.launchers import Launcher
-from measure.engine.record import Record, View
-from measure.engine.rounds import Rules, scout_rounds
-from measure.engine.sampling import Sampling
+from measure.engine.record import View
+from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice
 from measure.model.request import Request
 from measure.model.run import Error, Measurement, Point, Status
@@ -27,7 +25,7 @@ ROUNDS = 6
 LEAST_BUDGET_S = 1.0
 
 
-class Visit(Comparison):
+class Visit:
     """The comparison of one point. ``dialogues`` are the sweep's, which ends what still lives."""
 
     def __init__(
@@ -39,24 +37,27 @@ class Visit(Comparison):
         dialogues: Dialogues,
         settings: Settings,
     ) -> None:
-        super().__init__(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
+        self._bench = Bench(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
+        self._record = self._bench.record
         self._timed_before: set[str] = set()
+
+    def cancel(self) -> None:
+        self._bench.cancel()
 
     def begin(self, started_s: float, left_out: Mapping[str, Error], taken: Point | None = None) -> None:
         """Compute the reference. ``left_out``: strategies that are not run here, with the reason; ``taken``: what an
         earlier run knows of this point, which is not measured again."""
-        self._open(started_s)
+        self._bench.open(started_s)
         if taken is not None:
             self._go_on_from(taken)
-        if self._on_gpu:
-            self._gpu_room()
-        self._known_limits()
+        stages.ask_for_room(self._bench)
+        stages.leave_out_unsupported(self._bench)
         for slug, error in left_out.items():
-            if self._record[slug].error is None and self._record[slug].outcome == "not_run":
+            if slug in self.unknown():
                 self._record.update(slug, stage="forecast", error=error)
                 self._record.set_stage([slug], "done")
         if self.unknown():
-            self._reference()
+            stages.compute_reference(self._bench)
 
     def _go_on_from(self, taken: Point) -> None:
         known = {
@@ -74,34 +75,33 @@ class Visit(Comparison):
 
     @property
     def estimates(self) -> Mapping[str, Estimate]:
-        return self._forecast.per_strategy
+        return self._bench.forecast.per_strategy
 
     def unknown(self) -> list[str]:
         """Strategies whose memory and correctness are still to be measured."""
-        return [item.strategy for item in self._record.items() if item.outcome == "not_run" and item.error is None]
+        return self._record.untried()
 
     def look(self, slugs: Sequence[str]) -> None:
         """Measure memory and correctness."""
-        self._memory_stage(list(slugs))
+        stages.measure_memory(self._bench, slugs)
 
     def suspects(self) -> list[str]:
         """Strategies for whose failure oneDNN may be to blame."""
-        return self._suspects()
+        return stages.suspects(self._bench)
 
     def ask_onednn(self) -> None:
         """Run them once more with oneDNN off, and say where that is right."""
-        self._without_onednn()
+        stages.rerun_without_onednn(self._bench)
 
     def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
         """One process and a few rounds of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where
         time was too short for that."""
-        able = [item.strategy for item in self._record.items() if item.outcome in ("ok", "wrong")]
-        timed = [slug for slug in able if slug not in self._timed_before]
-        return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, processes=0)
+        timed = [slug for slug in self._record.working() if slug not in self._timed_before]
+        return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, _scout)
 
     def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> Status:
         """So many further processes of these strategies."""
-        return self._sample(slugs, budget_s, processes=processes)
+        return self._sample(slugs, budget_s, _further(processes))
 
     def contenders(self) -> list[str]:
         """The leader, and all that the ranking does not separate from it."""
@@ -133,39 +133,32 @@ class Visit(Comparison):
         for item in self._record.items():
             if item.outcome in ("ok", "not_run") and not item.replicas and item.error is None and not item.twin_of:
                 self._record.update(item.strategy, error=untimed)
-        for file in self._case_dir.glob("reference*"):
+        for file in self._bench.folder.glob("reference*"):
             file.unlink(missing_ok=True)
-        self._close(status, reason)
+        self._bench.close(status, reason)
 
     def end(self) -> None:
         """Remove its files."""
-        self._remove_files()
+        self._bench.remove_files()
 
-    def _sample(self, slugs: Sequence[str], budget_s: float, processes: int) -> Status:
-        request = replace(self.request, budget_s=max(budget_s, LEAST_BUDGET_S))
-        status, _ = self._time(slugs, request, _Rounds, processes=processes)
-        self._say(result=True)
+    def _sample(self, slugs: Sequence[str], budget_s: float, plan: Plan) -> Status:
+        status, _ = stages.time_latencies(self._bench, slugs, max(budget_s, LEAST_BUDGET_S), plan)
+        self._bench.say(result=True)
         return status
 
 
-class _Rounds(Sampling):
-    """Sampling by a plan: ``processes`` further ones of each strategy, or, where that is 0, everybody's first."""
+def _scout(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
+    """The plan of everybody's first process."""
+    return ("complete", "") if sampling.scout(slugs) else ("budget", "")
 
-    def __init__(
-        self, request: Request, rules: Rules, record: Record, *others: Any, processes: int, **more: Any
-    ) -> None:
-        super().__init__(request, rules, record, *others, **more)
-        self._processes = processes
-        # Rounds of an earlier part of the visit were others.
-        earlier = (number for item in record.items() for replica in item.replicas for number in replica.rounds)
-        self._round = max(earlier, default=0)
 
-    def _time(self, slugs: Sequence[str]) -> tuple[Status, str]:
-        if not self._processes:
-            return ("complete", "") if self._scout(slugs) else ("budget", "")
-        for _ in range(self._processes):
-            self._start(slugs)
-        rules, budget_s = replace(self._rules, scout_rounds=ROUNDS), self._request.budget_s
-        wanted = {live.subject: scout_rounds(rules, live.call_s, budget_s) for live in self._live.values()}
-        self._sample_rounds(wanted, rules.scout_round_s)
+def _further(processes: int) -> Plan:
+    """The plan of so many further processes of each strategy."""
+
+    def sample(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
+        for _ in range(processes):
+            sampling.start(slugs)
+        sampling.sample_few(ROUNDS)
         return "complete", ""
+
+    return sample

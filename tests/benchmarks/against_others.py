@@ -32,7 +32,7 @@ from pathlib import Path
 
 from scipy import stats
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.rounds import Rules
 from measure.model import text
 from measure.runner import Runner

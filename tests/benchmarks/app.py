@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.model import text
 from measure.runner import Snapshot
 from tests.benchmarks import common, forecasts, server, widgets

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 import workloads
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.machine import environment
 from measure.model import forecast, text
 from measure.model.request import Request, case_of, parse

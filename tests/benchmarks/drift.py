@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.rounds import Rules
 from measure.model.run import Run
 from measure.runner import Runner, Snapshot

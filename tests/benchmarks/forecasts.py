@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.rounds import Rules
 from measure.model import text
 from measure.model.run import Run

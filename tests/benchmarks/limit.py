@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 import workloads
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.rounds import Rules
 from measure.judge import limit
 from measure.machine import processor, system

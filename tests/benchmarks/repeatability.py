@@ -19,7 +19,7 @@ from pathlib import Path
 from scipy import stats
 
 import strategies
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.model import text
 from measure.model.run import Run, encode
 from measure.runner import Runner

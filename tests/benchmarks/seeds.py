@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import strategies
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.model import text
 from measure.model.run import Measurement, Run
 from measure.runner import Runner

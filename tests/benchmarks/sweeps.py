@@ -16,7 +16,7 @@ from dataclasses import replace
 from msgspec import structs
 from playwright.sync_api import sync_playwright
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.model.run import Point, Run
 from measure.output import sweep_table
 from measure.runner import Runner, Snapshot

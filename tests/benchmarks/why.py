@@ -22,13 +22,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import workloads
-from measure.engine.comparison import Comparison, Settings
-from measure.engine.dialogue import Cancelled
-from measure.engine.launchers import HostLauncher
+from measure.engine import stages
+from measure.engine.bench import Bench, Settings
+from measure.engine.launchers import HostLauncher, Launcher
 from measure.judge import reasons
 from measure.model import why
 from measure.model.request import parse
-from measure.model.run import Run, Status
+from measure.model.run import Run
 from strategies import script
 from tests import grid
 from tests.benchmarks import common
@@ -194,21 +194,16 @@ print(json.dumps(found))
 """
 
 
-class Explained(Comparison):
-    """Outcomes, memory and reasons; nothing is timed."""
-
-    def _measure(self) -> tuple[Status, str]:
-        self._reference()
-        self._known_limits()
-        self._memory_stage(self._runnable())
-        with contextlib.suppress(Cancelled):
-            self._explain()
-        return "complete", "explained"
-
-
-def explained(launcher: HostLauncher, request: dict[str, Any]) -> Run:
-    settings = Settings(process_peaks_s=0.0, timeout_floor_s=60.0)
-    return Explained("grid", parse(request), launcher, lambda view: None, settings=settings, keep=lambda *_: True).run()
+def explained(launcher: Launcher, request: dict[str, Any]) -> Run:
+    """A run with outcomes, memory and reasons; nothing is timed."""
+    bench = Bench("0" * 24, parse(request), launcher, lambda view: None, settings=Settings(timeout_floor_s=60.0))
+    with bench.opened():
+        stages.compute_reference(bench)
+        stages.leave_out_unsupported(bench)
+        stages.measure_memory(bench, bench.record.untried())
+        stages.explain(bench, lambda *_: True)
+    bench.close("complete", "explained")
+    return bench.record.run
 
 
 def gaps(run: Run) -> Iterator[str]:

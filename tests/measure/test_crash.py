@@ -18,7 +18,7 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from measure.engine.comparison import clear_leftovers
+from measure.engine.bench import clear_leftovers
 from measure.model.run import Point, Run
 from measure.store.store import Store
 from tests.browser import AppServer, Watch

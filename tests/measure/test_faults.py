@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.model.run import Measurement, Run, decode, encode
 from strategies.spec import MODES
 from tests.engine import (
@@ -20,7 +20,7 @@ from tests.engine import (
     small_request,
     write_mapper,
 )
-from tests.grid import Unmeasured
+from tests.grid import untimed
 
 pytestmark = pytest.mark.slow
 
@@ -273,8 +273,7 @@ def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(tmp_path: Path, mo
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     slugs = ("wrong_with_onednn.eager", "dies_with_onednn.eager", "wrong_anyway.eager", "batched.eager")
     with running_host(tmp_path) as host:
-        settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
-        run = Unmeasured("onednn", small_request(*slugs), host, lambda view: None, settings=settings).run()
+        run = untimed(small_request(*slugs), host, Settings(timeout_floor_s=60.0))
     codes = {item.strategy: [warning.code for warning in item.warnings] for item in run.measurements}
     assert [run.measurement(slug).outcome for slug in slugs[:3]] == ["wrong", "failed", "wrong"]
     assert codes == {slugs[0]: ["onednn"], slugs[1]: ["onednn"], slugs[2]: [], slugs[3]: []}

@@ -1,25 +1,20 @@
 """On a GPU: what is asked of TensorFlow, with simulated devices, and a comparison with simulated subjects."""
 
-import itertools
-import queue
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from measure.engine.comparison import Comparison, Settings
-from measure.engine.launchers import Event, HostState
+from measure.engine.bench import Settings
+from measure.engine.comparison import Comparison
 from measure.machine import environment
 from measure.model import why
 from measure.model.request import parse
-from measure.model.roofline import Rates
-from measure.model.run import Correctness, Memory, Run
+from measure.model.run import Run
 from measure.subject import memory, probes, timing
-from measure.subject.subject import Spec
 from tests.engine import QUICK
 from tests.measure.subject.test_memory import in_process
+from tests.subjects import RATES, Subjects
 
 GIB = 2**30
 
@@ -393,107 +388,42 @@ def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> N
 # --- a comparison -----------------------------------------------------------------------------------------------------
 
 
-RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
-
-
-class SimulatedGpu:
-    """A launcher whose subjects answer as those on a GPU with so much room would: each strategy needs ``peak_bytes``
-    there. It keeps what was asked for and how many timing subjects lived at once."""
-
-    start_method = "fork"
-
-    def __init__(self, room_bytes: int | None, peak_bytes: int) -> None:
-        self.specs: list[Spec] = []
-        self.most_alive = 0
-        self._answers: dict[str, Callable[[], list[dict[str, Any]]]] = {
-            "room": lambda: [{"event": "room", "bytes": room_bytes}],
-            "reference": lambda: [{"event": "saved"}],
-            "memory": lambda: self._memory(peak_bytes),
-            "timing": lambda: [{"event": "ready", "runtime_s": 0.1}],
-            "process_peak": lambda: [{"event": "process_peak", "bytes": 1}],
-            "probes": lambda: [{"event": "rates", "rates": msgspec.to_builtins(RATES)}],
-            "why": lambda: [{"event": "why", "why": why.written(why.Why(op_count=1, profiled_s=0.005))}],
-        }
-        self._numbers = itertools.count(1)
-        self._alive: dict[int, queue.Queue[Event]] = {}
-
-    def _memory(self, peak_bytes: int) -> list[dict[str, Any]]:
-        found = Memory(
-            peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
-        )
-        correct = msgspec.to_builtins(Correctness(ok=True))
-        return [
-            {"event": "checked", "correctness": correct, "sentence": None},
-            {"event": "memory", "memory": msgspec.to_builtins(found), "said": [], "retraces": 0},
-        ]
-
-    def state(self) -> HostState:
-        return HostState("ready", "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
-
-    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
-        number = next(self._numbers)
-        self.specs.append(spec)
-        self._alive[number] = events
-        for answer in self._answers[spec.role]():
-            events.put(Event(number, "message", answer))
-        if spec.role != "timing":
-            self.kill(number)
-        self.most_alive = max(self.most_alive, len(self._alive))
-        return number
-
-    def send(self, subject: int, message: dict[str, Any]) -> None:
-        answers = {
-            "first_call": {"event": "first_call", "seconds": 0.01},
-            "settle": {"event": "settled", "seconds": 0.005, "calls": 3},
-            "other_values": {"event": "other_values", "seconds": 0.005},
-            "sample": {"event": "sample", "seconds": 0.005, "busy_cores": 1.0},
-        }
-        if message["op"] == "stop":
-            self.kill(subject)
-        else:
-            self._alive[subject].put(Event(subject, "message", answers[message["op"]]))
-
-    def kill(self, subject: int) -> None:
-        if events := self._alive.pop(subject, None):
-            events.put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
-
-
 STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]
 
 
-def compare(launcher: SimulatedGpu, device: str = "GPU:1") -> Run:
+def compare(launcher: Subjects, device: str = "GPU:1") -> Run:
     asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
     settings = Settings(rules=QUICK)
     keep = lambda slug, said, artifacts: True  # noqa: E731
-    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=keep).run()  # type: ignore[arg-type]
+    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=keep).run()
 
 
 def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
     # 0.7 × 8 GiB hold two of 2 GiB with a context each; the machine's own memory is not what decides.
-    launcher = SimulatedGpu(8 * GIB, 2 * GIB)
+    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2 * GIB)
     run = compare(launcher)
     assert launcher.most_alive == 2
     assert all(item.latency is not None for item in run.measurements)
     # Of 1 GiB each there would be room for four, were it not for the context of each.
-    smaller = SimulatedGpu(8 * GIB, GIB)
+    smaller = Subjects(room_bytes=8 * GIB, peak_bytes=GIB)
     compare(smaller)
     assert smaller.most_alive == 3
-    roomy = SimulatedGpu(100 * GIB, 2**20)
+    roomy = Subjects(room_bytes=100 * GIB, peak_bytes=2**20)
     compare(roomy)
     assert roomy.most_alive >= len(STRATEGIES)
 
 
 def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:
-    launcher = SimulatedGpu(8 * GIB, 2**20)
+    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     compare(launcher)
     assert launcher.specs[0].role == "room" and [spec.role for spec in launcher.specs].count("room") == 1
-    on_cpu = SimulatedGpu(8 * GIB, 2**20)
+    on_cpu = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     compare(on_cpu, "CPU:0")
     assert "room" not in {spec.role for spec in on_cpu.specs}
 
 
 def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_asked_for() -> None:
-    launcher = SimulatedGpu(8 * GIB, 2**20)
+    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     run = compare(launcher)
     on_gpu = ("room", "memory", "timing", "probes", "why")
     assert {(spec.role, spec.device) for spec in launcher.specs} == {
@@ -508,14 +438,14 @@ def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_
 
 
 def test_the_room_of_a_gpu_is_the_memory_limit_where_none_was_asked_for() -> None:
-    launcher = SimulatedGpu(4 * GIB, 2**20)
+    launcher = Subjects(room_bytes=4 * GIB, peak_bytes=2**20)
     compare(launcher)
     limits = {spec.memory_limit_mib for spec in launcher.specs if spec.role == "memory"}
     assert limits == {int(0.7 * 4 * GIB) // 2**20}
 
 
 def test_the_process_peak_is_not_measured_on_a_gpu_and_that_is_said() -> None:
-    launcher = SimulatedGpu(8 * GIB, 2**20)
+    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     run = compare(launcher)
     assert "process_peak" not in {spec.role for spec in launcher.specs}
     assert "not measured on a GPU" in next(each.message for each in run.warnings if each.code == "no_process_peak")
@@ -523,12 +453,12 @@ def test_the_process_peak_is_not_measured_on_a_gpu_and_that_is_said() -> None:
 
 
 def test_with_another_allocator_its_counters_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    launcher = SimulatedGpu(8 * GIB, 2**20)
+    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     compare(launcher)
     monkeypatch.setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async")
-    other = SimulatedGpu(8 * GIB, 2**20)
+    other = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     compare(other)
-    on_cpu = SimulatedGpu(None, 2**20)
+    on_cpu = Subjects(room_bytes=None, peak_bytes=2**20)
     compare(on_cpu, "CPU:0")
     methods = [
         {spec.memory_method for spec in each.specs if spec.role == "memory"} for each in (launcher, other, on_cpu)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.launchers import HostLauncher
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
-from tests.grid import Unmeasured
+from tests.grid import untimed
 from tests.workloads.test_workloads import CUBE
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +27,7 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]
 
 
 def outcomes(launcher: HostLauncher, **request: object) -> Run:
-    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
-    return Unmeasured("field", parse(request), launcher, lambda view: None, settings=settings).run()
+    return untimed(parse(request), launcher, Settings(timeout_floor_s=60.0))
 
 
 @pytest.mark.slow

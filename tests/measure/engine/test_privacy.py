@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from measure.engine.comparison import Comparison, Settings
+from measure.engine.bench import Settings
+from measure.engine.comparison import Comparison
 from measure.engine.dialogue import Dialogue, Dialogues, SubjectFailed
-from measure.engine.launchers import Event, HostState
+from measure.engine.launchers import Event
 from measure.engine.privacy import without_folders
 from measure.model.place import StoreError
 from measure.model.request import parse
@@ -19,7 +20,8 @@ from measure.store.store import Store
 from measure.subject import subject
 from measure.subject.subject import Spec
 from tests.engine import DEADLINE_S, running, running_host, small_request
-from tests.grid import Unmeasured
+from tests.grid import untimed
+from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
 
 
@@ -149,19 +151,6 @@ def test_a_long_error_is_cut_where_a_line_ends() -> None:
 # --- what is said of Mapbench's own errors ---------------------------------------------------------------------------
 
 
-class Ready(Says):
-    """A launcher that is ready, and starts nothing."""
-
-    def state(self) -> HostState:
-        return HostState("ready", "", ("CPU:0",))
-
-    def wait_ready(self, timeout_s: float, cancelled: Any) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
-
-
 class Unwritable(Store):
     def save(self, run: Run, **more: Any) -> None:
         raise StoreError(f"unable to open '{SECRET}/runs.db'")
@@ -173,7 +162,7 @@ def test_errors_of_mapbench_itself_come_in_without_folders(tmp_path: Path, monke
 
     monkeypatch.setattr(Comparison, "run", run)
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "lock"))
-    with running(Ready(), tmp_path, Unwritable(tmp_path)) as own:  # type: ignore[arg-type]
+    with running(Subjects(), tmp_path, Unwritable(tmp_path)) as own:
         run_id = own.submit(small_request("batched.eager"))
         assert own.wait(run_id, DEADLINE_S)
         snapshot = own.snapshot(run_id)
@@ -205,9 +194,8 @@ def test_of_a_file_of_ones_own_that_names_its_folder_only_names_of_files_are_tol
     (folder / "workloads" / "cube.py").write_text(text)
     monkeypatch.setenv("MAPBENCH_HOME", str(folder))
     asked = parse({"workload": "cube", "strategies": ["loop.eager", "loop.graph"]})
-    settings = Settings(probes=False, process_peaks_s=0.0, timeout_floor_s=60.0)
     with running_host(tmp_path) as launcher:
-        run = Unmeasured("0" * 24, asked, launcher, lambda view: None, settings=settings).run()
+        run = untimed(asked, launcher, Settings(timeout_floor_s=60.0))
     good, bad = (run.measurement(slug) for slug in asked.strategies)
     assert good.correctness is not None and good.correctness.ok and good.memory is not None
     assert [each.message for each in good.warnings if each.code == "tensorflow"] == ["slow: notes.txt says why"]

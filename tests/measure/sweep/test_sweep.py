@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from measure import __main__ as command
 from measure import runner
-from measure.engine.comparison import Settings
+from measure.engine.bench import Settings
 from measure.engine.dialogue import Dialogues
 from measure.engine.launchers import HostLauncher
 from measure.engine.record import View

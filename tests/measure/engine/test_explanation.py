@@ -3,24 +3,25 @@
 import gzip
 import json
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from measure import runner
-from measure.engine import explanation as why_job
+from measure.engine import explanation
+from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.engine.dialogue import Dialogues, SubjectFailed
 from measure.judge import reasons
 from measure.judge.advice import COMPILED_VALUES
 from measure.model import why
 from measure.model.request import RequestError
-from measure.model.run import Error, Run
+from measure.model.run import Run
 from measure.model.why import Why
-from tests.benchmarks.why import Explained
-from tests.engine import DEADLINE_S, measure, running, running_host, small_request
+from tests.benchmarks.why import explained
+from tests.engine import DEADLINE_S, QUICK, measure, running, running_host, small_request
+from tests.subjects import Subjects, error
 
 ID = "0123456789abcdef01234567"
 
@@ -92,10 +93,10 @@ def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runn
 
 def test_what_cannot_be_explained_here_is_said(own: runner.Runner, measured: Run):
     details = own.host().details
-    assert why_job.refusal(measured, details, imported=False) is None
-    assert "comes from elsewhere" in why_job.refusal(measured, details, imported=True)
+    assert explanation.refusal(measured, details, imported=False) is None
+    assert "comes from elsewhere" in explanation.refusal(measured, details, imported=True)
     elsewhere = replace(measured, environment={"cpu_model": "another"})
-    assert "another machine" in why_job.refusal(elsewhere, details, imported=False)
+    assert "another machine" in explanation.refusal(elsewhere, details, imported=False)
     with pytest.raises(RequestError, match="when it has ended"):
         own.explain("f" * 24)
     other = replace(
@@ -125,45 +126,31 @@ def test_a_run_of_another_tensorflow_is_not_explained_by_this_one(
 ):
     details = own.host().details
     before = replace(measured, environment=measured.environment | {key: was})
-    refusal = why_job.refusal(before, details, imported=False)
+    refusal = explanation.refusal(before, details, imported=False)
     assert refusal is not None and says in refusal and "«Measure again here»" in refusal
     for unknown in (None, measured.environment[key]):
         same = replace(measured, environment=measured.environment | {key: unknown})
-        assert why_job.refusal(same, details, imported=False) is None
+        assert explanation.refusal(same, details, imported=False) is None
     on_gpu = replace(measured, environment=measured.environment | {"cuda": "11.0"})
-    assert why_job.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
+    assert explanation.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
 
 
 def test_the_threads_that_were_asked_for_are_those_of_the_explanation(own: runner.Runner, measured: Run):
     asked = replace(measured, request=replace(measured.request, threads=1), environment=measured.environment | {
         "threads_intra_used": 1, "threads_inter_used": 1})  # fmt: skip
-    assert why_job.refusal(asked, own.host().details, imported=False) is None
+    assert explanation.refusal(asked, own.host().details, imported=False) is None
 
 
 def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
-    class Failing(Dialogues):
-        def hold(self, dialogues: Any, **more: Any) -> None:
-            for dialogue in dialogues:
-                list(dialogue)
-
-        def start(self, spec: Any) -> int:
-            return 1
-
-        def until(self, *more: Any) -> Any:
-            raise SubjectFailed("failed", Error(type="Exit", message="x" * 5_000))
+    kept: list[Why] = []
 
     def keep(slug: str, raw: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
         kept.append(why.read(raw))
         return True
 
-    kept: list[Why] = []
-    launcher: Any = SimpleNamespace(start_method="fork")
-    asked = small_request("batched.graph")
-    job = Comparison(ID, asked, launcher, lambda view: None, dialogues=Failing(launcher), keep=keep)
-    job._record.update("batched.graph", outcome="ok")
-    job._open(0.0)
-    job._explain()
-    job._remove_files()
+    subjects = Subjects(answers={"why": lambda spec: [error(message="x" * 5_000)]})
+    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    Comparison(ID, small_request("batched.graph"), subjects, lambda view: None, settings=settings, keep=keep).run()
     assert [each.note for each in kept] == ["x" * why.MOST_NOTE]
 
 
@@ -175,10 +162,8 @@ def test_a_run_that_is_deleted_meanwhile_does_not_come_back(own: runner.Runner):
     assert own.snapshot(run.id) is None and not own.snapshot(job).fault
 
 
-def test_the_benchmark_of_the_reasons_measures_what_it_explains(monkeypatch: pytest.MonkeyPatch):
-    looked: list[str] = []
-    for stage in ("_reference", "_explain"):
-        monkeypatch.setattr(Comparison, stage, lambda self: None)
-    monkeypatch.setattr(Comparison, "_memory_stage", lambda self, slugs: looked.extend(slugs))
-    Explained(ID, small_request(*SLUGS), None, lambda view: None)._measure()
-    assert looked == list(SLUGS)
+def test_the_benchmark_of_the_reasons_measures_what_it_explains():
+    subjects = Subjects()
+    run = explained(subjects, msgspec.to_builtins(small_request(*SLUGS).record()))
+    assert sorted(spec.name for spec in subjects.specs if spec.role == "why") == sorted(SLUGS)
+    assert all(item.memory is not None and why.known(item) for item in run.measurements)

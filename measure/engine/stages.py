@@ -1,0 +1,321 @@
+"""The stages of a comparison, as functions of its bench, in the order in which they run.
+
+What a stage finds out goes into the bench's record and is published as it becomes known. A strategy that fails costs
+only its own outcome. All raise `Cancelled` and `HostLost`.
+"""
+
+import contextlib
+import os
+import pickle
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+import strategies
+from measure.engine.bench import Bench
+from measure.engine.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, SubjectFailed
+from measure.engine.launchers import FreshLauncher
+from measure.engine.sampling import Plan, Sampling
+from measure.judge import advice, limit
+from measure.machine import environment, load
+from measure.model import why
+from measure.model.roofline import Rates
+from measure.model.run import Correctness, Error, Memory, Status, Warning
+from measure.subject.subject import Spec
+from strategies import planning, script
+
+# A reference is waited for as long as this, or as the run's budget where that is longer.
+_REFERENCE_S = 60.0
+# For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
+# correctness nearly always take longer, so that nobody waits for it.
+LOAD_WINDOW_S = 0.5
+# A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
+# of 1.5. Each allocation that fails for good does so after 10 s (kMaxMillisToWait in tsl/framework/bfc_allocator.cc),
+# and several may fail one after the other.
+_TIGHT_SHARE = 0.5
+_ALLOCATOR_WAITS_S = 35.0
+_WAITING_AT_ONCE = 6
+# Another allocator of a GPU's memory than TensorFlow's own, which alone reports its events.
+_GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
+# Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
+_LEAST_LIMIT_MIB = 256
+# Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
+_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+# The first call of a why subject is traced, and what it compiles it compiles twice.
+_EXPLAINING_TAKES = 3
+
+# Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
+Keep = Callable[[str, dict[str, Any], dict[str, bytes]], bool]
+
+
+def ask_for_room(bench: Bench) -> None:
+    """Before any subject lives on a GPU: what it has left, which caps how many may live at once."""
+    if not bench.on_gpu:
+        return
+    bench.say("asking for the GPU's free memory")
+
+    def dialogue() -> Dialogue:
+        subject = bench.dialogues.start(Spec(role="room", device=bench.request.device))
+        with contextlib.suppress(SubjectFailed):
+            timeout_s = bench.settings.timeout_floor_s + bench.settings.fresh_start_s
+            bench.gpu_bytes = (yield from bench.dialogues.until(subject, "room", timeout_s))["bytes"]
+
+    bench.dialogues.hold([dialogue()])
+
+
+def compute_reference(bench: Bench) -> None:
+    """Compute, once and for all, the values that strategies are checked against; without them, every strategy fails."""
+    bench.say("computing the reference")
+    (bench.folder / "expected.pickle").write_bytes(pickle.dumps(bench.case.output))
+    text = script.build_reference(bench.case)
+
+    def dialogue() -> Dialogue:
+        spec = Spec(role="reference", script=text, name="reference", case_dir=str(bench.folder))
+        subject = bench.dialogues.start(spec)
+        try:
+            yield from bench.dialogues.until(subject, "saved", max(_REFERENCE_S, bench.request.budget_s))
+        except SubjectFailed as failure:
+            message = f"the reference could not be computed: {failure.error.message}"
+            failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
+            for item in bench.record.items():
+                bench.fail(item.strategy, "reference", failed)
+
+    bench.dialogues.hold([dialogue()])
+
+
+def leave_out_unsupported(bench: Bench) -> None:
+    """Give strategies that are known not to work their outcome, with the reason: nothing is started for them."""
+    for item in bench.record.items():
+        reason = strategies.unsupported(strategies.parse(item.strategy), bench.case.workload)
+        if reason is not None and item.outcome == "not_run":
+            error = Error(type="Unsupported", message=reason)
+            bench.fail(item.strategy, "request", SubjectFailed("unsupported", error))
+
+
+# --- memory and correctness ------------------------------------------------------------------------------------------
+
+
+def measure_memory(bench: Bench, slugs: Sequence[str]) -> None:
+    """Measure the memory of strategies and check their values, two at a time."""
+    bench.say("measuring memory and correctness")
+    estimates = bench.forecast.per_strategy
+    # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
+    measured = [item.strategy for item in bench.record.items() if item.error is None]
+    events = max((estimates[slug].events for slug in measured), default=0)
+    by_events = events <= bench.settings.most_events and not (bench.on_gpu and os.environ.get(_GPU_ALLOCATOR))
+    # The quickest first, since a person wants to see a first outcome soon; then the longest, so that no slot idles at
+    # the end.
+    slugs = sorted(slugs, key=lambda slug: estimates[slug].first_call_s)
+    order = slugs[:1] + slugs[:0:-1]
+    needs = {slug: estimates[slug].peak_bytes + bench.case.tensor_bytes for slug in order}
+    limit_mib = bench.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, bench.room_bytes() // 2**20)
+    tight = {slug for slug in order if needs[slug] > _TIGHT_SHARE * limit_mib * 2**20}
+    # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
+    for group, at_once in (([slug for slug in order if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
+        bench.dialogues.hold(
+            (_memory_of(bench, slug, by_events, limit_mib, slug in tight) for slug in group),
+            at_once=at_once,
+            costs=[min(needs[slug], limit_mib * 2**20) + bench.process_bytes for slug in group],
+            room=bench.room_bytes(),
+        )
+
+
+def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: bool) -> Dialogue:
+    record = bench.record
+    record.set_stage([slug], "memory")
+    method: str = strategies.mapper(record[slug].mapper).memory
+    if method != "tracemalloc" and not by_events:
+        method = "allocator"
+    subject = bench.dialogues.start(bench.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib))
+    timeout_s = bench.timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
+
+    def take(message: dict[str, Any]) -> None:
+        if message["event"] == "checked":
+            check = msgspec.convert(message["correctness"], Correctness)
+            record.update(slug, stage="memory", correctness=check)
+            if not check.ok:
+                record.update(slug, error=Error(type="WrongValues", message=message["sentence"]))
+
+    try:
+        message = yield from bench.dialogues.until(subject, "memory", timeout_s, take)
+    except SubjectFailed as failure:
+        bench.fail(slug, "memory", failure)
+        return
+    check = record[slug].correctness
+    record.update(
+        slug,
+        outcome="ok" if check is not None and check.ok else "wrong",
+        stage="memory",
+        memory=msgspec.convert(message["memory"], Memory),
+        warnings=[*_choices(bench, slug), *advice.of_strategy(message["said"], message["retraces"])],
+    )
+    record.set_stage([slug], "waiting")
+    bench.say(result=True)
+
+
+def _choices(bench: Bench, slug: str) -> list[Warning]:
+    """Say what the mapper chose where the request left it open."""
+    strategy, plan = strategies.parse(slug), planning.plan(bench.case, slug, bench.request.memory_limit_mib)
+    mapper, chosen = strategies.mapper(strategy.mapper), planning.chosen(plan, strategy)
+    return [advice.chosen(mapper.reason(plan, chosen), chosen)] if chosen and mapper.reason else []
+
+
+# --- oneDNN ----------------------------------------------------------------------------------------------------------
+
+
+def suspects(bench: Bench) -> list[str]:
+    """The strategies for whose outcome oneDNN may be to blame: they are wrong, or died in native code."""
+    return [
+        item.strategy
+        for item in bench.record.items()
+        if item.outcome == "wrong" or (item.error is not None and item.error.type in NATIVE_DEATHS)
+    ]
+
+
+def rerun_without_onednn(bench: Bench) -> None:
+    """Run suspects once more in a fresh interpreter with oneDNN off: where that is right, the result says so. A fork
+    comes too late: TensorFlow reads the setting when it is loaded."""
+    suspected = suspects(bench)
+    if not suspected or bench.request.device != "CPU:0" or os.environ.get(_ONEDNN) == "0":
+        return
+    bench.say("looking whether oneDNN is to blame")
+    with bench.talking_to(FreshLauncher({_ONEDNN: "0"}, finds_devices=False)) as dialogues:
+
+        def dialogue(slug: str) -> Dialogue:
+            subject = dialogues.start(bench.spec("memory", slug, memory_method="allocator"))
+            right: list[bool] = []
+
+            def take(message: dict[str, Any]) -> None:
+                if message["event"] == "checked":
+                    right.append(message["correctness"]["ok"])
+
+            with contextlib.suppress(SubjectFailed):
+                timeout_s = bench.timeout_s(slug) + bench.settings.fresh_start_s
+                yield from dialogues.until(subject, "memory", timeout_s, take)
+            if right == [True]:
+                bench.record.update(slug, warnings=[*bench.record[slug].warnings, advice.onednn()])
+                bench.say(result=True)
+
+        dialogues.hold(map(dialogue, suspected), at_once=2)
+
+
+# --- latency ---------------------------------------------------------------------------------------------------------
+
+
+def look_at_others(bench: Bench, watch: load.Watch) -> None:
+    """Note what others have used of the processors since the watch began."""
+    cores = watch.cores_of_others(least_s=LOAD_WINDOW_S)
+    known = bench.record.run.environment
+    bench.record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
+
+
+def time_latencies(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> tuple[Status, str]:
+    """Sample latencies of strategies by a plan, and analyse them; how that ended, and why it stopped."""
+    status: Status
+    if slugs:
+        status, reason = _sample(bench, slugs, budget_s, plan)
+    else:
+        status, reason = "complete", "no strategy was left to be timed"
+    bench.record.analyse()
+    return status, reason
+
+
+def _sample(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> tuple[Status, str]:
+    estimates = bench.forecast.per_strategy
+    # The quickest first, so that a budget that is short leaves out what takes long.
+    order = sorted(slugs, key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
+    sampling = Sampling(bench, len(order), budget_s)
+    watch = load.Watch()
+    try:
+        try:
+            status, reason = plan(sampling, order)
+        finally:
+            if warning := advice.busy_during(watch.cores_of_others()):
+                bench.record.warn(warning)
+        sampling.end("decided" if status == "complete" else "budget")
+    finally:
+        sampling.end("cancelled" if bench.cancelled else "interrupted")
+    return status, reason
+
+
+# --- after the verdict -----------------------------------------------------------------------------------------------
+
+
+def probe_limit(bench: Bench) -> None:
+    """Measure what the device could do at best, by probes that have the machine to themselves. A failure here costs
+    nothing else."""
+    bench.say("probing the device for the limit")
+    request = bench.request
+    work = limit.work(bench.case)
+    settings = script.build_settings(request.device, request.threads)
+
+    def dialogue() -> Dialogue:
+        subject = bench.dialogues.start(Spec(role="probes", script=settings, device=request.device, work=work))
+        timeout_s = bench.settings.timeout_floor_s + bench.start_s
+        try:
+            message = yield from bench.dialogues.until(subject, "rates", timeout_s)
+        except SubjectFailed as failure:
+            bench.record.warn(advice.no_limit(failure.error.message))
+        else:
+            bench.record.set_run(limit=limit.limit(work, msgspec.convert(message["rates"], Rates)))
+
+    bench.dialogues.hold([dialogue()])
+    bench.record.analyse()
+    bench.say(result=True)
+
+
+def measure_process_peaks(bench: Bench) -> None:
+    """Measure what the operating system sees of one call. A failure here costs nothing else."""
+    if bench.on_gpu:
+        bench.record.warn(advice.no_process_peak())
+        bench.say(result=True)
+        return
+    end = time.monotonic() + bench.settings.process_peaks_s
+    bench.say("measuring what the operating system sees")
+
+    def dialogue(slug: str) -> Dialogue:
+        if time.monotonic() > end:
+            return
+        bench.record.set_stage([slug], "process peak")
+        subject = bench.dialogues.start(bench.spec("process_peak", slug))
+        with contextlib.suppress(SubjectFailed):
+            message = yield from bench.dialogues.until(subject, "process_peak", bench.timeout_s(slug))
+            memory = bench.record[slug].memory
+            if message["bytes"] is not None and memory is not None:
+                bench.record.update(slug, memory=replace(memory, process_peak_bytes=message["bytes"]))
+        bench.record.set_stage([slug], "done")
+
+    slugs = [slug for slug in bench.record.working() if bench.record[slug].memory is not None]
+    costs = [bench.live_bytes(slug) for slug in slugs]
+    bench.dialogues.hold(map(dialogue, slugs), at_once=2, costs=costs, room=bench.room_bytes())
+
+
+def explain(bench: Bench, keep: Keep) -> None:
+    """Find out what happens in a call of each strategy, one after another. A failure costs nothing else."""
+    slugs = [slug for slug in bench.record.working() if why.known(bench.record[slug]) is None]
+
+    def dialogue(number: int, slug: str) -> Dialogue:
+        bench.record.set_stage([slug], "explaining")
+        bench.say(f"explaining {slug}, {number + 1} of {len(slugs)}")
+        folder = bench.folder / f"why_{number}"
+        folder.mkdir()
+        subject = bench.dialogues.start(bench.spec("why", slug, artifacts=str(folder)))
+        try:
+            timeout_s = _EXPLAINING_TAKES * bench.timeout_s(slug)
+            message = yield from bench.dialogues.until(subject, "why", timeout_s)
+            explained = why.read(message["why"])
+        except SubjectFailed as failure:
+            explained = why.Why(note=failure.error.message[: why.MOST_NOTE])
+        bench.record.update(slug, why=why.written(explained, bench.record[slug].why))
+        kept = keep(slug, bench.record[slug].why, why.artifacts(folder))
+        shutil.rmtree(folder)
+        bench.record.set_stage([slug], "done")
+        bench.say(result=True)
+        if not kept:
+            raise Cancelled
+
+    bench.dialogues.hold(dialogue(number, slug) for number, slug in enumerate(slugs))
