@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from measure.model.run import Axis, Latency, Measurement, Point, Replica
-from measure.statistics import levels as statistics
+from measure.statistics import intervals
+from measure.statistics.levels import levels_of
 from tests.simulation import Model
 
 # slug → (seconds per call, seconds per element)
@@ -53,9 +54,9 @@ def point(
 
 def ranking(measurements: Sequence[Measurement]) -> list[list[str]]:
     """Every strategy that is not clearly slower than the fastest leads."""
-    found = statistics.levels(measurements).by_slug
+    found = levels_of(measurements).by_slug
     best = min(found, key=lambda slug: found[slug].log_mean)
-    return [[slug for slug in found if statistics.ratio(found[slug], found[best], 0.95).p >= 0.05 or slug == best]]
+    return [[slug for slug in found if intervals.ratio(found[slug], found[best], 0.95).p >= 0.05 or slug == best]]
 
 
 def points(values: Iterable[int], costs: Costs, rng: np.random.Generator, model: Model = MODELS[0]) -> list[Point]:

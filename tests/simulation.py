@@ -13,7 +13,9 @@ import numpy as np
 
 from measure.engine import rounds
 from measure.model.run import Analysis, Measurement, Replica
-from measure.statistics import levels as statistics
+from measure.statistics import levels
+from measure.statistics.intervals import Level
+from measure.statistics.levels import levels_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Model:
 class Result:
     """What one simulated comparison ended with."""
 
-    levels: Mapping[str, statistics.Level]
+    levels: Mapping[str, Level]
     control_resolution: float
     measurements: list[Measurement]
     rounds: int
@@ -98,10 +100,10 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
     @functools.cache
     def standing_after(number: int, started: int) -> rounds.Standing:
         measurements = items()
-        found = statistics.levels(measurements)
-        control = statistics.control(measurements, found, analysis.confidence)
+        found = levels_of(measurements)
+        control = levels.control(measurements, found, analysis.confidence)
         ranked = {slug: level for slug, level in found.by_slug.items() if originals[slug] == slug}
-        return rounds.Standing(ranked, statistics.resolution(control, found, analysis.confidence), analysis)
+        return rounds.Standing(ranked, levels.resolution(control, found, analysis.confidence), analysis)
 
     def standing() -> rounds.Standing:
         return standing_after(number, sum(map(len, replicas.values())))

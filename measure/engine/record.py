@@ -11,7 +11,8 @@ import strategies
 from measure.engine import rounds
 from measure.judge import analysis
 from measure.model.run import Code, Measurement, Replica, Run, Status, Warning
-from measure.statistics import levels as statistics
+from measure.statistics import levels
+from measure.statistics.levels import levels_of
 
 TWIN = "#twin"
 
@@ -122,15 +123,15 @@ class Record:
     def standing(self) -> rounds.Standing:
         """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
         items = self.items()
-        found = statistics.levels(items)
+        found = levels_of(items)
         confidence = self._run.analysis.confidence
-        control = statistics.control(items, found, confidence)
+        control = levels.control(items, found, confidence)
         ranked = {
             item.strategy: found.by_slug[item.strategy]
             for item in items
             if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
         }
-        return rounds.Standing(ranked, statistics.resolution(control, found, confidence), self._run.analysis)
+        return rounds.Standing(ranked, levels.resolution(control, found, confidence), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""

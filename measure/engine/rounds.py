@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from measure.model.run import CONTENDER_PROCESSES, Analysis
-from measure.statistics.levels import Level
+from measure.statistics.intervals import Level
 from measure.statistics.ranking import Order, equivalent
 
 

@@ -15,7 +15,7 @@ from measure.model import text
 from measure.model.digits import rounded
 from measure.model.run import Measurement, Run, Warning
 from measure.statistics import noise
-from measure.statistics.levels import Detrended
+from measure.statistics.effects import Detrended
 
 
 class RunRule(Protocol):

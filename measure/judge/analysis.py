@@ -9,32 +9,35 @@ from measure.judge.verdict import verdict
 from measure.model.digits import rounded
 from measure.model.run import Analysis, OutcomeName, Run, Status
 from measure.statistics import break_even, ranking
-from measure.statistics import levels as statistics
+from measure.statistics.intervals import latency
+from measure.statistics.levels import control, levels_of, resolution
 
 
 def analyse(run: Run) -> Run:
     """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
-    found = statistics.levels(run.measurements)
-    levels = found.by_slug
+    levels = levels_of(run.measurements)
+    by_slug, samples = levels.by_slug, levels.samples
     confidence = run.analysis.confidence
     measurements = [
         replace(
             item,
-            latency=rounded(statistics.latency(levels[item.strategy], confidence)) if item.strategy in levels else None,
+            latency=rounded(latency(by_slug[item.strategy], confidence)) if item.strategy in by_slug else None,
+            warnings=advice.of_measurement(item, samples),
         )
         for item in run.measurements
     ]
-    rows = [item for item in measurements if not item.twin_of]
-    control = rounded(statistics.control(measurements, found, confidence))
-    ranked = {item.strategy: levels[item.strategy] for item in rows if item.outcome == "ok" and item.strategy in levels}
-    order = ranking.Order(ranked, run.analysis, statistics.resolution(control, found, confidence))
-    peaks = {item.strategy: item.memory.peak_bytes for item in rows if item.memory is not None}
+    shown = [item for item in measurements if not item.twin_of]
+    twins = rounded(control(measurements, levels, confidence))
+    ranked = {
+        item.strategy: by_slug[item.strategy] for item in shown if item.outcome == "ok" and item.strategy in by_slug
+    }
+    order = ranking.Order(ranked, run.analysis, resolution(twins, levels, confidence))
+    peaks = {item.strategy: item.memory.peak_bytes for item in shown if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
-    measurements = [replace(item, warnings=advice.of_measurement(item, found.samples)) for item in measurements]
-    run = with_break_even(replace(run, measurements=measurements, control=control, ranking=tie_groups))
+    run = with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups))
     run = limit.judge(run)
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    return replace(run, analysis=now, warnings=advice.of_run(run, found.samples), verdict=verdict(run, levels))
+    return replace(run, analysis=now, warnings=advice.of_run(run, samples), verdict=verdict(run, by_slug))
 
 
 def with_break_even(run: Run) -> Run:

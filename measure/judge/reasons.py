@@ -10,7 +10,9 @@ from measure.judge import limit
 from measure.model import text
 from measure.model.run import Limit, Measurement, Run
 from measure.model.why import Ran, Why, known, op_count, op_rows, spent
-from measure.statistics import levels as statistics
+from measure.statistics import intervals
+from measure.statistics.intervals import Ratio
+from measure.statistics.levels import levels_of
 
 _DATASET = re.compile(r"Dataset(V\d+)?$|^DatasetToSingleElement$")
 _PYTHON_OPS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
@@ -34,7 +36,7 @@ _OUTCOMES = {
 
 def sentences(run: Run) -> dict[str, str]:
     """One sentence for each strategy of the run: what its call consists of, and what the fastest one does instead."""
-    levels = statistics.levels(run.measurements).by_slug
+    levels = levels_of(run.measurements).by_slug
     best = run.measurement(run.ranking[0][0]) if run.ranking else None
     found = {}
     for item in run.measurements:
@@ -42,7 +44,7 @@ def sentences(run: Run) -> dict[str, str]:
             continue
         ratio = None
         if best is not None and item is not best and item.strategy in levels and best.strategy in levels:
-            ratio = statistics.ratio(levels[item.strategy], levels[best.strategy], run.analysis.confidence)
+            ratio = intervals.ratio(levels[item.strategy], levels[best.strategy], run.analysis.confidence)
         found[item.strategy] = sentence(item, run.request.size.get("batch", 0), best, ratio, run.limit)
     return found
 
@@ -51,7 +53,7 @@ def sentence(
     item: Measurement,
     batch: int,
     best: Measurement | None,
-    ratio: statistics.Ratio | None,
+    ratio: Ratio | None,
     roof: Limit | None = None,
 ) -> str:
     """What a strategy's call consists of, its memory, and the gap to the fastest, in one sentence; that of the fastest
@@ -76,7 +78,7 @@ def _reason(item: Measurement) -> str:
     return item.error.message.rstrip(". ") if item.error is not None else ""
 
 
-def _gap(best: Measurement | None, ratio: statistics.Ratio | None) -> str:
+def _gap(best: Measurement | None, ratio: Ratio | None) -> str:
     if best is None or ratio is None:
         return ""
     if ratio.low <= 1 <= ratio.high:

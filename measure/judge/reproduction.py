@@ -13,8 +13,9 @@ from typing import Literal
 from measure.judge.analysis import ranks
 from measure.model import text
 from measure.model.run import Run
-from measure.statistics import levels as statistics
-from measure.statistics.levels import Level, Ratio
+from measure.statistics import intervals
+from measure.statistics.intervals import Level, Ratio
+from measure.statistics.levels import levels_of
 
 Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
 
@@ -106,9 +107,9 @@ def _lines(
     for slug in before:
         change = None
         if slug != reference and {slug, reference} <= levels_before.keys() & levels_after.keys():
-            change = statistics.ratio(
-                statistics.difference(levels_after[slug], levels_after[reference]),
-                statistics.difference(levels_before[slug], levels_before[reference]),
+            change = intervals.ratio(
+                intervals.difference(levels_after[slug], levels_after[reference]),
+                intervals.difference(levels_before[slug], levels_before[reference]),
                 confidence,
             )
         beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
@@ -117,14 +118,14 @@ def _lines(
 
 
 def _levels(run: Run) -> Levels:
-    return statistics.levels(run.measurements).by_slug
+    return levels_of(run.measurements).by_slug
 
 
 def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
     """How much longer the reference takes now than then."""
     if reference not in before or reference not in after:
         return ""
-    ratio = statistics.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)
+    ratio = intervals.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)
     shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
     return f"{reference} takes {shown} of the time that it took then."
 

@@ -7,8 +7,9 @@ from itertools import combinations
 from measure.judge import advice, limit
 from measure.model import text
 from measure.model.run import Latency, Measurement, Run
-from measure.statistics import levels as statistics
-from measure.statistics.levels import Level
+from measure.statistics import intervals
+from measure.statistics.intervals import Level
+from measure.statistics.levels import levels_of
 
 # What people write first, and so want to know the distance to.
 PLAIN = "loop.eager"
@@ -23,7 +24,7 @@ def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
     if not run.ranking:
         return _nothing(run)
     if levels is None:
-        levels = statistics.levels(run.measurements).by_slug
+        levels = levels_of(run.measurements).by_slug
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
     return " ".join([_of_leaders(run, leaders, levels), *filter(None, map(_reservation, leaders))])
 
@@ -55,7 +56,7 @@ def _faster(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
     other = _baseline(run)
     if other is None or other.strategy not in levels or winner.strategy not in levels:
         return ""
-    found = statistics.ratio(levels[other.strategy], levels[winner.strategy], run.analysis.confidence)
+    found = intervals.ratio(levels[other.strategy], levels[winner.strategy], run.analysis.confidence)
     value, interval = text.factor_with_interval(found.ratio, found.low, found.high)
     return f", {value} {interval} faster than {other.strategy}"
 
@@ -70,7 +71,7 @@ def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Le
     for a, b in combinations(leaders, 2):
         if a.strategy not in levels or b.strategy not in levels:
             return ""
-        found = statistics.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
+        found = intervals.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
         apart = max(apart, found.high - 1, 1 / found.low - 1)
     if apart > _TELLING:
         return ", since this run cannot tell them apart"

@@ -7,8 +7,9 @@ from measure.judge import limit
 from measure.judge.analysis import ranks
 from measure.model import text
 from measure.model.run import Limit, Measurement, Run
-from measure.statistics import break_even
-from measure.statistics import levels as statistics
+from measure.statistics import break_even, intervals
+from measure.statistics.intervals import Level
+from measure.statistics.levels import levels_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     rank = ranks(run.ranking)
     ties = {slug: number for number, group in enumerate(run.ranking) for slug in group}
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
-    levels = statistics.levels(run.measurements).by_slug
+    levels = levels_of(run.measurements).by_slug
     costs = break_even.costs(run)
 
     def position(m: Measurement) -> tuple[int, float, int]:
@@ -144,11 +145,11 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     return rows
 
 
-def _against(row: Row, baseline: str | None, levels: Mapping[str, statistics.Level], confidence: float) -> Row:
+def _against(row: Row, baseline: str | None, levels: Mapping[str, Level], confidence: float) -> Row:
     """The row with its factor against the baseline, where both are timed; the baseline's own has no interval."""
     if baseline is None or baseline not in levels or row.slug not in levels:
         return row
-    ratio = statistics.ratio(levels[baseline], levels[row.slug], confidence)
+    ratio = intervals.ratio(levels[baseline], levels[row.slug], confidence)
     if row.slug == baseline:
         return replace(row, factor=ratio.ratio)
     return replace(row, factor=ratio.ratio, factor_low=ratio.low, factor_high=ratio.high)

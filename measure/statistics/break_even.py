@@ -18,7 +18,7 @@ import numpy as np
 
 from measure.model import text
 from measure.model.run import BreakEven, Latency, Measurement, PaysOff, Run
-from measure.statistics.levels import Spread, student_quantile
+from measure.statistics.intervals import Spread, gap, of_one
 
 # Where hardly any strategy of the run had several first calls, their relative standard deviation is taken to be this,
 # or nearly this: between what was seen of outer_product (0.2) and of image_sqrt on a busy machine (0.4).
@@ -67,9 +67,7 @@ def cost(measurement: Measurement, spread: Spread, confidence: float) -> Cost | 
     """What a strategy costs, or None where its first call or its latency is not known. ``spread``: of first calls."""
     if measurement.latency is None or not measurement.first_call_s:
         return None
-    factor = math.exp(student_quantile(confidence, spread.degrees) * spread.deviation)
-    first_s = measurement.first_call_s
-    return Cost(Latency(median_s=first_s, low_s=first_s / factor, high_s=first_s * factor), measurement.latency)
+    return Cost(of_one(measurement.first_call_s, spread, confidence), measurement.latency)
 
 
 def costs(run: Run) -> dict[str, Cost]:
@@ -93,27 +91,10 @@ class Crossing:
     high: float | None = None
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """A difference of two figures, and how far its interval reaches down and up from it."""
-
-    value: float
-    down: float
-    up: float
-
-
-def _difference(a: Latency, b: Latency) -> _Difference:
-    return _Difference(
-        a.median_s - b.median_s,
-        math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
-        math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
-    )
-
-
 def crossing(ours: Cost, theirs: Cost, *, tied: bool = False) -> Crossing:
     """Who is ahead after how many calls. ``tied``: the run has found both equally fast, so that neither is taken to
     be slower per call, whatever their two intervals say."""
-    first, further = _difference(ours.first, theirs.first), _difference(ours.further, theirs.further)
+    first, further = gap(ours.first, theirs.first), gap(ours.further, theirs.further)
     if not tied and further.value - further.down > 0:
         if first.value > 0:
             return Crossing("never")

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from measure.statistics import robust
+from measure.statistics.intervals import p_value
+
 # Where the search for two paces starts: quantiles of the distances between samples of one process.
 _STARTS = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _STEPS = 6  # of that search; it settles in two or three
 _SETTLED = 1e-6
 # A sample this many times the usual away from its pace was disturbed, and counts as so far away.
 _DISTURBED = 3.0
-# Makes a median absolute deviation the standard deviation of a normal.
-_NORMAL = 1.4826
 
 
 def trend(effects: np.ndarray, phases: np.ndarray) -> tuple[float, float]:
@@ -35,7 +36,7 @@ def trend(effects: np.ndarray, phases: np.ndarray) -> tuple[float, float]:
         return 0.0, 1.0
     slope = float(x @ y / (x @ x))
     error = math.sqrt(float(np.sum((y - slope * x) ** 2)) / degrees / float(x @ x))
-    p = 2 * float(special.stdtr(degrees, -abs(slope) / error)) if error else float(slope == 0.0)
+    p = p_value(slope / error, degrees) if error else float(slope == 0.0)
     change = 0.0
     for phase in np.unique(phases):
         own = effects[phases == phase]
@@ -105,7 +106,7 @@ def two_paces(logs: Sequence[np.ndarray]) -> Paces | None:
         return None
     _, gap, cuts = best
     rests = np.abs(np.concatenate([cut.rests for cut in cuts]))
-    usual = _NORMAL * float(np.median(rests))
+    usual = robust.NORMAL * float(np.median(rests))
     # Each process' level and the gap are fitted.
     degrees = max(1, len(rests) - len(cuts) - 1)
     scatter = math.sqrt(float(np.sum(np.minimum(rests, _DISTURBED * usual) ** 2)) / degrees)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from measure.model.run import Analysis
-from measure.statistics.levels import Level, Ratio, ratio
+from measure.statistics.intervals import Level, Ratio, ratio
 
 
 class Order:

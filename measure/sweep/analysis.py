@@ -12,9 +12,8 @@ from measure.judge.verdict import verdict as comparison_verdict
 from measure.model import text
 from measure.model.digits import rounded
 from measure.model.run import Analysis, Crossover, Point, Run, Status
-from measure.statistics import levels as statistics
-from measure.statistics import ranking
-from measure.statistics.levels import Level
+from measure.statistics import intervals, ranking
+from measure.statistics.intervals import Level
 from measure.sweep import crossovers, scaling
 from measure.sweep.lines import lines
 
@@ -82,7 +81,7 @@ def _pooled(run: Run) -> list[Point]:
     made = []
     for point, levels in zip(run.points, crossovers.point_levels(run.points), strict=True):
         measurements = [
-            replace(item, latency=rounded(statistics.latency(levels[item.strategy], run.analysis.confidence)))
+            replace(item, latency=rounded(intervals.latency(levels[item.strategy], run.analysis.confidence)))
             if item.strategy in levels
             else item
             for item in point.measurements
@@ -164,7 +163,7 @@ def _best_value(run: Run) -> str:
     if not found:
         return _NOTHING
     best, *others = found
-    latency = statistics.latency(best.level, confidence)
+    latency = intervals.latency(best.level, confidence)
     sentence = f"{best.slug} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
     sentence += f": {text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)}"
     named = {f"{place:09}": each for place, each in enumerate(found)}
@@ -180,7 +179,7 @@ def _best_value(run: Run) -> str:
         names += [_named(axis, slug, each) for slug, each in tied.items()]
         sentence += f"; it ties with {_and(names)}"
     if rest := [each for each in behind if each.slug != best.slug and each.slug not in tied] or behind:
-        ratio = statistics.ratio(rest[0].level, best.level, confidence)
+        ratio = intervals.ratio(rest[0].level, best.level, confidence)
         interval = f"[{text.number(ratio.low)}, {text.number(ratio.high)}]"
         sentence += f"; {_named(axis, rest[0].slug, rest[:1])} takes {text.factor(ratio.ratio)} {interval} as long"
     return f"{sentence}."

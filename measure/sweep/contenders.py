@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from measure.model.run import Analysis, Axis, Measurement, Point
 from measure.statistics import ranking
-from measure.statistics.levels import Level
+from measure.statistics.intervals import Level
 from measure.sweep import crossovers
 from measure.sweep.lines import lines
 

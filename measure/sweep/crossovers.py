@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy import special
 
 from measure.model.run import Analysis, Axis, Crossover, Point
-from measure.statistics import levels as statistics
-from measure.statistics.levels import Level
+from measure.statistics import intervals
+from measure.statistics.effects import detrend
+from measure.statistics.intervals import Level
+from measure.statistics.levels import ASSUMED_SPREAD, level, pooled_spread
 from measure.sweep.lines import lines, slug
 
 # Values at which the interpolated ratio is looked at, between two neighbouring points.
@@ -28,8 +29,6 @@ _STEPS = 200
 # A cell whose processes differ by so many times what is usual says nothing of others.
 _OUTLYING = 4.0
 _FEW = 3
-# Degrees of freedom that are as good as infinitely many.
-_MANY = 1e6
 
 
 def crossovers(points: Sequence[Point], axes: Sequence[Axis], analysis: Analysis) -> list[Crossover]:
@@ -62,7 +61,7 @@ def _leading_levels(found: Mapping[str, Mapping[int, Level]], confidence: float)
     for value in {value for levels in found.values() for value in levels}:
         here = {line: levels[value] for line, levels in found.items() if value in levels}
         best = min(here, key=lambda line: here[line].log_mean)
-        leading |= {line for line in here if statistics.ratio(here[line], here[best], confidence).p > 1 - confidence}
+        leading |= {line for line in here if intervals.ratio(here[line], here[best], confidence).p > 1 - confidence}
     return leading
 
 
@@ -77,10 +76,10 @@ def sentence(found: Crossover) -> str:
 def point_levels(points: Sequence[Point]) -> list[dict[str, Level]]:
     """Strategy → its level, of each point. The spread between processes is pooled over the whole sweep: a point far
     from any crossing has few of them."""
-    samples = [statistics.detrend(point.measurements).logs for point in points]
+    samples = [detrend(point.measurements).logs for point in points]
     by_cell = {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
-    spread = statistics.pooled_spread(_without_outliers(by_cell))
-    return [{name: statistics.level(logs, spread) for name, logs in each.items()} for each in samples]
+    spread = pooled_spread(_without_outliers(by_cell))
+    return [{name: level(logs, spread) for name, logs in each.items()} for each in samples]
 
 
 def _without_outliers(by_cell: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Sequence[np.ndarray]]:
@@ -91,7 +90,7 @@ def _without_outliers(by_cell: Mapping[str, Sequence[np.ndarray]]) -> dict[str, 
         for name, logs in by_cell.items()
         if len(logs) > 1
     }
-    assumed = statistics.ASSUMED_SPREAD**2
+    assumed = ASSUMED_SPREAD**2
     # Of few cells it is not known which is the odd one.
     usual = max(assumed, float(np.median([*variances.values(), *[assumed] * _FEW])))
     return {name: logs for name, logs in by_cell.items() if variances.get(name, 0.0) <= _OUTLYING**2 * usual}
@@ -180,7 +179,7 @@ def _signs(pair: _Pair, confidence: float) -> list[int]:
     level = (1 - confidence) / len(pair.values)
     signs = []
     for first, second in zip(pair.first, pair.second, strict=True):
-        ratio = statistics.ratio(first, second, confidence)
+        ratio = intervals.ratio(first, second, confidence)
         signs.append(0 if ratio.p >= level or ratio.ratio == 1.0 else -1 if ratio.ratio < 1 else 1)
     return signs
 
@@ -211,13 +210,7 @@ def _interpolated(
         share = (values - start) / (end - start) if straight else np.linspace(0.0, 1.0, _STEPS)
         first, its_terms = _between(pair.first[place], pair.first[place + 1], share, straight=straight)
         second, other_terms = _between(pair.second[place], pair.second[place + 1], share, straight=straight)
-        terms = [*its_terms, *other_terms]
-        variance = sum(term for term, _ in terms)
-        # Welch and Satterthwaite, for a sum of four.
-        inverse = sum(term**2 / degrees for term, degrees in terms)
-        degrees = np.divide(variance**2, inverse, out=np.full(_STEPS, np.inf), where=inverse > 0)
-        half = special.stdtrit(np.minimum(degrees, _MANY), 0.5 + confidence / 2) * np.sqrt(variance)
-        parts.append((values, first - second, half))
+        parts.append((values, first - second, intervals.half_width([*its_terms, *other_terms], confidence)))
     values, difference, half = (np.concatenate(each) for each in zip(*parts, strict=True))
     return values, difference, half
 

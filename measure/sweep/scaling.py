@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize
 
 from measure.model import text
 from measure.model.run import Axis, Fit, Point
-from measure.statistics import levels as statistics
+from measure.statistics.intervals import Level, student_quantile
 from measure.sweep.crossovers import point_levels
 from measure.sweep.lines import Line, lines
 
@@ -42,7 +42,7 @@ def fits(points: Sequence[Point], axes: Sequence[Axis], confidence: float) -> li
     return made
 
 
-def _fit(line: Line, axis: Axis, known: Sequence[tuple[int, statistics.Level]], confidence: float) -> Fit:
+def _fit(line: Line, axis: Axis, known: Sequence[tuple[int, Level]], confidence: float) -> Fit:
     sizes = np.array([value for value, _ in known], float)
     logs = np.array([level.log_mean for _, level in known])
     found = _line(sizes, np.exp(logs))
@@ -75,7 +75,7 @@ def _line(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
 
 def _halves(
-    sizes: np.ndarray, found: np.ndarray, rest: np.ndarray, levels: Sequence[statistics.Level], confidence: float
+    sizes: np.ndarray, found: np.ndarray, rest: np.ndarray, levels: Sequence[Level], confidence: float
 ) -> np.ndarray:
     """Half an interval of both numbers: from what processes and residuals show, through the line's sensitivity."""
     model = found[0] + found[1] * sizes
@@ -89,7 +89,7 @@ def _halves(
     variance = np.maximum(noise, scatter)
     spread = inverse @ (design.T @ ((weight**2 * variance)[:, None] * design)) @ inverse
     own = float(np.sum([level.degrees for level in levels]))
-    quantile = special.stdtrit(degrees if scatter > noise.mean() else own, 0.5 + confidence / 2)
+    quantile = student_quantile(confidence, degrees if scatter > noise.mean() else own)
     return quantile * np.sqrt(np.diag(spread))
 
 

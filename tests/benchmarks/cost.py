@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from measure.statistics.levels import student_quantile
+from measure.statistics.intervals import student_quantile
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Case, Figure, Milestones, say, whole_seconds
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from measure.statistics.levels import student_quantile
+from measure.statistics.intervals import student_quantile
 from tests.benchmarks.common import ROOT
 
 # What subjects run with, too; pyperf hands a variable on only where it is named.

@@ -18,7 +18,9 @@ from measure.engine.bench import Settings
 from measure.model import text
 from measure.model.run import Measurement, Run
 from measure.runner import Runner
-from measure.statistics import levels as statistics
+from measure.statistics import intervals
+from measure.statistics.intervals import Ratio
+from measure.statistics.levels import levels_of
 from tests.benchmarks import common
 from tests.benchmarks.common import Case, say
 
@@ -65,9 +67,9 @@ class Compared:
     against: str
 
     @property
-    def ratio(self) -> statistics.Ratio:
-        levels = statistics.levels(self.run.measurements).by_slug
-        return statistics.ratio(levels[self.slug], levels[self.against], self.run.analysis.confidence)
+    def ratio(self) -> Ratio:
+        levels = levels_of(self.run.measurements).by_slug
+        return intervals.ratio(levels[self.slug], levels[self.against], self.run.analysis.confidence)
 
     @property
     def resolution(self) -> float:

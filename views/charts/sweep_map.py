@@ -7,8 +7,9 @@ import altair as alt
 import pandas as pd
 
 from measure.model.run import Point, Run
-from measure.statistics import levels as statistics
-from measure.statistics.levels import Ratio
+from measure.statistics import intervals
+from measure.statistics.intervals import Ratio
+from measure.statistics.levels import levels_of
 from measure.sweep.lines import lines, slug
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.charts.sweep_lines import failed, kind_of, span, why_not
@@ -158,12 +159,12 @@ def lead(point: Point, run: Run) -> str:
 
 def _lead(point: Point, confidence: float) -> tuple[Ratio, str] | None:
     """How many times as long the next one takes, and who that is."""
-    levels = statistics.levels(point.measurements).by_slug
+    levels = levels_of(point.measurements).by_slug
     first, *others = point.ranking[0] if point.ranking else [""]
     known = [slug for slug in (point.ranking[1] if len(point.ranking) > 1 else others) if slug in levels]
     if first not in levels or not known:
         return None
-    ratios = {slug: statistics.ratio(levels[slug], levels[first], confidence) for slug in known}
+    ratios = {slug: intervals.ratio(levels[slug], levels[first], confidence) for slug in known}
     next_ = min(known, key=lambda slug: ratios[slug].ratio)
     return ratios[next_], next_
 

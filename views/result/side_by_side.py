@@ -9,7 +9,8 @@ from measure.model import why
 from measure.model.run import Measurement, Run
 from measure.model.why import Ran, Why
 from measure.output.rows import Row
-from measure.statistics import levels as statistics
+from measure.statistics import intervals
+from measure.statistics.levels import levels_of
 from measure.subject import hlo as why_hlo
 from views.charts import base as charts
 from views.charts import curves
@@ -62,11 +63,11 @@ def _pick(label: str, slugs: list[str], key: str, first: str) -> str:
 
 def sentence(run: Run, one: Measurement, other: Measurement) -> str:
     """The ratio of two latencies with its interval, and that of their memory; plain text."""
-    levels = statistics.levels(run.measurements).by_slug
+    levels = levels_of(run.measurements).by_slug
     parts = []
     if one.strategy in levels and other.strategy in levels:
         slow, fast = sorted((one, other), key=lambda item: -levels[item.strategy].log_mean)
-        ratio = statistics.ratio(levels[slow.strategy], levels[fast.strategy], run.analysis.confidence)
+        ratio = intervals.ratio(levels[slow.strategy], levels[fast.strategy], run.analysis.confidence)
         value, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
         words = f"{fast.strategy} is {value} {interval} as fast as {slow.strategy}"
         if _tie(run, one, other):

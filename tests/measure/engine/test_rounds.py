@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from measure.engine import rounds
 from measure.model.run import Analysis
-from measure.statistics.levels import Level
+from measure.statistics.intervals import Level
 from measure.subject import timing
 from measure.subject.timing import (
     LEAST_WARM_S,

@@ -14,7 +14,7 @@ from measure.judge.advice import COMPILED_VALUES
 from measure.machine import environment
 from measure.model.request import parse
 from measure.model.run import Memory
-from measure.statistics import levels as statistics
+from measure.statistics.effects import detrend
 from measure.subject.timing import LEAST_WARM_S, SAMPLE_S
 from tests.subjects import Subjects
 
@@ -106,7 +106,7 @@ def test_one_process_of_the_anchor_lives_through_all_cohorts(make: Make) -> None
     sampling.scout(SLUGS)
     assert rounds_of(record, "loop.eager") == [[*range(1, 9)]], "a second process would link nothing"
     assert rounds_of(record, "batched.graph") == [[1, 2, 3, 4]] and rounds_of(record, "batched.xla") == [[5, 6, 7, 8]]
-    assert set(statistics.detrend(list(record.items())).phases[:4]) == {0}
+    assert set(detrend(list(record.items())).phases[:4]) == {0}
 
 
 def test_what_rests_leaves_one_process_of_the_anchor(make: Make) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from measure.judge import advice, analysis
 from measure.model import text
 from measure.model.run import Control, Error, Run
-from measure.statistics import levels as statistics
+from measure.statistics.effects import detrend
 from tests.measure.statistics.test_statistics import measurement, run_of
 from tests.simulation import Model, simulate
 
@@ -138,7 +138,7 @@ def test_why_there_is_no_control_is_said(status: str, twin_failed: bool, why: st
     error = Error(type="Crash", message="it died") if twin_failed else None
     twin = replace(measurement("a#twin", [], twin_of="a"), error=error)
     run = replace(run_of(twin), **{**ENDED, "status": status})
-    (warning,) = advice.of_run(run, statistics.detrend(run.measurements))
+    (warning,) = advice.of_run(run, detrend(run.measurements))
     assert warning.message.startswith(f"this run's resolution was not measured: {why}")
 
 
@@ -236,7 +236,7 @@ def test_what_the_machine_did_to_all_is_not_said_of_a_strategy() -> None:
     slow = [[value * factor for value, factor in zip(each, [1.0] * 4 + [1.2] * 5, strict=True)]
             for each in processes_of((9, 9, 9))]  # fmt: skip
     items = [measurement(slug, slow) for slug in ("a", "b")]
-    samples = statistics.detrend(items)
+    samples = detrend(items)
     assert advice.of_measurement(items[0], samples) == []
 
 
@@ -349,7 +349,7 @@ def test_ordinary_races_are_not_warned_about(model: Model, behind: float) -> Non
     latencies_s = {f"s{number}": 1e-3 * behind**number for number in range(12)}
     warned = []
     for seed in range(25):
-        samples = statistics.detrend(items := simulate(latencies_s, model, seed).measurements)
+        samples = detrend(items := simulate(latencies_s, model, seed).measurements)
         warned += [code for item in items for code in {each.code for each in advice.of_measurement(item, samples)}]
     assert len(warned) <= 3, warned  # a hundredth of the strategies
 

@@ -15,7 +15,7 @@ from measure.model.request import RequestError
 from measure.model.run import AtPeak, Limit, Memory, Run, encode
 from measure.model.why import Fusion, Graph, Ran, Why
 from measure.runner import Snapshot
-from measure.statistics.levels import Ratio
+from measure.statistics.intervals import Ratio
 from measure.store import imports, store
 from measure.subject.said import is_well_formed
 from tests import synthetic

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from measure.judge.analysis import analyse
 from measure.model.run import BreakEven, Latency, Measurement, Replica, Run, decode, encode
 from measure.output import export, table
-from measure.statistics import break_even
-from measure.statistics import levels as statistics
+from measure.statistics import break_even, intervals
 from measure.statistics.break_even import Cost, Crossing
-from measure.statistics.levels import Spread
+from measure.statistics.intervals import Level, Spread
 from tests import synthetic
 from tests.engine import ROOT
 from tests.measure.statistics.test_statistics import FACTORS, constant, measurement, run_of
@@ -212,7 +211,7 @@ def test_the_interval_covers_the_true_break_even_point_about_as_often_as_it_says
 
         def drawn(first_s: float, further_s: float) -> tuple[Measurement, Latency]:
             logs = np.log(further_s) + rng.normal(0, processes_spread, 5)
-            level = statistics.Level(float(logs.mean()), float(logs.var(ddof=1)) / 5, 4.0, 5)
+            level = Level(float(logs.mean()), float(logs.var(ddof=1)) / 5, 4.0, 5)
             first = first_s * np.exp(rng.normal(0, first_spread, 5))
             # Those of later processes take longer, since they overlap.
             replicas = [
@@ -220,7 +219,7 @@ def test_the_interval_covers_the_true_break_even_point_about_as_often_as_it_says
                 for index, each in enumerate(first)
             ]
             item = Measurement(strategy="s", mapper="m", mode="xla", outcome="ok", replicas=replicas)
-            latency = statistics.latency(level, 0.95)
+            latency = intervals.latency(level, 0.95)
             return replace(item, first_call_s=float(first[0]), latency=latency), latency
 
         items = [drawn(0.2, 0.001)[0], drawn(0.01, 0.0015)[0]]

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from measure.judge import advice
 from measure.judge.verdict import verdict
 from measure.model.run import Analysis, Control, Measurement, Memory
-from measure.statistics import levels as statistics
-from measure.statistics import ranking
-from measure.statistics.levels import Level
+from measure.statistics import intervals, ranking
+from measure.statistics.intervals import Level
+from measure.statistics.levels import levels_of
 from tests.measure.statistics.test_statistics import constant, measurement, run_of
 
 
@@ -103,8 +103,8 @@ def test_the_verdict_names_the_winner_its_interval_the_factor_and_its_memory() -
     start, factor, end = re.split(r"(37\.0 × \[.*?\])", sentence)
     assert start == "batched.graph is fastest: 1.42 ms [1.42, 1.42], " and end.startswith(" faster than loop.eager; ")
     # The same interval as the page's, of Welch's t test.
-    levels = statistics.levels([slow, fast]).by_slug
-    ratio = statistics.ratio(levels["loop.eager"], levels["batched.graph"], 0.95)
+    levels = levels_of([slow, fast]).by_slug
+    ratio = intervals.ratio(levels["loop.eager"], levels["batched.graph"], 0.95)
     assert ratio.low < ratio.ratio < ratio.high and factor == f"37.0 × [{ratio.low:.1f}, {ratio.high:.1f}]"
     assert sentence.endswith("it needs 100.0 MiB, all of it output.")
 

@@ -14,8 +14,10 @@ from scipy import stats
 import views
 from measure.judge import analysis
 from measure.model.run import Analysis, Measurement, Replica, RequestRecord, Run, decode
-from measure.statistics import levels as statistics
-from measure.statistics import ranking
+from measure.statistics import intervals, levels, ranking
+from measure.statistics.effects import detrend
+from measure.statistics.intervals import Level
+from measure.statistics.levels import ASSUMED_SPREAD, levels_of
 from tests.simulation import Model, simulate
 
 
@@ -46,7 +48,7 @@ FACTORS = [0.98, 0.99, 1.0, 1.01, 1.02]
 
 
 def test_a_latency_is_the_geometric_mean_of_process_medians_with_a_student_interval() -> None:
-    found = statistics.levels([measurement("a", constant(0.002, FACTORS))])
+    found = levels_of([measurement("a", constant(0.002, FACTORS))])
     level = found.by_slug["a"]
     logs = np.log(0.002 * np.array(FACTORS))
     half = stats.t.ppf(0.975, 4) * logs.std(ddof=1) / math.sqrt(5)
@@ -57,8 +59,8 @@ def test_a_latency_is_the_geometric_mean_of_process_medians_with_a_student_inter
 
 def test_a_ratio_is_welchs_t_test_on_the_logarithms_of_process_medians() -> None:
     a, b = [1.0, 1.02, 0.97, 1.01], [1.1, 1.3, 1.2, 1.15, 1.25]
-    levels = statistics.levels([measurement("a", constant(1e-3, a)), measurement("b", constant(1e-3, b))]).by_slug
-    found = statistics.ratio(levels["b"], levels["a"], 0.95)
+    levels = levels_of([measurement("a", constant(1e-3, a)), measurement("b", constant(1e-3, b))]).by_slug
+    found = intervals.ratio(levels["b"], levels["a"], 0.95)
     right = stats.ttest_ind(np.log(b), np.log(a), equal_var=False)
     interval = right.confidence_interval(0.95)
     assert found.p == pytest.approx(right.pvalue, rel=1e-9)
@@ -68,23 +70,23 @@ def test_a_ratio_is_welchs_t_test_on_the_logarithms_of_process_medians() -> None
 
 def test_a_single_process_borrows_the_spread_that_others_show() -> None:
     many = measurement("many", constant(1e-3, FACTORS))
-    levels = statistics.levels([many, measurement("one", [[2e-3] * 5])])
+    levels = levels_of([many, measurement("one", [[2e-3] * 5])])
     assert levels.spread.deviation == pytest.approx(np.log(FACTORS).std(ddof=1), rel=1e-12)
     assert levels.spread.degrees == 4
     assert levels.by_slug["one"].variance == pytest.approx(levels.spread.deviation**2, rel=1e-9)
 
 
 def test_without_any_repeated_process_the_assumed_spread_is_used() -> None:
-    found = statistics.levels([measurement("one", [[2e-3] * 5])])
-    assert found.spread.deviation == statistics.ASSUMED_SPREAD
+    found = levels_of([measurement("one", [[2e-3] * 5])])
+    assert found.spread.deviation == ASSUMED_SPREAD
     low, high = found.by_slug["one"].interval(0.95)
-    assert math.log(high / low) == pytest.approx(2 * stats.t.ppf(0.975, 4) * statistics.ASSUMED_SPREAD, rel=1e-9)
+    assert math.log(high / low) == pytest.approx(2 * stats.t.ppf(0.975, 4) * ASSUMED_SPREAD, rel=1e-9)
 
 
 def test_two_processes_that_differ_do_not_make_everybodys_spread_alone() -> None:
-    found = statistics.levels([measurement("two", constant(1e-3, [1.0, 4.0])), measurement("one", [[2e-3] * 5])])
+    found = levels_of([measurement("two", constant(1e-3, [1.0, 4.0])), measurement("one", [[2e-3] * 5])])
     alone = math.log(4.0) ** 2 / 2  # the sum of squares, with one degree of freedom
-    assumed = 4 * statistics.ASSUMED_SPREAD**2
+    assumed = 4 * ASSUMED_SPREAD**2
     assert found.spread.degrees == 5
     assert found.spread.deviation == pytest.approx(math.sqrt((alone + assumed) / 5), rel=1e-9)
 
@@ -96,8 +98,8 @@ def test_what_a_round_does_to_all_is_taken_out() -> None:
         measurement(slug, [[level * factor for factor in slow]]) for slug, level in [("a", 1.0), ("b", 2.0), ("c", 5)]
     ]
     for slug, level in [("a", 1.0), ("b", 2.0), ("c", 5.0)]:
-        assert statistics.detrend(items).logs[slug][0] == pytest.approx([math.log(level)] * 6, abs=1e-9)
-    assert statistics.detrend(items).effects == pytest.approx(np.log(slow), abs=1e-9)
+        assert detrend(items).logs[slug][0] == pytest.approx([math.log(level)] * 6, abs=1e-9)
+    assert detrend(items).effects == pytest.approx(np.log(slow), abs=1e-9)
 
 
 def test_a_strategy_that_was_sampled_only_while_the_machine_was_slow_is_compared_fairly() -> None:
@@ -107,22 +109,22 @@ def test_a_strategy_that_was_sampled_only_while_the_machine_was_slow_is_compared
         measurement(slug, [[level * factor for factor in pace]]) for slug, level in [("a", 1.0), ("b", 1.5), ("c", 3)]
     ]
     early = measurement("early", [[1.2 * factor for factor in pace[:2]]])
-    levels = statistics.levels([*items, early]).by_slug
+    levels = levels_of([*items, early]).by_slug
     assert math.exp(levels["early"].log_mean) == pytest.approx(1.2, rel=1e-9)
 
 
 def test_rounds_with_fewer_than_three_subjects_have_one_effect_together() -> None:
     items = [measurement("a", [[1.0, 2.0, 1.0, 1.0]]), measurement("b", [[3.0, 3.0, 3.0, 6.0]])]
-    assert list(statistics.detrend(items).effects) == [0.0] * 4
-    assert [len(set(np.round(each, 9))) for logs in statistics.detrend(items).logs.values() for each in logs] == [2, 2]
+    assert list(detrend(items).effects) == [0.0] * 4
+    assert [len(set(np.round(each, 9))) for logs in detrend(items).logs.values() for each in logs] == [2, 2]
 
 
 def test_resolution_is_the_farther_end_of_the_twins_interval() -> None:
     items = [measurement("a", constant(1e-3, FACTORS)), measurement("a#twin", constant(1.05e-3, FACTORS), twin_of="a")]
-    found = statistics.levels(items)
-    control = statistics.control(items, found, 0.95)
+    found = levels_of(items)
+    control = levels.control(items, found, 0.95)
     assert control is not None
-    twins = statistics.ratio(found.by_slug["a#twin"], found.by_slug["a"], 0.95)
+    twins = intervals.ratio(found.by_slug["a#twin"], found.by_slug["a"], 0.95)
     assert (control.ratio, control.low, control.high) == (twins.ratio, twins.low, twins.high)
     assert control.ratio == pytest.approx(1.05, rel=1e-9)
     assert control.resolution == pytest.approx(twins.high - 1, rel=1e-9)
@@ -134,8 +136,8 @@ def test_twins_that_agree_by_chance_do_not_promise_more_than_the_spread_allows()
         measurement("a#twin", constant(1e-3, [1.0, 1.0 + 1e-9, 1.0 - 1e-9]), twin_of="a"),
         measurement("b", constant(2e-3, [0.9, 1.0, 1.1, 0.95, 1.05])),
     ]
-    found = statistics.levels(items)
-    control = statistics.control(items, found, 0.95)
+    found = levels_of(items)
+    control = levels.control(items, found, 0.95)
     assert control is not None
     chance = stats.t.ppf(0.975, found.spread.degrees) * found.spread.deviation * math.sqrt(2 / 3)
     assert control.resolution == pytest.approx(math.expm1(chance), rel=1e-9)
@@ -187,21 +189,21 @@ def scouted_then_raced(early: float, late: float) -> list[Measurement]:
 
 def test_a_change_between_scouting_and_racing_is_seen_through_a_process_that_lived_through_it_and_widens_the_interval():
     """It may be the machine's, and then concerns those that rested too, or come from more time to warm up."""
-    samples = statistics.detrend(scouted_then_raced(1.5, 1.0))
+    samples = detrend(scouted_then_raced(1.5, 1.0))
     assert samples.steps == pytest.approx([math.log(1.5)] * 5 + [0.0] * 4, abs=1e-6)
     assert list(samples.phases) == [0] * 5 + [1] * 4
-    levels = statistics.levels(scouted_then_raced(1.5, 1.0)).by_slug
-    found = statistics.ratio(levels["b"], levels["a"], 0.95)
+    levels = levels_of(scouted_then_raced(1.5, 1.0)).by_slug
+    found = intervals.ratio(levels["b"], levels["a"], 0.95)
     assert found.ratio == pytest.approx(3.0, rel=1e-6), "nothing is taken out"
     assert found.low < 2.0, "all of it may have to be"
-    apart = statistics.difference(levels["b"], levels["a"])
+    apart = intervals.difference(levels["b"], levels["a"])
     assert apart.variance == pytest.approx(levels["b"].variance + math.log(1.5) ** 2 / 2, rel=1e-3)
     # Those that rested together are compared as if nothing had been.
-    assert statistics.difference(levels["b"], levels["c"]).variance == pytest.approx(2 * levels["b"].variance)
+    assert intervals.difference(levels["b"], levels["c"]).variance == pytest.approx(2 * levels["b"].variance)
 
 
 def test_a_leaders_latency_rests_on_the_rounds_of_all_its_processes() -> None:
-    levels = statistics.levels(scouted_then_raced(1.5, 1.0)).by_slug
+    levels = levels_of(scouted_then_raced(1.5, 1.0)).by_slug
     assert math.exp(levels["a"].log_mean) == pytest.approx(1.0, rel=1e-9)
     assert levels["a"].variance == pytest.approx(0.0, abs=1e-12), "its processes do not differ"
     assert levels["a"].interval(0.95) == pytest.approx((1.0, 1.0), rel=1e-9)
@@ -214,30 +216,28 @@ def test_parts_of_a_run_that_no_process_links_are_taken_to_be_of_one_pace() -> N
         replica = Replica(id=0, calls_per_sample=1, rounds=[first, first + 1, first + 2], samples_s=samples)
         return Measurement(strategy=slug, mapper=slug, mode="graph", outcome="ok", replicas=[replica])
 
-    found = statistics.detrend(
-        [part("abc"[each], 1, 1.0) for each in range(3)] + [part("def"[each], 4, 2.0) for each in range(3)]
-    )
+    found = detrend([part("abc"[each], 1, 1.0) for each in range(3)] + [part("def"[each], 4, 2.0) for each in range(3)])
     assert found.effects == pytest.approx(2 * [0.0, math.log(1.1), 0.0], abs=1e-9)
 
 
 def test_a_level_of_another_run_is_compared_with_the_uncertainty_of_its_rounds() -> None:
-    level = statistics.Level(0.0, 4e-4, 8.0, 5, link=(0.01, -0.02))
+    level = Level(0.0, 4e-4, 8.0, 5, link=(0.01, -0.02))
     alone = level.alone()
     assert alone.variance == pytest.approx(4e-4 + 5e-4)
     assert alone.degrees == pytest.approx(8.0 * (9 / 4) ** 2)
     assert alone.link == ()
     assert level.interval(0.95) == alone.interval(0.95)
     # Of one run, what both have in common is none.
-    assert statistics.difference(level, level).variance == pytest.approx(8e-4)
+    assert intervals.difference(level, level).variance == pytest.approx(8e-4)
 
 
 def test_without_a_twin_the_resolution_is_what_the_spread_lets_the_two_fastest_differ_by() -> None:
     items = [measurement("a", constant(1e-3, FACTORS)), measurement("b", constant(2e-3, FACTORS[:2]))]
-    found = statistics.levels([*items, measurement("slow", constant(3e-3, [1.0]))])
+    found = levels_of([*items, measurement("slow", constant(3e-3, [1.0]))])
     spread = found.spread
     chance = stats.t.ppf(0.975, spread.degrees) * spread.deviation * math.sqrt(2 / 2)
-    assert statistics.resolution(None, found, 0.95) == pytest.approx(math.expm1(chance), rel=1e-9)
-    assert statistics.resolution(None, statistics.levels([]), 0.95) == 0.0
+    assert levels.resolution(None, found, 0.95) == pytest.approx(math.expm1(chance), rel=1e-9)
+    assert levels.resolution(None, levels_of([]), 0.95) == 0.0
 
 
 # A spread between processes of a third to three times the scatter of the samples, as real runs show it.
@@ -250,7 +250,7 @@ MODELS = [
 def test_the_simulated_spreads_are_those_of_a_real_run() -> None:
     """The run that the app shows first: how far its samples scatter about their process, and its processes about their
     strategy, lies between what the models have."""
-    found = statistics.levels(decode((Path(views.__file__).parent / "example_run.json").read_bytes()).measurements)
+    found = levels_of(decode((Path(views.__file__).parent / "example_run.json").read_bytes()).measurements)
     rest = np.concatenate([each - np.median(each) for logs in found.samples.logs.values() for each in logs])
     scatter = 1.4826 * np.median(np.abs(rest))
     assert min(model.sample for model in MODELS) <= scatter <= max(model.sample for model in MODELS)
@@ -270,7 +270,7 @@ def test_a_strategy_against_itself_is_declared_different_rarely_and_intervals_co
     for seed in range(pairs):
         model = MODELS[seed % len(MODELS)]
         found = simulate({"a": 1e-3, "b": 1e-3}, model, seed)
-        ratio = statistics.ratio(found.levels["b"], found.levels["a"], 0.95)
+        ratio = intervals.ratio(found.levels["b"], found.levels["a"], 0.95)
         missed[model] += not ratio.low <= 1.0 <= ratio.high
         declared[model] += len(ranking.Order(found.levels, Analysis(), found.control_resolution).groups()) > 1
     assert 0.93 <= 1 - sum(missed.values()) / pairs <= 0.975
@@ -299,7 +299,7 @@ def test_intervals_of_those_that_rest_early_cover_too_whether_or_not_the_machine
     for seed in range(runs):
         found = simulate(latencies_s, replace(MODELS[seed % 4], step=step), seed)
         for slug in ("doubted", "behind", "far"):
-            ratio = statistics.ratio(found.levels[slug], found.levels["a"], 0.95)
+            ratio = intervals.ratio(found.levels[slug], found.levels["a"], 0.95)
             missed += not ratio.low <= latencies_s[slug] / latencies_s["a"] <= ratio.high
     covered = 1 - missed / (3 * runs)
     assert covered >= 0.93
@@ -318,7 +318,7 @@ def test_a_drift_of_the_machine_does_not_turn_the_order_though_one_after_the_oth
         order = ranking.Order(found.levels, Analysis(), found.control_resolution)
         assert order.fastest_first[0] == "a"
         assert order.separated("behind", "a") and order.separated("far", "behind")
-        far = statistics.ratio(found.levels["far"], found.levels["a"], 0.95)
+        far = intervals.ratio(found.levels["far"], found.levels["a"], 0.95)
         covered += far.low <= 4.5 <= far.high
         # One after the other, in as much time: "c" first, on the quick machine, and "a" last, on the slow one.
         each = found.rounds // 3

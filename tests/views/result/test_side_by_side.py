@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from measure import runner
 from measure.model import why
 from measure.model.run import Run
-from measure.statistics import levels as statistics
+from measure.statistics import intervals
+from measure.statistics.levels import levels_of
 from tests import synthetic
 from tests.engine import ROOT
 from tests.measure.model.test_why import EAGER, GRAPH, ID, Fake, calm, ran, words
@@ -31,8 +32,8 @@ def sentence(run: Run, a: str, b: str) -> str:
 
 
 def test_the_ratio_has_the_interval_of_the_levels_whichever_is_chosen_first(run: Run):
-    levels = statistics.levels(run.measurements).by_slug
-    ratio = statistics.ratio(levels["map_fn.eager"], levels["map_fn.graph"], run.analysis.confidence)
+    levels = levels_of(run.measurements).by_slug
+    ratio = intervals.ratio(levels["map_fn.eager"], levels["map_fn.graph"], run.analysis.confidence)
     value, interval = look.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
     said = sentence(run, "map_fn.eager", "map_fn.graph")
     assert said.startswith(f"map_fn.graph is {value} {interval} as fast as map_fn.eager; ")
@@ -47,8 +48,8 @@ def test_a_tie_may_be_chance_and_memory_is_beside_the_ratio(run: Run):
 
 def test_a_pair_that_the_ranking_ties_is_a_tie_here_whatever_its_own_interval_says(run: Run):
     """One interval of two strategies asks for less than a ranking of many does."""
-    levels = statistics.levels(run.measurements).by_slug
-    ratio = statistics.ratio(levels["map_fn.graph"], levels["batched.xla"], run.analysis.confidence)
+    levels = levels_of(run.measurements).by_slug
+    ratio = intervals.ratio(levels["map_fn.graph"], levels["batched.xla"], run.analysis.confidence)
     assert ratio.low > 1
     tied = replace(run, ranking=[["batched.xla", "map_fn.graph"], ["loop.eager"]])
     words = ": they tie in this run's ranking, so that may be chance; "
