@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import advice, limit
+from measure.judge import limit, rules
 from measure.judge.verdict import verdict
 from measure.model.digits import rounded
 from measure.model.run import Analysis, OutcomeName, Run, Status
@@ -22,7 +22,7 @@ def analyse(run: Run) -> Run:
         replace(
             item,
             latency=rounded(latency(by_slug[item.strategy], confidence)) if item.strategy in by_slug else None,
-            warnings=advice.of_measurement(item, samples),
+            warnings=rules.of_measurement(item, samples),
         )
         for item in run.measurements
     ]
@@ -37,7 +37,7 @@ def analyse(run: Run) -> Run:
     run = with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups))
     run = limit.judge(run)
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    return replace(run, analysis=now, warnings=advice.of_run(run, samples), verdict=verdict(run, by_slug))
+    return replace(run, analysis=now, warnings=rules.of_run(run, samples), verdict=verdict(run, by_slug))
 
 
 def with_break_even(run: Run) -> Run:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from measure.judge import advice, analysis
+from measure.judge import analysis, rules
 from measure.judge.verdict import verdict as comparison_verdict
 from measure.model import text
 from measure.model.digits import rounded
@@ -53,7 +53,7 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
         point,
         limit=body.limit,
         control=body.control,
-        warnings=[warning for warning in body.warnings if warning.code != advice.NoControl.code],
+        warnings=[warning for warning in body.warnings if warning.code != rules.NoControl.code],
         measurements=body.measurements,
         ranking=body.ranking,
         verdict=body.verdict,
@@ -243,7 +243,7 @@ def renamed(run: Run, names: Mapping[str, str]) -> Run:
             strategy=names.get(item.strategy, item.strategy),
             memory=replace(item.memory, timeline=None) if item.memory else None,
             # A few rounds are the plan.
-            warnings=[warning for warning in item.warnings if warning.code != advice.FewRounds.code],
+            warnings=[warning for warning in item.warnings if warning.code != rules.FewRounds.code],
             break_even=[replace(each, against=names.get(each.against, each.against)) for each in item.break_even],
         )
         for item in run.measurements

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 from msgspec.structs import replace
 
-from measure.judge import advice
+from measure.judge import rules
 from measure.model.run import Measurement, Point, Run
 from measure.output.sweep_table import cost
 from measure.statistics import pareto
@@ -95,7 +95,7 @@ def doubts(run: Run) -> list[str]:
     first: dict[str, str] = {}
     for point in run.points:
         for warning in point.warnings:
-            if warning.code in advice.OF_A_VERDICT:
+            if warning.code in rules.OF_A_VERDICT:
                 places.setdefault(warning.code, []).append(sweep_lines.place(point))
                 first.setdefault(warning.code, warning.message)
     said = []

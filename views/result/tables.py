@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from measure.judge import advice, limit
+from measure.judge import limit, rules
 from measure.model import text
 from measure.model.run import Correctness, Measurement, Run
 from measure.output import columns
@@ -127,7 +127,7 @@ def _by_outcome(row: Row) -> str:
 
 def doubts(run: Run) -> list[str]:
     """Sentences for beside the verdict, of what the run cannot tell and what to do about it; plain text."""
-    sentences = [look.sentence(warning.message) for warning in run.warnings if warning.code in advice.OF_A_VERDICT]
+    sentences = [look.sentence(warning.message) for warning in run.warnings if warning.code in rules.OF_A_VERDICT]
     return [look.shortened(words, _NOTE_SIGNS) for words in sentences]
 
 
@@ -135,12 +135,12 @@ def notes(rows: list[Row], run: Run) -> list[str]:
     """All other warnings of the run and of its strategies, plain text, each once: noise first. What TensorFlow said is
     cut, since it can be a page long; the table of everything holds it whole."""
     noise: list[str] = []
-    others = [warning.message for warning in run.warnings if warning.code not in advice.OF_A_VERDICT]
+    others = [warning.message for warning in run.warnings if warning.code not in rules.OF_A_VERDICT]
     for row in rows:
         for warning in row.measurement.warnings:
             most = _SAID_SIGNS if warning.code == "tensorflow" else _NOTE_SIGNS
             sentence = look.shortened(f"{row.slug}: {warning.message}", most)
-            (noise if warning.code in advice.OF_A_LATENCY else others).append(sentence)
+            (noise if warning.code in rules.OF_A_LATENCY else others).append(sentence)
         if row.of_limit_note:
             others.append(look.shortened(f"{row.slug}: {row.of_limit_note}", _NOTE_SIGNS))
     return list(dict.fromkeys((*noise, *others)))
@@ -148,7 +148,7 @@ def notes(rows: list[Row], run: Run) -> list[str]:
 
 def has_noise(rows: list[Row]) -> bool:
     """True if a latency that is shown is in doubt."""
-    return any(warning.code in advice.OF_A_LATENCY for row in rows for warning in row.measurement.warnings)
+    return any(warning.code in rules.OF_A_LATENCY for row in rows for warning in row.measurement.warnings)
 
 
 def figures(rows: list[Row], run: Run, baseline: str | None) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ import pytest
 from measure.engine import stages
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.judge import advice
+from measure.judge import rules
 from measure.machine import load
 from measure.model.request import parse
 from measure.model.run import Run
@@ -55,7 +55,7 @@ def test_others_are_watched_for_as_long_as_is_wanted_and_no_longer(monkeypatch: 
 
 def test_two_ticks_of_the_system_do_not_trip_the_rule() -> None:
     """Nor do those that our own share is uncertain by, in the shortest time that is watched."""
-    assert advice.BusyBefore.threshold_cores / 2 > 4 * 0.01 / stages.LOAD_WINDOW_S
+    assert rules.BusyBefore.threshold_cores / 2 > 4 * 0.01 / stages.LOAD_WINDOW_S
 
 
 # --- the warnings are given ------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
-from measure.judge import advice
+from measure.judge import advice, rules
 from measure.model.run import Run, Warning
 from measure.output import rows
 from tests import synthetic
@@ -57,8 +57,8 @@ def test_doubts_about_the_run_are_apart_from_its_notes_and_whole(run: Run) -> No
 
 
 def test_every_rule_about_a_run_is_a_doubt_and_every_rule_about_a_strategy_is_noise(run: Run) -> None:
-    assert {"busy_before", "busy_during", "drift", "coarse_resolution", "no_control"} == advice.OF_A_VERDICT
-    assert {"few_rounds", "halves_differ", "multimodal", "processes_differ"} == advice.OF_A_LATENCY
+    assert {"busy_before", "busy_during", "drift", "coarse_resolution", "no_control"} == rules.OF_A_VERDICT
+    assert {"few_rounds", "halves_differ", "multimodal", "processes_differ"} == rules.OF_A_LATENCY
 
 
 def test_a_point_of_a_sweep_has_no_control_by_plan_and_does_not_complain() -> None:
