@@ -4,13 +4,31 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from xdist.scheduler import LoadFileScheduling
 
+from measure.engine.launchers import HostLauncher
 from tests.browser import ROOT, TIMEOUT_MS, TRACEBACK, AppServer, Watch, launch
+from tests.engine import running_host
+
+# Its tests have nothing in common but a host, and go one by one to whoever is free.
+_FREE = "tests/workloads/test_grid.py"
 
 _skipped: list[str] = []
+
+
+class _FilesAndFreeTests(LoadFileScheduling):
+    """Gives whole files to a process, for the sake of their fixtures, and free tests one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(_FREE) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _FilesAndFreeTests(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _nothing_may_be_skipped() -> bool:
@@ -18,10 +36,11 @@ def _nothing_may_be_skipped() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go last. Before
-    # them, files with many slow tests go first, so that at the end no process waits for another one's long file.
+    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go behind. Before
+    # them, files with many slow tests go first; the free tests at the end fill up what the files leave.
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: ("browser" in getattr(item, "fixturenames", ()), -slow[item.path]))
+    browsers = {item.path for item in items if "browser" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), item.path in browsers, -slow[item.path]))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -56,9 +75,19 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
+    """A host for all tests that only need one: TensorFlow is imported once for them.
+
+    A test that has asked for a subject waits for its end, and one that kills or closes a host has its own.
+    """
+    with running_host(tmp_path_factory.mktemp("host")) as launcher:
+        yield launcher
+
+
+@pytest.fixture(scope="session")
 def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., AppServer]]:
-    """``start_app(app=ROOT / "app.py", home=None, env=None)`` starts a server that lives to the end of the module.
+    """``start_app(app=ROOT / "app.py", home=None, env=None)`` starts a server that lives to the end of the tests.
 
     Nothing may outlive a server, and its log may hold no traceback.
     """
@@ -78,17 +107,20 @@ def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     assert not problems, "\n".join(problems)
 
 
-@pytest.fixture(scope="module")
-def _module_server(start_app: Callable[..., AppServer]) -> AppServer:
+@pytest.fixture(scope="session")
+def _shared_server(start_app: Callable[..., AppServer]) -> AppServer:
     return start_app()
 
 
 @pytest.fixture
-def app_server(_module_server: AppServer) -> Iterator[AppServer]:
-    """The app, served to the tests of one module; its log may hold no traceback after any of them."""
-    _module_server.new_log()
-    yield _module_server
-    log = _module_server.new_log()
+def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
+    """The app, served to all tests that only need one; its log may hold no traceback after any of them.
+
+    A test leaves nothing that is measured; it may find runs that others have left.
+    """
+    _shared_server.new_log()
+    yield _shared_server
+    log = _shared_server.new_log()
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
 
 

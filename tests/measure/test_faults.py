@@ -1,13 +1,13 @@
 """Strategies that misbehave in every way known to us: each gets its own outcome, and all others are measured."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from measure.engine.bench import Settings
+from measure.engine.launchers import HostLauncher
 from measure.model.run import Measurement, Run, decode, encode
 from strategies.spec import MODES
 from tests.engine import (
@@ -16,7 +16,6 @@ from tests.engine import (
     left_behind,
     measure,
     running,
-    running_host,
     small_request,
     write_mapper,
 )
@@ -169,7 +168,7 @@ def pids(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, pids: Path) -> Iterator[Run]:
+def run(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory, pids: Path) -> Run:
     """One comparison of all of them beside healthy strategies."""
     folder = tmp_path_factory.mktemp("faults")
     mappers = folder / "mappers"
@@ -179,9 +178,8 @@ def run(tmp_path_factory: pytest.TempPathFactory, pids: Path) -> Iterator[Run]:
         write_mapper(mappers, name, fault.body.replace("{leave}", leave), fault.modes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(mappers))
-        with running_host(folder) as host:
-            with running(host, folder, timeout_floor_s=TIMEOUT_S, process_peaks_s=5.0) as own:
-                yield measure(own, small_request(*HEALTHY, *SLUGS))
+        with running(host, folder, timeout_floor_s=TIMEOUT_S, process_peaks_s=5.0) as own:
+            return measure(own, small_request(*HEALTHY, *SLUGS))
 
 
 @pytest.mark.parametrize("slug", HEALTHY)
@@ -260,7 +258,9 @@ def test_no_process_that_a_strategy_made_is_left(run: Run, pids: Path):
 # --- what oneDNN computes --------------------------------------------------------------------------------------------
 
 
-def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(
+    host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """TensorFlow reads the setting when it is loaded, so only a fresh interpreter can have another one."""
     mappers = tmp_path / "mappers"
     mappers.mkdir()
@@ -272,8 +272,7 @@ def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(tmp_path: Path, mo
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(mappers))
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     slugs = ("wrong_with_onednn.eager", "dies_with_onednn.eager", "wrong_anyway.eager", "batched.eager")
-    with running_host(tmp_path) as host:
-        run = untimed(small_request(*slugs), host, Settings(timeout_floor_s=60.0))
+    run = untimed(small_request(*slugs), host, Settings(timeout_floor_s=60.0))
     codes = {item.strategy: [warning.code for warning in item.warnings] for item in run.measurements}
     assert [run.measurement(slug).outcome for slug in slugs[:3]] == ["wrong", "failed", "wrong"]
     assert codes == {slugs[0]: ["onednn"], slugs[1]: ["onednn"], slugs[2]: [], slugs[3]: []}
@@ -293,7 +292,7 @@ return tf.nest.map_structure(lambda leaf: leaf + 0.0 * tf.reduce_max(tf.sort(pro
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def limited(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A comparison under a limit of 48 MiB, where one mapper needs more than 64 MiB, the others next to nothing."""
     folder = tmp_path_factory.mktemp("limited")
     mappers = folder / "mappers"
@@ -302,8 +301,8 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(mappers))
         # TensorFlow waits 10 s for memory to be freed before it gives up.
-        with running_host(folder) as host, running(host, folder, timeout_floor_s=60.0) as own:
-            yield measure(own, small_request("batched", "hog", memory_limit_mib=48))
+        with running(host, folder, timeout_floor_s=60.0) as own:
+            return measure(own, small_request("batched", "hog", memory_limit_mib=48))
 
 
 @pytest.mark.parametrize("mode", ["graph", "xla"])

@@ -61,12 +61,6 @@ def _mappers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    with running_host(tmp_path_factory.mktemp("host")) as launcher:
-        yield launcher
-
-
 @pytest.fixture
 def own(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[runner.Runner]:
     """A runner whose strategies may hang for as long as they like."""

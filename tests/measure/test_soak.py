@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from measure.engine.launchers import HostLauncher
 from measure.subject.subject import Spec
-from tests.engine import running_host, talk
+from tests.engine import talk
 from workloads.spec import Leaf
 
 FORKS = 200
@@ -67,7 +68,7 @@ def case_dir(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_two_hundred_forks_of_one_host_all_work_and_none_hangs(tmp_path: Path, case_dir: Path):
+def test_two_hundred_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir: Path):
     """Half of them are profiled, and their values checked; the other half are timed."""
     specs = [
         Spec(
@@ -84,8 +85,7 @@ def test_two_hundred_forks_of_one_host_all_work_and_none_hangs(tmp_path: Path, c
     assert len(specs) == FORKS
     # Neighbours are of different kinds, in an order that is the same every time.
     specs = [specs[index] for index in np.random.default_rng(0).permutation(FORKS)]
-    with running_host(tmp_path) as host:
-        talks = talk(host, specs, at_once=4)
+    talks = talk(host, specs, at_once=4)
     failed = [
         (each.spec.name, each.spec.role, each.exit, each.messages[-1:])
         for each in talks

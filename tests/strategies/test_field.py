@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,23 +17,15 @@ from tests.workloads.test_workloads import CUBE
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    launcher = HostLauncher(tmp_path_factory.mktemp("host") / "host.log")
-    assert launcher.wait_ready(120.0, lambda: False)
-    yield launcher
-    launcher.close()
-
-
-def outcomes(launcher: HostLauncher, **request: object) -> Run:
-    return untimed(parse(request), launcher, Settings(timeout_floor_s=60.0))
+def outcomes(host: HostLauncher, **request: object) -> Run:
+    return untimed(parse(request), host, Settings(timeout_floor_s=60.0))
 
 
 @pytest.mark.slow
-def test_chunks_take_little_memory_and_say_why(launcher: HostLauncher) -> None:
+def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
     """64 elements with 16⁴ products of 4 bytes each: 16 MiB for all, 0.25 MiB for each."""
     chosen = ["vectorized_map.graph", "chunked.graph", "chunked.graph?chunk=2", "map_fn.graph?parallel_iterations=1"]
-    run = outcomes(launcher, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
+    run = outcomes(host, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
     peaks = {item.strategy: item.memory.peak_bytes for item in run.measurements if item.memory}
     products = 4 * 16**4
     assert 64 * products <= peaks["vectorized_map.graph"] < 64 * products + 2**20
@@ -49,9 +40,9 @@ def test_chunks_take_little_memory_and_say_why(launcher: HostLauncher) -> None:
 
 
 @pytest.mark.slow
-def test_memory_of_numpy_is_seen_by_python(launcher: HostLauncher) -> None:
+def test_memory_of_numpy_is_seen_by_python(host: HostLauncher) -> None:
     chosen = ["numpy_batched.eager", "numpy.eager", "numpy_function.graph"]
-    run = outcomes(launcher, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
+    run = outcomes(host, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
     memory = {item.strategy: item.memory for item in run.measurements}
     products, output = 4 * 16**4, 64 * 4 * 16**2
     batched, loop, called = (memory[slug] for slug in chosen)
@@ -64,8 +55,8 @@ def test_memory_of_numpy_is_seen_by_python(launcher: HostLauncher) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_work_is_not_started(launcher: HostLauncher) -> None:
-    run = outcomes(launcher, workload="square", size={"batch": 4}, strategies=["dataset.xla", "numpy_function.xla"])
+def test_what_cannot_work_is_not_started(host: HostLauncher) -> None:
+    run = outcomes(host, workload="square", size={"batch": 4}, strategies=["dataset.xla", "numpy_function.xla"])
     for item in run.measurements:
         assert (item.outcome, item.stage, item.memory) == ("unsupported", "request", None)
         assert item.error is not None and item.error.message.startswith("XLA ")
@@ -73,9 +64,9 @@ def test_what_cannot_work_is_not_started(launcher: HostLauncher) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [0, 1])
-def test_batches_of_none_and_of_one(launcher: HostLauncher, batch: int) -> None:
+def test_batches_of_none_and_of_one(host: HostLauncher, batch: int) -> None:
     """Two inputs and two outputs. Only tf.map_fn under XLA slices what is not there."""
-    run = outcomes(launcher, workload="per_example_gradients", size={"batch": batch, "features": 3}, strategies="all")
+    run = outcomes(host, workload="per_example_gradients", size={"batch": batch, "features": 3}, strategies="all")
     wrong = {item.strategy: item.outcome for item in run.measurements if not (item.correctness and item.correctness.ok)}
     unsupported = {slug for slug, outcome in wrong.items() if outcome == "unsupported"}
     assert unsupported == {"dataset.xla", "dataset_batched.xla"}

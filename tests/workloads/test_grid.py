@@ -1,7 +1,6 @@
 """Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
 
@@ -34,17 +33,11 @@ def test_what_is_not_right_says_why() -> None:
         assert bool(each.reason) == (each.outcome != "ok"), each
 
 
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[HostLauncher]:
-    with grid.host() as launcher:
-        yield launcher
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", grid.cases(), ids=lambda case: f"{case.workload} {case.options}".strip())
-def test_outcomes_are_those_of_the_table(case: Case, launcher: HostLauncher) -> None:
+def test_outcomes_are_those_of_the_table(case: Case, host: HostLauncher) -> None:
     expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
-    measured = grid.measured(launcher, case)
+    measured = grid.measured(host, case)
     for each in measured:
         assert settled(each) == settled(expected[each.strategy])
     assert len(measured) == len(expected)

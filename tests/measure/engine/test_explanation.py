@@ -13,6 +13,7 @@ from measure import runner
 from measure.engine import explanation
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
+from measure.engine.launchers import HostLauncher
 from measure.judge import reasons
 from measure.judge.advice import COMPILED_VALUES
 from measure.model import why
@@ -20,16 +21,15 @@ from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.model.why import Why
 from tests.benchmarks.why import explained
-from tests.engine import DEADLINE_S, QUICK, measure, running, running_host, small_request
+from tests.engine import DEADLINE_S, QUICK, measure, running, small_request
 from tests.subjects import Subjects, error
 
 ID = "0123456789abcdef01234567"
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[runner.Runner]:
-    folder = tmp_path_factory.mktemp("why")
-    with running_host(folder) as launcher, running(launcher, folder) as own:
+def own(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[runner.Runner]:
+    with running(host, tmp_path_factory.mktemp("why")) as own:
         yield own
 
 

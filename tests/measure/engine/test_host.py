@@ -235,12 +235,6 @@ def test_dialogues_that_need_more_memory_than_there_is_are_not_held_together():
 # --- the host --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    with running_host(tmp_path_factory.mktemp("host")) as launcher:
-        yield launcher
-
-
 def host_pid(launcher: HostLauncher) -> int:
     assert launcher._process is not None
     return launcher._process.pid

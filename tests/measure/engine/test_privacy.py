@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.dialogue import Dialogue, Dialogues, SubjectFailed
-from measure.engine.launchers import Event
+from measure.engine.launchers import Event, HostLauncher
 from measure.engine.privacy import without_folders
 from measure.model.place import StoreError
 from measure.model.request import parse
@@ -19,7 +19,7 @@ from measure.model.run import Run, encode
 from measure.store.store import Store
 from measure.subject import subject
 from measure.subject.subject import Spec
-from tests.engine import DEADLINE_S, running, running_host, small_request
+from tests.engine import DEADLINE_S, running, small_request
 from tests.grid import untimed
 from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
@@ -186,7 +186,7 @@ _ELEMENT = """
 
 @pytest.mark.slow
 def test_of_a_file_of_ones_own_that_names_its_folder_only_names_of_files_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "alice" / "clients"
     (folder / "workloads").mkdir(parents=True)
@@ -194,8 +194,7 @@ def test_of_a_file_of_ones_own_that_names_its_folder_only_names_of_files_are_tol
     (folder / "workloads" / "cube.py").write_text(text)
     monkeypatch.setenv("MAPBENCH_HOME", str(folder))
     asked = parse({"workload": "cube", "strategies": ["loop.eager", "loop.graph"]})
-    with running_host(tmp_path) as launcher:
-        run = untimed(asked, launcher, Settings(timeout_floor_s=60.0))
+    run = untimed(asked, host, Settings(timeout_floor_s=60.0))
     good, bad = (run.measurement(slug) for slug in asked.strategies)
     assert good.correctness is not None and good.correctness.ok and good.memory is not None
     assert [each.message for each in good.warnings if each.code == "tensorflow"] == ["slow: notes.txt says why"]

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
+from measure.engine.launchers import HostLauncher
 from measure.judge import limit, verdict
 from measure.machine import allocator
 from measure.model.request import case_of
@@ -23,7 +24,7 @@ from measure.subject import probes
 from measure.subject.said import is_well_formed
 from tests import synthetic
 from tests.benchmarks.limit import AS_TIMED, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
-from tests.engine import measure, running, running_host, small_request
+from tests.engine import measure, running, small_request
 from tests.measure.subject.test_memory import in_process
 from views.charts import latency as latency_chart
 from views.result import compare as result
@@ -458,10 +459,10 @@ def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
 
 @pytest.mark.slow
 def test_a_run_has_its_limit_and_a_probe_that_fails_costs_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = small_request("batched.eager")
-    with running_host(tmp_path) as host, running(host, tmp_path, probes=True) as own:
+    with running(host, tmp_path, probes=True) as own:
         run = measure(own, asked)
         monkeypatch.setattr("strategies.script.build_settings", lambda device, threads: "1 / 0")
         failed = measure(own, asked)

@@ -33,7 +33,7 @@ from measure.sweep.request import SweepRequest, of_run, parse_range, parse_sweep
 from measure.sweep.sweep import PROCESSES, Sweep
 from measure.sweep.visit import ROUNDS, Visit
 from tests import costs, synthetic
-from tests.engine import DEADLINE_S, QUICK, eventually, running, running_host, write_mapper
+from tests.engine import DEADLINE_S, QUICK, eventually, running, write_mapper
 from tests.workloads.test_workloads import CUBE
 
 GIB = 2**30
@@ -455,12 +455,6 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(folder))
         yield gate
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    with running_host(tmp_path_factory.mktemp("host")) as launcher:
-        yield launcher
 
 
 @pytest.fixture
