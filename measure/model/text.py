@@ -4,6 +4,7 @@ One way to write them, on the command line, in sentences and on the page.
 """
 
 import math
+import re
 
 OUTCOMES = {
     "ok": "ok",
@@ -15,6 +16,8 @@ OUTCOMES = {
     "cancelled": "cancelled",
     "not_run": "not run",
 }
+# Signs that a terminal takes for a command, or that turn the direction of the text around them.
+COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # A mode's shape in text.
 GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
 _UNKNOWN_GLYPH = "▲"

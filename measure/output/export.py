@@ -140,7 +140,7 @@ def _cell(value: Any) -> Any:
     """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
     if not isinstance(value, str):
         return value
-    plain = _COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
+    plain = text.COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
     return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
 
 
@@ -152,13 +152,11 @@ _AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
 _FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
 _WORD_JOINER = "\u2060"
 _NAME = re.compile(r"[\w.?=,]+")
-# Signs that a terminal takes for a command, or that turn the direction of the text around them: no part of a text.
-_COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def _plain(words: str) -> str:
     """``words`` as Markdown that shows them on one line, as they are."""
-    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", _COMMANDS.sub("", " ".join(words.split())))
+    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", text.COMMANDS.sub("", " ".join(words.split())))
     return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
 
 
