@@ -1,4 +1,4 @@
-"""What the charts have in common: channels, rows, and how an Altair chart becomes a specification. Pure.
+"""The parts that charts share: channels, axes, rows, and how an Altair chart becomes a specification. Pure.
 
 A chart is built with Altair once, when its module is imported: building a layered one at every rerun would cost more
 than all the rest of the page. The page sends its specification with a frame and a key, so that new results move marks
@@ -6,6 +6,7 @@ instead of drawing anew. Colours come from the theme (its categorical range has 
 dark follow the browser without a rerun.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import altair as alt
@@ -38,6 +39,14 @@ DECADES = {
     "value": 0.2,
 }
 MIB_AXIS = "datum.label + ' MiB'"
+_MEMORY_AXIS = (
+    "datum.value >= 1023 ? format(datum.value / 1024, '~r') + ' GiB' : datum.value >= 0.9 ? "
+    "format(datum.value, '~r') + ' MiB' : datum.value * 1024 >= 0.9 ? format(datum.value * 1024, '~r') + ' KiB' : "
+    "format(datum.value * 1048576, '~r') + ' B'"
+)
+_MEMORY_TICKS = [2.0**power for power in range(-20, 24)]
+# The factor that a logarithmic axis of memory reaches over at least: it is labelled at powers of two.
+MEMORY_SPAN = 4.0
 STRATEGY = alt.Y(
     "strategy:N",
     # The only field on this axis, in any layer: a second one would take part in the sort.
@@ -66,19 +75,38 @@ def tooltip(*fields: str) -> list[alt.Tooltip]:
 
 
 def unfilled() -> alt.Chart:
-    """A chart without marks, for the frame that the page will send with the specification."""
+    """Return a chart without marks, for the frame that the page will send with the specification."""
     return alt.Chart(_FRAME)
 
 
+def of_kind(kind: str) -> alt.Chart:
+    """Return a chart without marks, for the frame's rows of one ``kind``."""
+    return unfilled().transform_filter(f"datum.kind === '{kind}'")
+
+
+def seconds_axis(title: str, padding: int = 0) -> Callable[[str], alt.Y]:
+    """Return what makes a channel on a logarithmic axis of seconds from its field; ``padding``: pixels at both ends."""
+    return lambda field: alt.Y(
+        f"{field}:Q",
+        scale=alt.Scale(type="log", nice=False, padding=padding),
+        axis=alt.Axis(title=title, labelExpr=SECONDS_AXIS, tickCount=6, gridOpacity=DECADES),
+    )
+
+
+def memory_axis(title: str) -> alt.Axis:
+    """Return the axis of a logarithmic scale in MiB."""
+    return alt.Axis(title=title, labelExpr=_MEMORY_AXIS, values=_MEMORY_TICKS, labelOverlap=True)
+
+
 def room(low: float, high: float, factor: float) -> tuple[float, float]:
-    """The ends of a logarithmic axis that reaches over ``factor`` at least, with the data in its middle: an axis of
-    less may have no label, or all of them at one place."""
+    """Return the ends of a logarithmic axis that reaches over ``factor`` at least, with the data in its middle: an axis
+    of less may have no label, or all of them at one place."""
     wider = max(1.0, factor * low / high) ** 0.5
     return low / wider, high * wider
 
 
 def value_column() -> alt.Chart:
-    """What was measured, in words, at the right of each row."""
+    """Return the figures in words, at the right of each row."""
     return (
         unfilled()
         .mark_text(align="left", dx=12, fontSize=12, color=INK)
@@ -87,7 +115,7 @@ def value_column() -> alt.Chart:
 
 
 def note() -> alt.Chart:
-    """Why a row has no mark, within it."""
+    """Return the reasons why rows have no mark, each within its row."""
     return (
         unfilled()
         .transform_filter("datum.note !== ''")
@@ -97,7 +125,7 @@ def note() -> alt.Chart:
 
 
 def limit_name(*, opacity: float) -> alt.Chart:
-    """The name of the limit's line, above the rows; nothing more than «limit» where a chart has no field for it."""
+    """Return the name of the limit's line, above the rows; it is just «limit» where a chart has no field for it."""
     return (
         unfilled()
         .transform_aggregate(limit="min(limit)", groupby=[LIMIT_NAME])
@@ -107,7 +135,7 @@ def limit_name(*, opacity: float) -> alt.Chart:
 
 
 def spec(*layers: alt.Chart, **properties: Any) -> Spec:
-    """The layers as one specification, without Altair's own theme: how a page looks is Streamlit's."""
+    """Return the layers as one specification, without Altair's own theme: the looks of a page are Streamlit's."""
     with alt.theme.enable("none"):
         drawn: Spec = alt.layer(*layers, **properties).to_dict()
     del drawn["$schema"], drawn["data"]
@@ -115,12 +143,12 @@ def spec(*layers: alt.Chart, **properties: Any) -> Spec:
 
 
 def sized(drawn: Spec, rows: int) -> Spec:
-    """The specification with a height that gives every strategy its row."""
+    """Return the specification with a height that gives every strategy its row."""
     return {**drawn, "height": max(2, rows) * ROW_HEIGHT + _AXIS_HEIGHT}
 
 
 def revised(frame: pd.DataFrame, *revision: object) -> pd.DataFrame:
-    """The frame with a last column that differs whenever anything in it may differ.
+    """Return the frame with a last column that differs whenever anything in it may differ.
 
     Streamlit's front end takes a frame for the same, or for the same with rows added, if the last column agrees in the
     first and the last line, and then keeps the old marks.

@@ -1,7 +1,7 @@
-"""A run's charts as pictures that stand alone: SVG and PNG (`python -m views.pictures`).
+"""A run's charts as files that stand alone: SVG and PNG (`python -m views.charts.files`).
 
-They are drawn by a process of its own: a JavaScript engine with its memory has no business in the server, and what it
-reads may come from anybody.
+They are drawn by a process of their own: a JavaScript engine with its memory has no business in the server, and the run
+that it reads may come from anybody.
 """
 
 import argparse
@@ -19,10 +19,7 @@ from measure.model.place import PROJECT
 from measure.model.run import Run, decode, encode
 from measure.output import rows
 from measure.output.rows import Row
-from views.charts import base as charts
-from views.charts import curves, sweep_front, sweep_lines, sweep_map
-from views.charts import latency as latency_chart
-from views.charts import memory as memory_chart
+from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, timeline, totals
 from views.charts.base import Spec
 from views.ui import look
 
@@ -37,8 +34,10 @@ FORMATS = ("svg", "png")
 
 @dataclass(frozen=True)
 class Picture:
-    """One chart of a run. ``draw``: its specification and its frame; an empty frame is no chart. ``legend``: whether
-    its marks are told apart by colour and shape alone; ``note``: what else is to be known of them."""
+    """One chart of a run.
+
+    ``draw`` returns its specification and its frame; an empty frame is no chart. ``legend`` is true if its marks are
+    told apart by colour and shape alone; ``note`` returns a line for the subtitle."""
 
     title: str
     draw: Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]
@@ -46,28 +45,28 @@ class Picture:
     note: Callable[[Run], str] = lambda run: ""
 
 
-def _latency(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    drawn = charts.sized(latency_chart.specification(limited=run.limit is not None), len(found))
-    return drawn, latency_chart.frame(found, run.limit)
+def _latency(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    drawn = base.sized(latency.specification(limited=run.limit is not None), len(shown))
+    return drawn, latency.frame(shown, run.limit)
 
 
-def _memory(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return charts.sized(memory_chart.specification(limited=False), len(found)), memory_chart.frame(found)
+def _memory(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return base.sized(memory.specification(limited=False), len(shown)), memory.frame(shown)
 
 
-def _totals(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return curves.TOTALS, curves.totals_frame(found)
+def _totals(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return totals.SPEC, totals.frame(shown)
 
 
-def _samples(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return curves.SAMPLES, curves.samples_frame(run, [row.slug for row in found])
+def _samples(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return samples.SPEC, samples.frame(run, [row.slug for row in shown])
 
 
-def _timeline(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return curves.TIMELINE_SHARE, curves.timeline_frame(curves.has_timeline(run), share=True)
+def _timeline(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    return timeline.specification(share=True), timeline.frame(timeline.known(run.measurements), share=True)
 
 
-PICTURES = {
+COMPARE = {
     "latency": Picture("Latency of one call, with its 95 % interval", _latency),
     "memory": Picture("Memory of one call: output solid, temporary pale", _memory),
     "break-even": Picture("Total time by number of calls", _totals, legend=True),
@@ -77,13 +76,13 @@ PICTURES = {
 
 
 def _swept(quantity: sweep_lines.Quantity) -> Callable[[Run, list[Row]], tuple[Spec, pd.DataFrame]]:
-    def draw(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+    def draw(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
         return sweep_lines.specification(quantity, run.axes[0]), sweep_lines.frame(run, quantity)
 
     return draw
 
 
-def _map(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+def _map(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
     drawn = sweep_map.specification(*(axis.name for axis in run.axes))
     return sweep_map.sized(drawn, run), sweep_map.frame(run)
 
@@ -92,7 +91,7 @@ def _letters(run: Run) -> str:
     return ", ".join(f"{letter}: {name}" for name, letter in sweep_map.letters(run).items())
 
 
-def _front(run: Run, found: list[Row]) -> tuple[Spec, pd.DataFrame]:
+def _front(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
 
 
@@ -108,25 +107,25 @@ MAP = {
     ),
     **_FRONT,
 }
-NAMES = tuple(dict.fromkeys((*PICTURES, *LINES, *MAP)))
+NAMES = tuple(dict.fromkeys((*COMPARE, *LINES, *MAP)))
 
 
 def of(run: Run) -> dict[str, Picture]:
-    """The charts that a run of its kind has, by name."""
+    """Return the charts that a run of its kind has, by name."""
     if run.kind == "compare":
-        return PICTURES
+        return COMPARE
     return LINES if len(run.axes) == 1 else MAP
 
 
 def shown(run: Run) -> dict[str, Picture]:
-    """Those in which the run has something to show."""
+    """Return the charts in which the run has something to show."""
     return {name: picture for name, picture in of(run).items() if specification(run, name) is not None}
 
 
 def specification(run: Run, name: str) -> Spec | None:
-    """The chart with its data, title and colours; None where the run has nothing to show in it."""
-    picture, found = of(run)[name], rows.make(run, rows.choose_baseline(run))
-    drawn, frame = picture.draw(run, found)
+    """Return the chart with its data, title and colours; None where the run has nothing to show in it."""
+    picture, shown_rows = of(run)[name], rows.make(run, rows.choose_baseline(run))
+    drawn, frame = picture.draw(run, shown_rows)
     if frame.empty:
         return None
     # Signs that few fonts have would change the font of what stands beside them.
@@ -167,11 +166,12 @@ def _size(run: Run) -> str:
 
 
 def _alone(part: Any, used: dict[str, list[str]]) -> Any:
-    """The specification without a page around it: ink has a colour, and a legend stands where the page has its own."""
+    """Return the specification for use without a page around it: ink has a colour, and a legend stands where the page
+    has its own."""
     if isinstance(part, list):
         return [_alone(item, used) for item in part]
     if not isinstance(part, dict):
-        return _INK if part == charts.INK else part
+        return _INK if part == base.INK else part
     alone = {key: _alone(value, used) for key, value in part.items()}
     if "legend" in alone and used:
         # Below: at the right there are names.
@@ -181,7 +181,7 @@ def _alone(part: Any, used: dict[str, list[str]]) -> Any:
 
 
 def convert(run: Run, name: str, form: str) -> bytes | None:
-    """The picture; None where the run has nothing to show in it."""
+    """Return the picture's bytes; None where the run has nothing to show in it."""
     drawn = specification(run, name)
     if drawn is None:
         return None
@@ -192,7 +192,7 @@ def convert(run: Run, name: str, form: str) -> bytes | None:
 
 
 def render(run: Run, name: str, form: str) -> bytes:
-    """The picture, from a process of its own. Raises RuntimeError where there is none."""
+    """Return the picture's bytes, drawn by a process of its own. Raises RuntimeError where there is none."""
     command = [sys.executable, "-m", "views.charts.files", name, form]
     done = subprocess.run(
         command, input=encode(run), capture_output=True, cwd=PROJECT, timeout=_PATIENCE_S, check=False
@@ -203,8 +203,8 @@ def render(run: Run, name: str, form: str) -> bytes:
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
-    """Reads a run file on stdin; writes one picture to stdout, or all that there are into a folder."""
-    parser = argparse.ArgumentParser(prog="python -m views.pictures", description=main.__doc__)
+    """Read a run file on stdin; write one picture to stdout, or all that there are into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m views.charts.files", description=main.__doc__)
     parser.add_argument("name", choices=(*NAMES, "all"))
     parser.add_argument("form", choices=FORMATS)
     parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")

@@ -1,4 +1,4 @@
-"""The chart of latencies: a dot with its interval for each strategy, ties in a bracket, the limit as a line. Pure."""
+"""Latencies: a dot with its interval for each strategy, ties in a bracket, the limit as a line. Pure."""
 
 import functools
 
@@ -27,13 +27,13 @@ from views.charts.base import (
 )
 from views.ui import look
 
-_TOLD = ("strategy", "latency", "first call", "faster than baseline")
+_TOOLTIP = ("strategy", "latency", "first call", "faster than baseline")
 _OF_LIMIT = "multiple of the limit"
 
 
 @functools.cache
 def specification(*, limited: bool) -> Spec:
-    """``limited``: whether the run knows the least time possible, and what sets it."""
+    """Return the chart; ``limited`` where the run knows the least time possible, and what sets it."""
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -67,7 +67,7 @@ def specification(*, limited: bool) -> Spec:
             x=x("median"),
             color=COLOUR,
             shape=SHAPE,
-            tooltip=tooltip(*_TOLD, *((_OF_LIMIT,) if limited else ())),
+            tooltip=tooltip(*_TOOLTIP, *((_OF_LIMIT,) if limited else ())),
         )
     )
     # A line through the rows of a tie, not a rule from the first to the last: a field of its own for the last one
@@ -83,12 +83,12 @@ def specification(*, limited: bool) -> Spec:
 
 
 def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
-    """One line per strategy; ``tie`` numbers the tie group of those that are not alone in theirs. ``least``: the run's
-    limit, where it knows one."""
-    lines = []
+    """Return one row per strategy, in seconds; ``tie`` numbers the tie group of a strategy that is not alone in it.
+    ``least`` is the run's limit, where it knows one."""
+    made = []
     for row in rows:
         has_interval = row.median_s is not None and row.low_s is not None and row.high_s is not None
-        lines.append(
+        made.append(
             {
                 "strategy": row.label,
                 "order": row.order,
@@ -106,12 +106,12 @@ def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
                 **({} if least is None else _limited(row, least)),
             }
         )
-    made = pd.DataFrame(lines)
-    return made.astype(dict.fromkeys(("median", "low", "high", "tie"), float)) if lines else made
+    numbers = ("median", "low", "high", "tie")
+    return pd.DataFrame(made).astype(dict.fromkeys(numbers, float) if made else {})
 
 
 def _value(row: Row) -> str:
-    """Its latency; a cross tells that what was timed so has no rank."""
+    """Return the latency; a cross tells that a strategy was timed but has no rank."""
     if row.median_s is None:
         return ""
     return look.seconds(row.median_s) + ("" if row.outcome in ("ok", "not_run") else " ✕")
@@ -132,7 +132,7 @@ def _interval(row: Row) -> str:
 
 
 def takeaway(rows: list[Row]) -> str:
-    """What the chart says, for people who do not see it."""
+    """Return what the chart says, for people who do not see it."""
     timed = [row for row in rows if row.median_s is not None and row.outcome == "ok"]
     if not timed:
         return "Latency of each strategy: none has been measured yet."

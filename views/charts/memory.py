@@ -1,4 +1,4 @@
-"""The chart of memory: a bar for each strategy, output and temporary apart, and the process peak as a tick. Pure."""
+"""Memory: a bar for each strategy, output and temporary apart, and the process peak as a tick. Pure."""
 
 import functools
 
@@ -28,7 +28,8 @@ from views.ui import look
 
 @functools.cache
 def specification(*, limited: bool) -> Spec:
-    """``limited``: whether the chart of latencies beside it has a limit, whose name takes room above the rows."""
+    """Return the chart; ``limited`` where that of latencies beside it has a limit, whose name takes room above the
+    rows."""
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -70,11 +71,11 @@ def specification(*, limited: bool) -> Spec:
 
 
 def frame(rows: list[Row]) -> pd.DataFrame:
-    """One line per strategy, in MiB. Where an output aliases an input the bar ends at the peak, which is less."""
-    lines = []
+    """Return one row per strategy, in MiB. Where an output aliases an input the bar ends at the peak, which is less."""
+    made = []
     for row in rows:
         known = row.peak_bytes is not None and row.output_bytes is not None
-        lines.append(
+        made.append(
             {
                 "strategy": row.label,
                 "order": row.order,
@@ -92,12 +93,12 @@ def frame(rows: list[Row]) -> pd.DataFrame:
                 "process peak": look.size(row.process_peak_bytes),
             }
         )
-    made = pd.DataFrame(lines)
-    return made.astype(dict.fromkeys(("output_mib", "peak_mib", "process_mib"), float)) if lines else made
+    numbers = ("output_mib", "peak_mib", "process_mib")
+    return pd.DataFrame(made).astype(dict.fromkeys(numbers, float) if made else {})
 
 
 def takeaway(rows: list[Row]) -> str:
-    """What the chart says, for people who do not see it."""
+    """Return what the chart says, for people who do not see it."""
     known = [row for row in rows if row.peak_bytes is not None]
     if not known:
         return "Memory of each strategy: none has been measured yet."

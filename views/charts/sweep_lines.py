@@ -2,8 +2,6 @@
 
 import functools
 import math
-import re
-from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -12,33 +10,33 @@ import pandas as pd
 from measure.model.run import Axis, Measurement, Point, Run
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import Line, lines
-from views.charts.base import COLOUR, DASH, DECADES, INK, MIB, PADDING, SHAPE, Spec, room, spec, tooltip, unfilled
-from views.charts.curves import named, names, seconds_axis
+from views.charts import names
+from views.charts.base import (
+    COLOUR,
+    DASH,
+    DECADES,
+    INK,
+    MEMORY_SPAN,
+    MIB,
+    PADDING,
+    SHAPE,
+    Spec,
+    memory_axis,
+    of_kind,
+    room,
+    seconds_axis,
+    spec,
+    tooltip,
+)
+from views.charts.failures import failed, outcome
 from views.ui import look
 
 Quantity = Literal["latency", "memory"]
 
-HEIGHT = 360
+_HEIGHT = 360
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
 _TITLES = {"latency": "time of one call", "memory": "peak memory of one call"}
-_MEMORY_AXIS = (
-    "datum.value >= 1023 ? format(datum.value / 1024, '~r') + ' GiB' : datum.value >= 0.9 ? "
-    "format(datum.value, '~r') + ' MiB' : datum.value * 1024 >= 0.9 ? format(datum.value * 1024, '~r') + ' KiB' : "
-    "format(datum.value * 1048576, '~r') + ' B'"
-)
-_MEMORY_TICKS = [2.0**power for power in range(-20, 24)]
-# How a reason for not being run begins, beside the word that it has been given already.
-_NOT_HERE = re.compile("^not (run|timed) here: ")
-# A number with its unit, if it has one.
-_AMOUNT = re.compile(r"\d[\d,. ]*(?<=\d)(?: (?:[µnm]?s|min|h|[KMGT]?i?B)\b)?")
-# What an axis reaches over at least, as a factor: memory is labelled at powers of two.
-MEMORY_SPAN = 4.0
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
-
-
-def memory_axis(title: str) -> alt.Axis:
-    """Of a logarithmic axis in MiB."""
-    return alt.Axis(title=title, labelExpr=_MEMORY_AXIS, values=_MEMORY_TICKS, labelOverlap=True)
 
 
 def specification(quantity: Quantity, axis: Axis) -> Spec:
@@ -47,7 +45,7 @@ def specification(quantity: Quantity, axis: Axis) -> Spec:
 
 @functools.cache
 def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: int) -> Spec:
-    """``scale``: log or linear, of the swept axis; what is measured is on a logarithmic one."""
+    """``scale``: log or linear, of the swept axis; the axis of the quantity is logarithmic."""
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -67,28 +65,24 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
         return alt.Y(f"{field}:Q", scale=scale, axis=memory_axis(_TITLES[quantity]))
 
     y = seconds_axis(_TITLES[quantity], _EDGE) if quantity == "latency" else memory
-
-    def rows(kind: str) -> alt.Chart:
-        return unfilled().transform_filter(f"datum.kind === '{kind}'")
-
     detail = alt.Detail(field="strategy")
-    points = rows("point")
+    points = of_kind("point")
     bands = points.mark_area(opacity=0.18).encode(x=x("x"), y=y("low"), y2=alt.Y2("high"), color=COLOUR, detail=detail)
     curve = points.mark_line(strokeWidth=2).encode(x=x("x"), y=y("y"), color=COLOUR, detail=detail, strokeDash=DASH)
     dots = points.mark_point(filled=True, size=36, opacity=1).encode(
         x=x("x"), y=y("y"), color=COLOUR, shape=SHAPE, tooltip=tooltip("strategy", "at", quantity)
     )
-    # What is still running, or was left out as a whole, is a line through all.
-    whole = rows("point without strategies").mark_rule(strokeDash=[2, 4], opacity=0.5, color=INK)
+    # A point that is still running, or was left out as a whole, is a line through all.
+    whole = of_kind("point without strategies").mark_rule(strokeDash=[2, 4], opacity=0.5, color=INK)
     whole_marks = whole.encode(x=x("x"), tooltip=tooltip("at", "outcome"))
-    failed = rows("failure")
-    leaders = failed.mark_rule(strokeDash=[1, 4], strokeWidth=1.5, opacity=0.8).encode(
+    failures = of_kind("failure")
+    leaders = failures.mark_rule(strokeDash=[1, 4], strokeWidth=1.5, opacity=0.8).encode(
         x=x("from"), x2=alt.X2("x"), y=y("y"), color=COLOUR
     )
-    crosses = failed.mark_text(text="✕", fontSize=15, fontWeight="bold").encode(
+    crosses = failures.mark_text(text="✕", fontSize=15, fontWeight="bold").encode(
         x=x("x"), y=y("y"), color=COLOUR, tooltip=tooltip("strategy", "at", "outcome")
     )
-    crossing = rows("crossing")
+    crossing = of_kind("crossing")
     spans = crossing.mark_rule(strokeWidth=5, opacity=0.35, color=INK).encode(x=x("from"), x2=alt.X2("to"), y=y("y"))
     rings = crossing.mark_point(size=110, strokeWidth=2, opacity=1, color=INK).encode(
         x=x("x"), y=y("y"), tooltip=tooltip("crossover")
@@ -96,22 +90,25 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
     ends = points.mark_rule(opacity=0).encode(y=y("least"), y2=alt.Y2("most"))
     layers = [ends, whole_marks, *([bands] if quantity == "latency" else []), curve, dots, leaders, crosses]
     layers += [spans, rings] if quantity == "latency" else []
-    return spec(*layers, *names(y, coloured=True), height=HEIGHT, padding=PADDING)
+    return spec(*layers, *names.layers(y, coloured=True), height=_HEIGHT, padding=PADDING)
 
 
 def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
-    """A row for each point of a line, for each failure where it occurred, and for each crossing."""
+    """Return a row for each point of a line, for each failure where it occurred, and for each crossing.
+
+    Latencies are in seconds, memory is in MiB.
+    """
     axis = run.axes[0]
-    found = lines(run.points, run.axes)
-    measured = [row for line in found for row in _points(line, run, quantity)]
+    drawn = lines(run.points, run.axes)
+    measured = [row for line in drawn for row in _points(line, run, quantity)]
     points = pd.DataFrame(measured)
     if measured:
         ends = points.groupby("strategy")["y"].last()
         low, high = room(points["low"].min(), points["high"].max(), _LEAST_SPAN[quantity])
-        points = named(points.assign(least=low, most=high), "y", ends, log=True, least="least", most="most")
-    heights = {line.slug: _heights(line, quantity) for line in found}
-    top = max((height for each in heights.values() for height in each.values()), default=1.0)
-    other = [row for line in found for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
+        points = names.placed(points.assign(least=low, most=high), "y", ends, log=True, least="least", most="most")
+    heights = {line.slug: _heights(line, quantity) for line in drawn}
+    top = max((height for by_value in heights.values() for height in by_value.values()), default=1.0)
+    other = [row for line in drawn for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
     other += [_without_strategies(point, axis.name) for point in run.points if _left_out(point)]
     if quantity == "latency":
         other += _crossings(run, heights, axis.scale)
@@ -132,8 +129,8 @@ def _height(item: Measurement, quantity: Quantity) -> float | None:
 
 
 def _heights(line: Line, quantity: Quantity) -> dict[int, float]:
-    found = {value: _height(item, quantity) for value, _, item in line.points if item.outcome in ("ok", "not_run")}
-    return {value: height for value, height in found.items() if height is not None}
+    heights = {value: _height(item, quantity) for value, _, item in line.points if item.outcome in ("ok", "not_run")}
+    return {value: height for value, height in heights.items() if height is not None}
 
 
 def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
@@ -143,29 +140,29 @@ def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
         if height is None or item.outcome not in ("ok", "not_run"):
             continue
         latency = item.latency if quantity == "latency" else None
-        words = (
+        figure = (
             look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
             if latency
             else look.size(item.memory.peak_bytes if item.memory else None)
         )
         row = {
-            **_names_of(line),
+            **_identity(line),
             "kind": "point",
             "x": float(value),
             "y": height,
             "low": latency.low_s if latency else height,
             "high": latency.high_s if latency else height,
             "at": f"{run.axes[0].name} {value:,}",
-            quantity: words,
+            quantity: figure,
         }
         rows.append(row)
-        if line.flat:  # what does not depend on the axis is a level
+        if line.flat:  # a strategy that does not depend on the axis is a level
             rows[-1]["at"] = f"does not depend on {run.axes[0].name}"
             rows = [{**row, "x": float(end)} for end in (run.axes[0].values[0], run.axes[0].values[-1])]
     return rows
 
 
-def _names_of(line: Line) -> dict[str, Any]:
+def _identity(line: Line) -> dict[str, Any]:
     return {
         "strategy": look.label(line.slug, line.mode),
         "colour": look.colour_name(line.mapper),
@@ -173,25 +170,8 @@ def _names_of(line: Line) -> dict[str, Any]:
     }
 
 
-def failed(item: Measurement) -> bool:
-    """Whether it ended in a way that is marked: also where it was left out for a reason."""
-    return item.outcome not in ("ok", "not_run") or (item.outcome == "not_run" and item.error is not None)
-
-
-def why(item: Measurement) -> str:
-    """Its outcome in words."""
-    word = look.OUTCOMES.get(item.outcome, item.outcome)
-    return f"{word}: {reason}" if (reason := why_not(item)) else word
-
-
-def why_not(item: Measurement) -> str:
-    """The reason alone: that it is one for not being run is not said twice."""
-    message = item.error.message if item.error else ""
-    return _NOT_HERE.sub("", message) if item.outcome == "not_run" else message
-
-
 def _failures(line: Line, axis: str, heights: dict[int, float], top: float, quantity: Quantity) -> list[dict[str, Any]]:
-    """Marks at the height that the line had last; ``top`` where it had none."""
+    """Return marks at the height that the line had last; at ``top`` where it had none."""
     rows = []
     for value, _, item in line.points:
         if not failed(item):
@@ -201,20 +181,20 @@ def _failures(line: Line, axis: str, heights: dict[int, float], top: float, quan
         own = _height(item, quantity)
         rows.append(
             {
-                **_names_of(line),
+                **_identity(line),
                 "kind": "failure",
                 "x": float(value),
                 "from": float(near if near is not None and own is None else value),
                 "y": own or (top if near is None else heights[near]),
                 "at": f"{axis} {value:,}",
-                "outcome": why(item),
+                "outcome": outcome(item),
             }
         )
     return rows
 
 
 def _left_out(point: Point) -> bool:
-    """Whether a point has nothing to show of any strategy, and a reason."""
+    """True if a point has nothing to show of any strategy, and a reason."""
     return point.status in ("skipped", "cancelled", "interrupted", "budget") and not any(
         item.latency or item.memory or failed(item) for item in point.measurements
     )
@@ -232,27 +212,27 @@ def _without_strategies(point: Point, axis: str) -> dict[str, Any]:
 
 def _crossings(run: Run, heights: dict[str, dict[int, float]], scale: str) -> list[dict[str, Any]]:
     rows = []
-    for each in run.crossovers:
-        if each.value is None or each.low is None or each.high is None:
+    for crossover in run.crossovers:
+        if crossover.value is None or crossover.low is None or crossover.high is None:
             continue
-        height = _between(heights.get(each.a, {}), each.value, scale)
+        height = _between(heights.get(crossover.a, {}), crossover.value, scale)
         if height is not None:
             rows.append(
                 {
                     "kind": "crossing",
-                    "x": each.value,
-                    "from": each.low,
-                    "to": each.high,
+                    "x": crossover.value,
+                    "from": crossover.low,
+                    "to": crossover.high,
                     "y": height,
-                    "crossover": sentence(each),
+                    "crossover": sentence(crossover),
                 }
             )
     return rows
 
 
 def _between(heights: dict[int, float], value: float, scale: str) -> float | None:
-    """The height of a line at a value, as it is drawn: straight on axes of which the swept one has this ``scale``, and
-    the other is logarithmic."""
+    """Return the height of a line at a value, as it is drawn: straight on axes of which the swept one has this
+    ``scale``, and the other is logarithmic."""
     left = max((known for known in heights if known <= value), default=None)
     right = min((known for known in heights if known >= value), default=None)
     if left is None or right is None:
@@ -268,65 +248,18 @@ def _between(heights: dict[int, float], value: float, scale: str) -> float | Non
 
 
 def takeaway(run: Run, quantity: Quantity) -> str:
-    """What the chart says, for people who do not see it."""
+    """Return what the chart says, for people who do not see it."""
     axis = run.axes[0]
-    found = [line for line in lines(run.points, run.axes) if _heights(line, quantity)]
-    what = "Latency" if quantity == "latency" else "Peak memory"
-    if not found:
-        return f"{what} over {axis.name}: nothing has been measured yet."
+    drawn = [line for line in lines(run.points, run.axes) if _heights(line, quantity)]
+    name = "Latency" if quantity == "latency" else "Peak memory"
+    if not drawn:
+        return f"{name} over {axis.name}: nothing has been measured yet."
     ends = []
-    for place in (min, max):
-        value = place(value for line in found for value in _heights(line, quantity))
-        there = {line.slug: height for line in found if (height := _heights(line, quantity).get(value)) is not None}
+    for end in (min, max):
+        value = end(value for line in drawn for value in _heights(line, quantity))
+        there = {line.slug: height for line in drawn if (height := _heights(line, quantity).get(value)) is not None}
         least = min(there, key=lambda slug: there[slug])
         amount = look.seconds(there[least]) if quantity == "latency" else look.size(there[least] * MIB)
         ends.append(f"at {value:,} least with {least}, {amount}")
     crossed = [sentence(each) for each in run.crossovers if each.value is not None and quantity == "latency"]
-    return f"{what} of {len(found)} strategies over {axis.name}, {'; '.join(dict.fromkeys([*ends, *crossed]))}."
-
-
-def failure_lines(run: Run) -> list[tuple[Line, str]]:
-    """What did not work, a sentence for each strategy and reason, with the values at which it did not."""
-    return _by_reason(run, lambda item: why(item) if failed(item) and item.outcome != "not_run" else "")
-
-
-def not_run_lines(run: Run) -> list[tuple[Line, str]]:
-    """What was not run, a sentence for each strategy and reason, with the values at which it was not."""
-    return _by_reason(run, lambda item: why_not(item) if item.outcome == "not_run" else "")
-
-
-def _by_reason(run: Run, reason: Callable[[Measurement], str]) -> list[tuple[Line, str]]:
-    """A sentence for each strategy and reason; reasons that differ in their amounts only are one."""
-    made = []
-    for line in lines(run.points, run.axes):
-        found: dict[str, list[tuple[str, str]]] = {}
-        for _, point, item in line.points:
-            if words := reason(item):
-                found.setdefault(kind_of(words), []).append((place(point), words))
-        made += [
-            (line, f"{'; '.join(place for place, _ in each)}: {span([words for _, words in each])}")
-            for each in found.values()
-        ]
-    return made
-
-
-def kind_of(reason: str) -> str:
-    """What a reason is without its amounts."""
-    return _AMOUNT.sub("", reason)
-
-
-def span(reasons: Sequence[str]) -> str:
-    """Sentences that differ in their amounts only, as one: «about 31.8 s to 2.22 min of 60 s»."""
-    amounts = [_AMOUNT.findall(reason) for reason in (reasons[0], reasons[-1])]
-    ends = iter(zip(*amounts, strict=True))
-
-    def both(match: re.Match[str]) -> str:
-        first, last = next(ends)
-        return first if first == last else f"{first} to {last}"
-
-    return _AMOUNT.sub(both, reasons[0])
-
-
-def place(point: Point) -> str:
-    """A point by its axes: «batch 1,000, side 16»."""
-    return ", ".join(f"{name} {value:,}" for name, value in point.at.items())
+    return f"{name} of {len(drawn)} strategies over {axis.name}, {'; '.join(dict.fromkeys([*ends, *crossed]))}."

@@ -1,18 +1,17 @@
-"""The map of winners: a cell for each point of two axes, coloured by who is fastest there. Pure."""
+"""The map of winners: a cell for each point of two axes, in the colour of the strategy that is fastest there. Pure."""
 
 import functools
-from typing import Any
+from collections.abc import Iterable
 
 import altair as alt
 import pandas as pd
 
 from measure.model.run import Point, Run
-from measure.statistics import intervals
-from measure.statistics.intervals import Ratio
+from measure.statistics.intervals import Ratio, ratio
 from measure.statistics.levels import levels_of
 from measure.sweep.lines import lines, slug
+from views.charts import failures
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
-from views.charts.sweep_lines import failed, kind_of, span, why_not
 from views.ui import look
 
 SELECTION = "cell"
@@ -71,7 +70,8 @@ def sized(drawn: Spec, run: Run) -> Spec:
 
 
 def letters(run: Run) -> dict[str, str]:
-    """Line → the letter that stands for it in the cells, in the order in which the lines were asked for."""
+    """Map each winning line to the letter that stands for it in the cells, in the order in which the lines were asked
+    for."""
     leading = {name for point in run.points for name in leaders(point, run)}
     asked = [line.slug for line in lines(run.points, run.axes)]
     known = sorted(leading, key=lambda name: asked.index(name) if name in asked else len(asked))
@@ -79,15 +79,15 @@ def letters(run: Run) -> dict[str, str]:
 
 
 def leaders(point: Point, run: Run) -> list[str]:
-    """Those that are fastest, or tie for it."""
+    """Return the lines that are fastest at a point, or tie for it."""
     if not point.ranking:
         return []
     names = {item.strategy: slug(item, run.axes) for item in point.measurements}
-    return [names.get(each, each) for each in point.ranking[0]]
+    return [names.get(name, name) for name in point.ranking[0]]
 
 
 def inferred(point: Point) -> bool:
-    """Whether its winner was not measured, but follows from its neighbours'."""
+    """True if a point's winner was not measured, but follows from its neighbours'."""
     return point.status == "skipped" and bool(point.ranking)
 
 
@@ -96,7 +96,7 @@ def place(point: Point) -> Place:
 
 
 def cell(run: Run, point: Point) -> str:
-    """What a click says of a cell: nothing that could be one of another run."""
+    """Return the value that a click selects: it names the run, too, as a click outlives the run that is shown."""
     return " ".join(map(str, (run.id, *place(point))))
 
 
@@ -140,85 +140,86 @@ def state(point: Point) -> str:
 
 
 def lead(point: Point, run: Run) -> str:
-    """By how much the fastest leads the next group, or where all tie, the best of the others, with its interval; where
-    that was not measured, the leads at the cells that it rests on."""
+    """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval;
+    where that was not measured, say the leads at the cells that it rests on."""
     confidence = run.analysis.confidence
     if not inferred(point):
-        found = _lead(point, confidence)
-        if found is None:
+        measured = _lead(point, confidence)
+        if measured is None:
             return look.MISSING
-        factor, interval = look.factor_with_interval(found[0].ratio, found[0].low, found[0].high)
-        return f"{factor} {interval} faster than {found[1]}{', a tie' if len(point.ranking) == 1 else ''}"
-    around = [each for cell in rests_on(run, point) if (each := _lead(cell, confidence)) is not None]
+        over, other = measured
+        factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
+        return f"{factor} {interval} faster than {other}{', a tie' if len(point.ranking) == 1 else ''}"
+    around = [measured for near in rests_on(run, point) if (measured := _lead(near, confidence)) is not None]
     if not around:
         return look.MISSING
-    low, high = (look.number(end([each.ratio for each, _ in around])) for end in (min, max))
+    low, high = (look.number(end([over.ratio for over, _ in around])) for end in (min, max))
     cells = f"at the {len(around)} measured cells around it" if len(around) > 1 else "at the measured cell beside it"
     return f"{low if low == high else f'{low} to {high}'} × faster than the next {cells}"
 
 
 def _lead(point: Point, confidence: float) -> tuple[Ratio, str] | None:
-    """How many times as long the next one takes, and who that is."""
-    levels = levels_of(point.measurements).by_slug
+    """Return how many times as long the next strategy takes, and which that is."""
+    by_slug = levels_of(point.measurements).by_slug
     first, *others = point.ranking[0] if point.ranking else [""]
-    known = [slug for slug in (point.ranking[1] if len(point.ranking) > 1 else others) if slug in levels]
-    if first not in levels or not known:
+    known = [name for name in (point.ranking[1] if len(point.ranking) > 1 else others) if name in by_slug]
+    if first not in by_slug or not known:
         return None
-    ratios = {slug: intervals.ratio(levels[slug], levels[first], confidence) for slug in known}
-    next_ = min(known, key=lambda slug: ratios[slug].ratio)
+    ratios = {name: ratio(by_slug[name], by_slug[first], confidence) for name in known}
+    next_ = min(known, key=lambda name: ratios[name].ratio)
     return ratios[next_], next_
 
 
 def rests_on(run: Run, point: Point) -> list[Point]:
-    """The measured cells that tell who wins at an inferred one: the nearest on both sides in its row and in its column;
-    where neither has two sides, the nearest in each quarter around it."""
-    values = [sorted(set(each)) for each in zip(*map(place, run.points), strict=True)]
+    """Return the measured cells that tell who wins at an inferred one: the nearest on both sides in its row and in its
+    column; where neither has two sides, the nearest in each quarter around it."""
+    values = [sorted(set(along)) for along in zip(*map(place, run.points), strict=True)]
 
-    def indices(each: Point) -> Place:
-        return tuple(known.index(value) for known, value in zip(values, place(each), strict=True))
+    def indices(of: Point) -> Place:
+        return tuple(known.index(value) for known, value in zip(values, place(of), strict=True))
 
     x, y = indices(point)
     away = {
-        (column - x, row - y): each
-        for each in run.points
-        if each.ranking and not inferred(each)
-        for column, row in [indices(each)]
+        (column - x, row - y): other
+        for other in run.points
+        if other.ranking and not inferred(other)
+        for column, row in [indices(other)]
     }
-    found: list[Point] = []
+    nearest: list[Point] = []
     for axis in (0, 1):
         along = sorted(steps for steps in away if steps[1 - axis] == 0)
         before, behind = ([steps for steps in along if side * steps[axis] > 0] for side in (-1, 1))
         if before and behind:
-            found += [away[before[-1]], away[behind[0]]]
-    if not found:
+            nearest += [away[before[-1]], away[behind[0]]]
+    if not nearest:
         quarters = [
             [steps for steps in away if right * steps[0] >= 0 and up * steps[1] >= 0]
             for right in (-1, 1)
             for up in (-1, 1)
         ]
-        nearest = {min(each, key=lambda steps: (abs(steps[0]) + abs(steps[1]), steps)) for each in quarters if each}
-        found = [away[steps] for steps in sorted(nearest)]
-    return found
+        ends = {min(cells, key=lambda steps: (abs(steps[0]) + abs(steps[1]), steps)) for cells in quarters if cells}
+        nearest = [away[steps] for steps in sorted(ends)]
+    return nearest
 
 
 def without(point: Point) -> str:
-    """Who had no part in who is fastest at a cell, and why: those of one reason together."""
-    found: dict[str, tuple[list[str], list[str], str]] = {}
+    """Name the strategies that did not compete at a cell, and say why: those of one reason together."""
+    by_kind: dict[str, tuple[list[str], list[str], str]] = {}
     for item in point.measurements:
-        if item.twin_of is None and failed(item):
-            word, reason = look.OUTCOMES.get(item.outcome, item.outcome), why_not(item)
-            slugs, reasons, _ = found.setdefault(kind_of(f"{word} {reason}"), ([], [], word))
+        if item.twin_of is None and failures.failed(item):
+            word, reason = look.OUTCOMES.get(item.outcome, item.outcome), failures.reason(item)
+            slugs, reasons, _ = by_kind.setdefault(failures.kind(f"{word} {reason}"), ([], [], word))
             slugs.append(item.strategy)
             reasons.append(reason)
-    said = [
-        f"{', '.join(slugs)}: {word}{f' ({span(reasons)})' if reasons[0] else ''}"
-        for slugs, reasons, word in found.values()
+    parts = [
+        f"{', '.join(slugs)}: {word}{f' ({failures.joined(reasons)})' if reasons[0] else ''}"
+        for slugs, reasons, word in by_kind.values()
     ]
-    return "; ".join(said) or look.MISSING
+    return "; ".join(parts) or look.MISSING
 
 
 def legend_html(run: Run) -> str:
-    """Which letter is which strategy."""
+    """Return the legend: the letter of each strategy."""
     return _flow(
         f"<b>{letter}</b> {look.strategy_html(name, name.partition('.')[0], _mode(name))}"
         for name, letter in letters(run).items()
@@ -229,13 +230,13 @@ def _mode(name: str) -> str:
     return name.partition("?")[0].partition(".")[2]
 
 
-def _flow(parts: Any) -> str:
+def _flow(parts: Iterable[str]) -> str:
     spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
     return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{spans}</div>'
 
 
 def takeaway(run: Run) -> str:
-    """What the map says, for people who do not see it."""
+    """Return what the map says, for people who do not see it."""
     won: dict[str, int] = {}
     for point in run.points:
         for name in leaders(point, run):

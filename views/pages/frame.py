@@ -65,7 +65,7 @@ def _right(
     snapshot, problem = opening.find(run_id) if run_id else (None, "")
     if snapshot is not None and snapshot.run.kind != kind:
         opening.anew()
-        st.switch_page(f"views/{snapshot.run.kind}.py", query_params={"run": snapshot.run.id})
+        st.switch_page(f"views/pages/{snapshot.run.kind}.py", query_params={"run": snapshot.run.id})
     with notices:
         for notice in (*st.session_state.get("notices", ()), *((problem,) if problem else ())):
             st.warning(look.plain(notice), icon=":material/link_off:")

@@ -105,13 +105,13 @@ def _export(run: Run, version: int) -> None:
             "Summary (Markdown)", partial(export.markdown, run, f"{link}?run={run.id}" if link else None), "md", run,
             "For a pull request: verdict, table, environment, link.",
         )  # fmt: skip
-        from views.charts import files as pictures  # what draws them is not needed before
+        from views.charts import files  # what draws them is not needed before
 
-        for name, picture in _memo.get((run.id, version, "pictures"), lambda: pictures.shown(run)).items():
+        for name, picture in _memo.get((run.id, version, "pictures"), lambda: files.shown(run)).items():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(picture.title, width="stretch")
-                for form in pictures.FORMATS:
-                    _download(form.upper(), partial(pictures.render, run, name, form), f"{name}.{form}", run)
+                for form in files.FORMATS:
+                    _download(form.upper(), partial(files.render, run, name, form), f"{name}.{form}", run)
 
 
 def _download(label: str, data: Callable[[], str | bytes], ending: str, run: Run, about: str | None = None) -> None:

@@ -11,9 +11,8 @@ from measure.judge import limit
 from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
-from views.charts import base as charts
-from views.charts import latency as latency_chart
-from views.charts import memory as memory_chart
+from views.charts import base as base_chart
+from views.charts import latency, memory
 from views.result import details, tables
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
@@ -46,13 +45,13 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
     revision = (run.id, version, baseline)
     return Shown(
         rows=found,
-        latency=packed(charts.revised(latency_chart.frame(found, run.limit), *revision)),
-        memory=packed(charts.revised(memory_chart.frame(found), *revision)),
+        latency=packed(base_chart.revised(latency.frame(found, run.limit), *revision)),
+        memory=packed(base_chart.revised(memory.frame(found), *revision)),
         correctness=packed(tables.correctness_frame(found)),
         everything=packed(tables.everything_frame(found, run)),
         figures=tables.figures(found, run, baseline),
-        latency_alt=latency_chart.takeaway(found),
-        memory_alt=memory_chart.takeaway(found),
+        latency_alt=latency.takeaway(found),
+        memory_alt=memory.takeaway(found),
         limited=run.limit is not None,
         limit=_limit(run),
     )
@@ -143,12 +142,12 @@ def _charts(shown: Shown, prefix: str) -> None:
     with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
         with grid.cell():
             st.markdown("**Latency** of one call, log axis")
-            spec = charts.sized(latency_chart.specification(limited=shown.limited), count)
+            spec = base_chart.sized(latency.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
             st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}")
         with grid.cell():
             st.markdown("**Memory** of one call")
-            spec = charts.sized(memory_chart.specification(limited=shown.limited), count)
+            spec = base_chart.sized(memory.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
             st.caption(f"Solid: output; pale: temporary; tick: process peak. {_before(shown.rows)}")
 

@@ -14,8 +14,7 @@ from measure.model.request import case_of
 from measure.model.run import Measurement, Run
 from measure.output.rows import Row
 from strategies import script
-from views.charts import base as charts
-from views.charts import curves
+from views.charts import base, names, samples, timeline, totals
 from views.result import diff, side_by_side, tables, why
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
@@ -48,19 +47,19 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
 
 def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Table:
     """What a chart is filled with, made once for a version of a run and a choice within it."""
-    return _memo.get(key, lambda: packed(charts.revised(make(), *key)))
+    return _memo.get(key, lambda: packed(base.revised(make(), *key)))
 
 
 def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
-    frame = _frame((run.id, version, "totals"), lambda: curves.totals_frame(rows))
+    frame = _frame((run.id, version, "totals"), lambda: totals.frame(rows))
     if not frame.num_rows:
         st.caption("No strategy has both a first call and a latency.")
         return
-    sentence = curves.cheapest_sentence(curves.cheapest(rows))
+    sentence = totals.sentence(totals.cheapest(rows))
     st.markdown(look.plain(sentence))
     timed = [row for row in rows if row.outcome == "ok" and row.median_s is not None]
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
-    st.vega_lite_chart(frame, curves.sized(curves.TOTALS, frame), key=f"{prefix}totals", alt=sentence)
+    st.vega_lite_chart(frame, names.sized(totals.SPEC, frame), key=f"{prefix}totals", alt=sentence)
     st.caption("The first call traces and compiles; each further one costs the latency.")
     table = _memo.get((run.id, version, "break even"), lambda: packed(tables.break_even_frame(run)))
     if table.num_rows:
@@ -89,12 +88,12 @@ def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         return
     picked = _pick("Strategy", slugs, "samples_of", first=_ALL)
     chosen = slugs if picked == _ALL else [picked]
-    frame = _frame((run.id, version, "samples", picked), lambda: curves.samples_frame(run, chosen))
+    frame = _frame((run.id, version, "samples", picked), lambda: samples.frame(run, chosen))
     drawn = [row for row in rows if row.slug in chosen]
     st.html(look.legend_html([row.mapper for row in drawn], [row.mode for row in drawn], lines=False))
     count = f"{frame.num_rows:,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
     st.vega_lite_chart(
-        frame, curves.sized(curves.SAMPLES, frame), key=f"{prefix}samples",
+        frame, names.sized(samples.SPEC, frame), key=f"{prefix}samples",
         alt=f"{count}, by round; a line joins the samples of one process.",
     )  # fmt: skip
     st.caption(
@@ -108,7 +107,7 @@ def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
 
 
 def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
-    known = {m.strategy: m for m in curves.has_timeline(run)}
+    known = {m.strategy: m for m in timeline.known(run.measurements)}
     slugs = [row.slug for row in rows if row.slug in known]
     if not slugs:
         st.caption("No strategy has a timeline of its memory.")
@@ -119,10 +118,10 @@ def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
     peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
     alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
-    frame = _frame((run.id, version, "timeline", picked), lambda: curves.timeline_frame(chosen, share=share))
+    frame = _frame((run.id, version, "timeline", picked), lambda: timeline.frame(chosen, share=share))
     st.vega_lite_chart(
         frame,
-        curves.sized(curves.TIMELINE_SHARE if share else curves.TIMELINE, frame),
+        names.sized(timeline.specification(share=share), frame),
         key=f"{prefix}timeline_{share}",
         alt=f"{alt} ({peak.strategy})",
     )

@@ -12,8 +12,7 @@ from measure.output.rows import Row
 from measure.statistics import intervals
 from measure.statistics.levels import levels_of
 from measure.subject import hlo as why_hlo
-from views.charts import base as charts
-from views.charts import curves
+from views.charts import base, names, timeline
 from views.result import diff
 from views.result import why as why_view
 from views.ui import look
@@ -97,15 +96,15 @@ def _tie(run: Run, one: Measurement, other: Measurement) -> bool:
 
 def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix: str) -> None:
     st.markdown("**Memory over one call**")
-    chosen = [item for item in (one, other) if item.memory and item.memory.timeline and item.memory.timeline.t_s]
+    chosen = timeline.known([one, other])
     if not chosen:
         st.caption("Neither has a timeline of its memory.")
         return
     st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
     key = (run.id, version, "side", *(item.strategy for item in chosen))
-    frame = _memo.get(key, lambda: packed(charts.revised(curves.timeline_frame(chosen, share=True), *key)))
+    frame = _memo.get(key, lambda: packed(base.revised(timeline.frame(chosen, share=True), *key)))
     st.vega_lite_chart(
-        frame, curves.sized(curves.TIMELINE_SHARE, frame), key=f"{prefix}side_timeline",
+        frame, names.sized(timeline.specification(share=True), frame), key=f"{prefix}side_timeline",
         alt=f"Memory held over one call of {' and '.join(item.strategy for item in chosen)}",
     )  # fmt: skip
     if len(chosen) == 1:

@@ -16,8 +16,7 @@ from measure.statistics import pareto
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
-from views.charts import base as charts
-from views.charts import sweep_front, sweep_lines, sweep_map
+from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
 from views.choices.address import option_key, size_key
 from views.result import compare as result
 from views.ui import guard, look
@@ -96,7 +95,7 @@ def doubts(run: Run) -> list[str]:
     for point in run.points:
         for warning in point.warnings:
             if warning.code in rules.OF_A_VERDICT:
-                places.setdefault(warning.code, []).append(sweep_lines.place(point))
+                places.setdefault(warning.code, []).append(failures.place(point))
                 first.setdefault(warning.code, warning.message)
     said = []
     for code, (place, *others) in places.items():
@@ -110,8 +109,8 @@ def doubts(run: Run) -> list[str]:
 
 def _shown(run: Run, version: int) -> Shown:
     return Shown(
-        latency=packed(charts.revised(sweep_lines.frame(run, "latency"), run.id, version)),
-        memory=packed(charts.revised(sweep_lines.frame(run, "memory"), run.id, version)),
+        latency=packed(base.revised(sweep_lines.frame(run, "latency"), run.id, version)),
+        memory=packed(base.revised(sweep_lines.frame(run, "memory"), run.id, version)),
         latency_alt=sweep_lines.takeaway(run, "latency"),
         memory_alt=sweep_lines.takeaway(run, "memory"),
     )
@@ -153,8 +152,8 @@ def _crossovers(run: Run, finished: bool) -> None:
 
 def _failures(run: Run) -> None:
     lists = {
-        "Did not work": ("failures", sweep_lines.failure_lines(run)),
-        "Not run": ("not_run", sweep_lines.not_run_lines(run)),
+        "Did not work": ("failures", failures.did_not_work(run)),
+        "Not run": ("not_run", failures.not_run(run)),
     }
     for heading, (key, found) in lists.items():
         if not found:
@@ -194,7 +193,7 @@ def _scaling(run: Run) -> None:
 
 
 def _map(run: Run, version: int) -> None:
-    frame = _memo.get((run.id, version, "map"), lambda: packed(charts.revised(sweep_map.frame(run), run.id, version)))
+    frame = _memo.get((run.id, version, "map"), lambda: packed(base.revised(sweep_map.frame(run), run.id, version)))
     across, up = run.axes
     st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}")
     st.html(sweep_map.legend_html(run))
@@ -239,7 +238,7 @@ def _draw_front(run: Run, version: int) -> None:
     st.markdown(look.plain(sweep_front.sentence(measurements, limit_bytes)))
     key = (run.id, version, index, limit_bytes)
     frame = _memo.get(
-        (*key, "front"), lambda: packed(charts.revised(sweep_front.frame(measurements, dials, limit_bytes), *key))
+        (*key, "front"), lambda: packed(base.revised(sweep_front.frame(measurements, dials, limit_bytes), *key))
     )
     st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=sweep_front.takeaway(measurements))
     st.caption(_about_front(dials))
@@ -252,7 +251,7 @@ def _choose_point(run: Run) -> int:
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
         "At", list(offered), key=_FRONT_AT, on_change=_choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
-        format_func=lambda place: sweep_lines.place(run.points[offered[place]]),
+        format_func=lambda place: failures.place(run.points[offered[place]]),
     )  # fmt: skip
     return offered[picked]
 
@@ -329,7 +328,7 @@ def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> N
 
 
 def _named(point: Point) -> str:
-    return f"{sweep_lines.place(point)} ({sweep_map.state(point)})"
+    return f"{failures.place(point)} ({sweep_map.state(point)})"
 
 
 def _address(case: Run) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.engine import ROOT, environment
 from tests.synthetic import HOSTILE
-from views.charts import files as pictures
+from views.charts import files
 
 ID = "0123456789abcdef01234567"
 FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '=HYPERLINK("http://x","y")', "\n=1"]
@@ -251,7 +251,7 @@ def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest
     file.write_bytes(encode(run))
     assert command_line.main(["export", str(file), "--svg", "--png", "--into", str(tmp_path / "out")]) == 0
     made = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert set(made) == {f"my run.{name}.{form}" for name in pictures.PICTURES for form in pictures.FORMATS}
+    assert set(made) == {f"my run.{name}.{form}" for name in files.COMPARE for form in files.FORMATS}
     assert sorted(capsys.readouterr().out.split("\n")[:-1]) == sorted(str(tmp_path / "out" / name) for name in made)
     assert all(data[:8] == b"\x89PNG\r\n\x1a\n" for name, data in made.items() if name.endswith("png"))
     svg = made["my run.latency.svg"].decode()
@@ -261,21 +261,21 @@ def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest
 
 def test_texts_in_a_picture_are_texts():
     run = hostile("<script>alert(1)</script><image href='http://x/y.png'/>")
-    svg = (pictures.convert(run, "latency", "svg") or b"").decode()
+    svg = (files.convert(run, "latency", "svg") or b"").decode()
     assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg
 
 
 @pytest.mark.parametrize("axes", [1, 2])
 def test_texts_in_a_picture_of_a_sweep_are_texts(axes: int):
     run = hostile_sweep("<script>alert(1)</script><image href='http://x/y.png'/>", axes)
-    for name in pictures.of(run):
-        svg = (pictures.convert(run, name, "svg") or b"").decode()
+    for name in files.of(run):
+        svg = (files.convert(run, name, "svg") or b"").decode()
         assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg, name
 
 
 def test_a_chart_without_anything_to_show_is_no_picture():
     bare = replace(synthetic.run(ID), measurements=[], ranking=[])
-    assert all(pictures.specification(bare, name) is None for name in pictures.PICTURES)
+    assert all(files.specification(bare, name) is None for name in files.COMPARE)
 
 
 # --- the command line ------------------------------------------------------------------------------------------------

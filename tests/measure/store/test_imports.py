@@ -31,11 +31,19 @@ from tests.engine import ROOT
 from tests.synthetic import HOSTILE
 from tests.views.pages.test_page import calm
 from tests.views.pages.test_runs import StoredRunner
-from views.charts import base as charts
-from views.charts import curves, sweep_front, sweep_lines, sweep_map
-from views.charts import files as pictures
-from views.charts import latency as latency_chart
-from views.charts import memory as memory_chart
+from views.charts import (
+    base,
+    failures,
+    files,
+    latency,
+    memory,
+    samples,
+    sweep_front,
+    sweep_lines,
+    sweep_map,
+    timeline,
+    totals,
+)
 from views.choices import address as link
 from views.result import side_by_side, tables
 from views.result import sweep as sweep_result
@@ -103,21 +111,21 @@ def said(data: bytes) -> str:
 def use(run: Run) -> None:
     """Everything that a page or an export makes of a run."""
     found = rows.make(run, rows.choose_baseline(run))
-    latency_chart.frame(found, run.limit)
-    latency_chart.takeaway(found)
-    memory_chart.frame(found)
-    memory_chart.takeaway(found)
-    charts.revised(tables.correctness_frame(found), 1)
+    latency.frame(found, run.limit)
+    latency.takeaway(found)
+    memory.frame(found)
+    memory.takeaway(found)
+    base.revised(tables.correctness_frame(found), 1)
     tables.correctness_sentence(found)
     tables.everything_frame(found, run)
     tables.failure_lines(found, run)
     tables.notes(found, run)
     tables.figures(found, run, rows.choose_baseline(run))
-    curves.cheapest_sentence(curves.cheapest(found))
-    curves.totals_frame(found)
-    curves.samples_frame(run, [row.slug for row in found])
+    totals.sentence(totals.cheapest(found))
+    totals.frame(found)
+    samples.frame(run, [row.slug for row in found])
     for share in (True, False):
-        curves.timeline_frame(curves.has_timeline(run), share=share)
+        timeline.frame(timeline.known(run.measurements), share=share)
     reasons.sentences(run)
     for one, other in itertools.pairwise(run.measurements):
         side_by_side.sentence(run, one, other)
@@ -128,7 +136,7 @@ def use(run: Run) -> None:
         for quantity in ("latency", "memory"):
             sweep_lines.frame(run, quantity)
             sweep_lines.takeaway(run, quantity)
-        sweep_lines.failure_lines(run)
+        failures.did_not_work(run)
         if len(run.axes) == 2:
             sweep_map.frame(run)
             sweep_map.legend_html(run)
@@ -141,8 +149,8 @@ def use(run: Run) -> None:
             rows.make(case, rows.choose_baseline(case))
         sweep_reproduction.compare(run, small_sweep())
         sweep_reproduction.compare(small_sweep(), run)
-    for name in pictures.of(run):
-        pictures.specification(run, name)
+    for name in files.of(run):
+        files.specification(run, name)
     link.of_request(run.request)
     entries.row(run)
     export.table_csv(run)
@@ -409,7 +417,7 @@ def test_a_large_sweep_comes_back_as_it_went_and_becomes_a_picture(tmp_path: Pat
     kept = Store(tmp_path)
     assert kept.add(imports.read(data))
     assert encode(kept.load(ID)) == data
-    assert pictures.render(whole, "map", "svg").startswith(b"<svg")
+    assert files.render(whole, "map", "svg").startswith(b"<svg")
 
 
 def test_what_is_small_only_since_it_leaves_out_what_it_says_is_refused(monkeypatch: pytest.MonkeyPatch):

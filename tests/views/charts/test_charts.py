@@ -19,10 +19,7 @@ from measure.model.run import Measurement, RequestRecord, Run
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
-from views.charts import base as charts
-from views.charts import curves
-from views.charts import latency as latency_chart
-from views.charts import memory as memory_chart
+from views.charts import base, latency, memory, names, samples, timeline, totals
 from views.choices import picture
 from views.result import diff, tables
 from views.ui import look
@@ -107,14 +104,14 @@ class TestRows:
     def test_a_run_with_nothing_in_it_yet(self):
         empty = replace(timed_run(), ranking=[])
         assert rows.make(empty) == []
-        assert latency_chart.frame([], None).empty and memory_chart.frame([]).empty
-        assert "none has been measured" in latency_chart.takeaway([])
+        assert latency.frame([], None).empty and memory.frame([]).empty
+        assert "none has been measured" in latency.takeaway([])
         assert tables.figures([], empty, None)[0]["value"] == look.MISSING
 
 
 class TestLatency:
     def test_one_line_per_strategy_with_its_figures(self, shown, run):
-        frame = latency_chart.frame(shown, run.limit)
+        frame = latency.frame(shown, run.limit)
         assert len(frame) == len(shown)
         first = frame.iloc[0]
         assert first["strategy"] == "◆ batched.xla" and first["colour"] == "batched" and first["mode"] == "xla"
@@ -122,7 +119,7 @@ class TestLatency:
         assert first["value"] == look.seconds(shown[0].median_s)
 
     def test_ties_are_bracketed(self, shown):
-        ties = latency_chart.frame(shown, None).dropna(subset="tie")
+        ties = latency.frame(shown, None).dropna(subset="tie")
         assert list(zip(ties["strategy"], ties["tie"], strict=True)) == [
             ("◆ batched.xla", 0),
             ("■ batched.graph", 0),
@@ -133,19 +130,19 @@ class TestLatency:
     def test_only_the_strategy_decides_the_order_of_rows(self):
         """A second field on the axis would take part in its sort."""
         fields = {
-            layer["encoding"].get("y2", {}).get("field") for layer in latency_chart.specification(limited=True)["layer"]
+            layer["encoding"].get("y2", {}).get("field") for layer in latency.specification(limited=True)["layer"]
         }
         assert fields == {None}
 
     def test_failures_are_rows_with_their_reason(self, shown):
-        frame = latency_chart.frame(shown, None).set_index("strategy")
+        frame = latency.frame(shown, None).set_index("strategy")
         assert frame.loc["◆ while_loop.xla", "note"] == "out of memory"
         assert frame.loc["◆ loop.xla", "note"] == "timed out"
         assert np.isnan(frame.loc["◆ loop.xla", "median"])
         assert frame.loc["■ dataset.graph", "value"].endswith("✕")
 
     def test_the_axis_is_logarithmic_and_rows_share_a_sort(self):
-        encodings = [layer["encoding"] for layer in latency_chart.specification(limited=True)["layer"]]
+        encodings = [layer["encoding"] for layer in latency.specification(limited=True)["layer"]]
         ys = [encoding["y"] for encoding in encodings if "field" in encoding.get("y", {})]
         assert len(ys) == 5 and all(y["sort"] == {"op": "min", "field": "order"} for y in ys)
         xs = [encoding["x"] for encoding in encodings if "field" in encoding["x"]]
@@ -154,30 +151,30 @@ class TestLatency:
 
     def test_the_limit_is_drawn_where_it_is_known(self, shown, run):
         def texts(limited: bool) -> str:
-            return json.dumps(latency_chart.specification(limited=limited))
+            return json.dumps(latency.specification(limited=limited))
 
         assert '"multiple of the limit"' in texts(True) and '"text": {"field": "name of the limit"' in texts(True)
         assert "limit" not in texts(False).replace("labelLimit", "")
-        bound = latency_chart.frame(shown, replace(run.limit, term="memory-bound"))
+        bound = latency.frame(shown, replace(run.limit, term="memory-bound"))
         assert set(bound["name of the limit"]) == {"limit, memory-bound"}
-        earlier = latency_chart.frame(shown, replace(run.limit, term=""))
+        earlier = latency.frame(shown, replace(run.limit, term=""))
         assert set(earlier["name of the limit"]) == {"limit"}
-        without = latency_chart.frame(rows.make(replace(run, limit=None)), None)
+        without = latency.frame(rows.make(replace(run, limit=None)), None)
         assert not [name for name in without if "limit" in name]
 
     def test_takeaway_names_the_tie_and_the_slowest(self, shown):
-        said = latency_chart.takeaway(shown)
+        said = latency.takeaway(shown)
         assert "batched.xla and batched.graph tie fastest" in said and "map_fn.eager is slowest" in said
 
     def test_while_running_what_is_not_timed_says_so(self):
         found = rows.make(synthetic.partial(3))
-        frame = latency_chart.frame(found, None)
+        frame = latency.frame(found, None)
         assert list(frame["note"]).count("not timed") == len(found) - 3
 
 
 class TestMemory:
     def test_output_and_temporary_stack_up_to_the_peak(self, shown):
-        frame = memory_chart.frame(shown).set_index("strategy")
+        frame = memory.frame(shown).set_index("strategy")
         line = frame.loc["◆ map_fn.xla"]
         assert line["output_mib"] == OUTPUT / MIB
         assert line["peak_mib"] == 3 * OUTPUT / MIB
@@ -186,13 +183,13 @@ class TestMemory:
 
     def test_an_aliased_output_ends_at_the_peak(self):
         one = timed_run(batched__graph=0.1)
-        memory = replace(one.measurements[0].memory, peak_bytes=0, temporary_bytes=0)
-        one = replace(one, measurements=[replace(one.measurements[0], memory=memory)])
-        line = memory_chart.frame(rows.make(one)).iloc[0]
+        aliased = replace(one.measurements[0].memory, peak_bytes=0, temporary_bytes=0)
+        one = replace(one, measurements=[replace(one.measurements[0], memory=aliased)])
+        line = memory.frame(rows.make(one)).iloc[0]
         assert line["output_mib"] == 0.0 and line["peak_mib"] == 0.0 and line["value"] == "0 B"
 
     def test_same_order_as_latency(self, shown):
-        assert list(memory_chart.frame(shown)["order"]) == list(latency_chart.frame(shown, None)["order"])
+        assert list(memory.frame(shown)["order"]) == list(latency.frame(shown, None)["order"])
 
 
 class TestCurves:
@@ -206,23 +203,23 @@ class TestCurves:
 
         lines = [row("a", 1.0, 1.0), row("b", 10.0, 0.1), row("c", 50.0, 0.05), row("never", 60.0, 0.2)]
         # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
-        exact = [curves.Stretch("a", 1), curves.Stretch("b", 12, 11, 12), curves.Stretch("c", 802, 801, 802)]
-        assert curves.cheapest(lines) == exact
+        exact = [totals.Stretch("a", 1), totals.Stretch("b", 12, 11, 12), totals.Stretch("c", 802, 801, 802)]
+        assert totals.cheapest(lines) == exact
         # c starts with 40 to 62.5 s, b still with exactly 10: they meet after 601 to 1 051 calls.
-        uncertain = curves.cheapest([*lines[:2], row("c", 50.0, 0.05, spread=1.25), lines[3]])
-        assert uncertain[2] == curves.Stretch("c", 802, 601, 1051)
-        assert curves.cheapest_sentence(uncertain) == (
+        uncertain = totals.cheapest([*lines[:2], row("c", 50.0, 0.05, spread=1.25), lines[3]])
+        assert uncertain[2] == totals.Stretch("c", 802, 601, 1051)
+        assert totals.sentence(uncertain) == (
             "Cheapest in total, first call included: a at first, b from 12 [11, 12] calls on, "
             "c from 802 [601, 1,051] calls on."
         )
         tied = [row("a", 1.0, 1.0), row("b", 10.0, 0.1, tie=0), row("c", 50.0, 0.05, tie=0)]
-        assert curves.cheapest(tied) == exact[:2], "who ties with the cheapest does not overtake it"
-        assert curves.cheapest_sentence(curves.cheapest(lines[:1])) == (
+        assert totals.cheapest(tied) == exact[:2], "who ties with the cheapest does not overtake it"
+        assert totals.sentence(totals.cheapest(lines[:1])) == (
             "Cheapest in total, first call included: a, however many calls are made."
         )
 
     def test_totals_include_the_first_call(self, shown):
-        frame = curves.totals_frame(shown)
+        frame = totals.frame(shown)
         first = frame[(frame["strategy"] == "● loop.eager") & (frame["calls"] == 1)].iloc[0]
         by_slug = {row.slug: row for row in shown}
         assert first["total"] == by_slug["loop.eager"].first_call_s
@@ -232,44 +229,44 @@ class TestCurves:
     @pytest.mark.parametrize("alike", [False, True], ids=["apart", "alike"])
     def test_every_line_has_its_name_where_it_ends_and_no_two_names_overlap(self, count, alike):
         found = rows.make(timed_run(**{f"map_fn{at}__xla": 0.1 if alike else 0.1 * 1.3**at for at in range(count)}))
-        frame = curves.totals_frame(found)
+        frame = totals.frame(found)
         named = frame.dropna(subset="beside").sort_values("beside")
         assert sorted(named["strategy"]) == sorted({row.label for row in found})
         assert (named["end"] == named["total"]).all() and named["end"].is_monotonic_increasing
-        height = curves.sized(curves.TOTALS, pa.Table.from_pandas(frame))["height"]
+        height = names.sized(totals.SPEC, pa.Table.from_pandas(frame))["height"]
         axis = np.log(frame["total"].max()) - np.log(frame["total"].min())
         assert (np.diff(np.log(named["beside"])) * height / axis > 15.9).all()
         assert named["beside"].between(0.999 * frame["total"].min(), 1.001 * frame["total"].max()).all()
 
-    @pytest.mark.parametrize("drawn", [curves.TOTALS, curves.SAMPLES, curves.TIMELINE_SHARE])
+    @pytest.mark.parametrize("drawn", [totals.SPEC, samples.SPEC, timeline.specification(share=True)])
     def test_charts_of_many_lines_write_the_names(self, drawn):
         (text,) = [layer for layer in drawn["layer"] if layer["mark"]["type"] == "text"]
         assert text["encoding"]["text"] == {"field": "strategy"} and text["encoding"]["y"]["field"] == "beside"
 
     def test_every_sample_is_drawn_and_the_twin_with_it(self, run):
-        frame = curves.samples_frame(run, ["batched.xla"])
+        frame = samples.frame(run, ["batched.xla"])
         counts = frame.groupby("strategy")["seconds"].count()
         assert counts.to_dict() == {"◆ batched.xla": 60, "◆ batched.xla, entered twice": 60}
         assert frame["line"].nunique() == 10 and set(frame["replica"]) == {1, 2, 3, 4, 5}
 
     def test_memory_over_a_call(self, run):
         one = [run.measurement("map_fn.graph")]
-        frame = curves.timeline_frame(one, share=False)
+        frame = timeline.frame(one, share=False)
         assert frame["live"].max() == pytest.approx(2 * OUTPUT / MIB, abs=1e-5)
-        assert curves.timeline_frame(one, share=True)["at"].max() == pytest.approx(100)
+        assert timeline.frame(one, share=True)["at"].max() == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
     "spec",
     [
-        latency_chart.specification(limited=True),
-        latency_chart.specification(limited=False),
-        memory_chart.specification(limited=True),
-        memory_chart.specification(limited=False),
-        curves.TOTALS,
-        curves.SAMPLES,
-        curves.TIMELINE,
-        curves.TIMELINE_SHARE,
+        latency.specification(limited=True),
+        latency.specification(limited=False),
+        memory.specification(limited=True),
+        memory.specification(limited=False),
+        totals.SPEC,
+        samples.SPEC,
+        timeline.specification(share=False),
+        timeline.specification(share=True),
     ],
     ids=[
         "latency",
@@ -283,13 +280,13 @@ class TestCurves:
     ],
 )
 def test_specifications_are_valid_vega_lite_without_facets(spec):
-    altair.LayerChart.from_dict({**charts.sized(spec, 3), "data": {"values": []}})
+    altair.LayerChart.from_dict({**base.sized(spec, 3), "data": {"values": []}})
     assert not {"facet", "hconcat", "vconcat", "row", "column"} & set(json.dumps(spec).replace('"', " ").split())
 
 
 def test_a_revision_changes_the_corner_cells_that_the_front_end_compares(shown):
-    frame = latency_chart.frame(shown, None)
-    old, new = charts.revised(frame, "run", 1), charts.revised(frame, "run", 2)
+    frame = latency.frame(shown, None)
+    old, new = base.revised(frame, "run", 1), base.revised(frame, "run", 2)
     assert old.columns[-1] == "revision"
     assert old.iloc[0, -1] != new.iloc[0, -1] and old.iloc[-1, -1] != new.iloc[-1, -1]
 
@@ -384,11 +381,11 @@ class TestTables:
         assert tables.figures(rows.make(one), one, None)[2]["under"] == "none needs less"
 
     def test_four_figures(self, shown, run):
-        fastest, faster, memory, resolution = tables.figures(shown, run, "loop.eager")
+        fastest, faster, thriftiest, resolution = tables.figures(shown, run, "loop.eager")
         assert fastest["value"] == look.seconds(shown[0].median_s) and fastest["interval"].startswith("[")
         assert fastest["under"] == "◆\u00a0batched.xla and 1 in a tie"
         assert faster["value"].endswith(" ×") and faster["interval"].startswith("[")
-        assert memory["value"] == "1.00 ×" and memory["under"] == "none needs less"
+        assert thriftiest["value"] == "1.00 ×" and thriftiest["under"] == "none needs less"
         assert resolution["value"] == look.percent(run.control.resolution)
 
     def test_more_memory_than_the_least_says_who_needs_less(self):

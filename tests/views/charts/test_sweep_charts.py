@@ -15,9 +15,7 @@ from measure.sweep import forecast as sweep_forecast
 from measure.sweep.crossovers import sentence
 from tests import synthetic
 from tests.synthetic import MIB
-from views.charts import base as charts
-from views.charts import files as pictures
-from views.charts import sweep_front, sweep_labels, sweep_lines, sweep_map
+from views.charts import base, failures, files, sweep_front, sweep_lines, sweep_map
 from views.result import sweep as sweep_result
 
 
@@ -82,7 +80,7 @@ class TestLines:
         assert (failure["strategy"], failure["x"], failure["from"]) == ("● loop.eager", 1000, 100)
         assert failure["y"] == loop["y"].iloc[-1]
         assert failure["outcome"].startswith("timed out: no answer within 10 s")
-        assert [words for _, words in sweep_lines.failure_lines(run)] == [f"batch 1,000: {failure['outcome']}"]
+        assert [words for _, words in failures.did_not_work(run)] == [f"batch 1,000: {failure['outcome']}"]
 
     def test_a_point_that_was_left_out_is_a_mark_with_its_reason(self, run):
         [left_out] = of(sweep_lines.frame(run, "latency"), "point without strategies").to_dict("records")
@@ -124,11 +122,11 @@ class TestLines:
             40_000: "not timed here: the time budget was spent",
         }
         whole = replace(run, points=[*run.points, *(left_out(*each) for each in reasons.items())])
-        assert [words for _, words in sweep_lines.not_run_lines(whole)] == [
+        assert [words for _, words in failures.not_run(whole)] == [
             f"batch 20,000; batch 30,000: {late.format('31.8 s to 2.22 min')}",
             "batch 40,000: the time budget was spent",
         ]
-        assert [words.partition(":")[0] for _, words in sweep_lines.failure_lines(whole)] == ["batch 1,000"]
+        assert [words.partition(":")[0] for _, words in failures.did_not_work(whole)] == ["batch 1,000"]
         marks = of(sweep_lines.frame(whole, "latency"), "failure").set_index("x")["outcome"]
         assert marks[20_000].startswith("not run: it would take about 31.8 s")
         assert marks[40_000] == "not run: the time budget was spent"
@@ -160,7 +158,7 @@ class TestLines:
             drawn = sweep_lines.specification("latency", replace(run.axes[0], scale=scale))
             axes = [layer["encoding"].get(channel, {}).get("axis") or {} for layer in drawn["layer"]]
             [opacity] = {str(axis["gridOpacity"]) for axis in axes if "gridOpacity" in axis}
-            return opacity == str(charts.DECADES) and charts.DECADES["value"] < 0.5
+            return opacity == str(base.DECADES) and base.DECADES["value"] < 0.5
 
         assert faint("x", "log") and faint("y", "log")
         assert not faint("x", "linear") and faint("y", "linear")
@@ -308,61 +306,10 @@ def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value(
     assert case.id != sweep_result.point_run(run, run.points[2]).id
 
 
-class TestNames:
-    """Where names go, in pixels."""
-
-    SIZE = (400.0, 200.0)
-
-    def test_a_name_is_clear_of_its_ring_and_of_the_curve_through_it(self):
-        name = sweep_labels.Name(200, 100, "chunk=64", must=True)
-        curve = [(0.0, 0.0), (200.0, 100.0), (400.0, 100.0)]
-        [place] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], rings=[(200, 100)], curves=[curve])
-        assert place is not None and place.shift == 0
-        left, top, right, bottom = place.box
-        ring = np.array([[200 - sweep_labels.RING, 100 - sweep_labels.RING, 200 + sweep_labels.RING, 110]])
-        assert not sweep_labels.overlap(place.box, ring).any()
-        along = np.concatenate([np.linspace(a, b, 500) for a, b in pairwise(curve)])
-        inside = (along > [left, top]) & (along < [right, bottom])
-        assert not inside.all(axis=1).any()
-
-    def test_a_name_is_rather_on_a_curve_than_on_a_ring(self):
-        name = sweep_labels.Name(200, 100, "chunk=64", must=True)
-        cross = [[(0.0, 100.0), (400.0, 100.0)], [(200.0, 0.0), (200.0, 200.0)]]
-        [bare] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], curves=cross)
-        [ringed] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], rings=[(200, 100)], curves=cross)
-        assert bare is not None and ringed is not None
-        ring = np.array([[190, 90, 210, 110]])
-        assert sweep_labels.overlap(bare.box, ring).any() and not sweep_labels.overlap(ringed.box, ring).any()
-
-    def test_names_of_one_place_are_beside_each_other_and_those_without_room_are_left_out(self):
-        rng = np.random.default_rng(0)
-        must = [sweep_labels.Name(*rng.uniform((150, 80), (250, 120)), f"must be {n}", must=True) for n in range(9)]
-        may = [sweep_labels.Name(*rng.uniform((150, 80), (250, 120)), f"may be {n}", must=False) for n in range(30)]
-        marks = [(each.x, each.y) for each in (*must, *may)] + [(0.0, 0.0), (400.0, 200.0)]
-        taken = (340.0, 90.0, 400.0, 102.0)
-        found = sweep_labels.place([*must, *may], self.SIZE, marks=marks, taken=[taken])
-        assert all(found[: len(must)]) and None in found[len(must) :]
-        boxes = [taken, *(each.box for each in found if each is not None)]
-        for number, box in enumerate(boxes):
-            assert not sweep_labels.overlap(box, np.array([*boxes[:number], *boxes[number + 1 :]])).any()
-        assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= 400 and box[3] <= 200 for box in boxes)
-
-    def test_a_name_makes_room_for_what_is_written_at_the_edge(self):
-        name = sweep_labels.Name(200, 100, "chunk=64", must=False)
-        [free] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)])
-        [beside] = sweep_labels.place([name], self.SIZE, marks=[(200, 100)], taken=[(230.0, 94.0, 400.0, 106.0)])
-        assert (free and free.side, beside and beside.side) == ("right", "left")
-
-    def test_a_name_that_is_moved_does_not_widen_the_axis(self):
-        names = [sweep_labels.Name(200, 100, f"chunk={number}", must=True) for number in range(20)]
-        places = sweep_labels.place(names, self.SIZE, marks=[(200, 100), (100, 60), (300, 130)])
-        heights = [100 + place.shift for place in places if place is not None]
-        assert len(heights) == 20 and 60 <= min(heights) < 100 and max(heights) <= 130
-
-    def test_a_name_at_the_edge_is_drawn_inwards(self):
-        right, left = (sweep_labels.Name(x, 100, "vectorized_map.graph", must=True) for x in (390, 10))
-        places = sweep_labels.place([right, left], self.SIZE, marks=[(390, 100), (10, 100)])
-        assert [each and each.side for each in places] == ["left", "right"]
+def apart(names: pd.DataFrame) -> None:
+    """No two texts are at one height: 16 pixels or more, of the 240 that the points have."""
+    heights, marks = np.log(names["beside"].astype(float)), np.log(names["y"])
+    assert (np.diff(np.sort(heights)) * 240 / (marks.max() - marks.min()) > 15.9).all()
 
 
 class TestFront:
@@ -399,8 +346,7 @@ class TestFront:
         measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
         assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])
 
-    @pytest.mark.parametrize("layout", ["wide", "narrow"])
-    def test_both_ends_of_the_dial_and_some_chunks_along_it_are_named(self, layout):
+    def test_both_ends_of_the_dial_and_chunks_along_it_are_named(self):
         chunks = [2**power for power in range(9)]
         measurements, [found] = sweep_front.subject(dial())
         one = next(item for item in measurements if item.mapper == "chunked")
@@ -411,37 +357,43 @@ class TestFront:
         ]  # fmt: skip
         others = [item for item in measurements if item.mapper != "chunked"]
         found = dataclasses.replace(found, chunks=tuple((chunk, f"chunked.graph?chunk={chunk}") for chunk in chunks))
-        names = of(sweep_front.frame([*others, *along], [found], None), "name").query("layout == @layout")
-        labels = set(names["label"])
+        names = of(sweep_front.frame([*others, *along], [found], None), "name")
+        labels = set(names["name"])
         assert {"map_fn.graph", "vectorized_map.graph", "chunk=1", "chunk=256"} <= labels
-        assert {label.removeprefix("chunk=") for label in labels} >= {"1", "4", "16", "64", "256"}
-        assert set(names["side"]) <= set(sweep_labels.SIDES)
+        assert labels & {"2", "4", "8"}
+        apart(names)
 
     def test_what_is_beaten_has_a_pale_name_where_there_is_room(self):
-        run = synthetic.sweep()
-        names = of(sweep_front.frame(*sweep_front.subject(run), None), "name").query("layout == 'wide'")
-        alphas = names.set_index("label")["alpha"]
-        assert alphas["batched.graph"] < alphas["vectorized_map.graph"] == 1
+        names = of(sweep_front.frame(*sweep_front.subject(synthetic.sweep()), None), "name").set_index("name")
+        assert names.loc["batched.graph", "alpha"] < names.loc["vectorized_map.graph", "alpha"] == 1
+        assert names.loc["batched.graph", "beside"] == names.loc["batched.graph", "y"]
 
-    def test_names_on_a_crowded_front_stay_within_the_axis(self):
+    def test_names_of_one_place_have_a_height_each_within_the_axis(self):
+        """And those of beaten strategies make room."""
         measurements, dials = sweep_front.subject(dial())
         near = [
             replace(item, latency=replace(item.latency, median_s=8.9e-3 - 1e-5 * number))
             if item.mapper == "chunked" else item
             for number, item in enumerate(measurements)
         ]  # fmt: skip
-        frame = sweep_front.frame(near, dials, None)
-        beside = frame["beside"].dropna()
-        marks = of(frame, "strategy")["y"]
-        assert marks.min() * (1 - 1e-9) <= beside.min() and beside.max() <= marks.max() * (1 + 1e-9)
-
-    def test_a_chart_draws_the_names_of_its_width(self):
-        filters = [
-            step["filter"] for layer in sweep_front.SPEC["layer"] for step in layer.get("transform", [])
-            if "layout" in step["filter"]
+        hungry = replace(near[0].memory, peak_bytes=99 * MIB)
+        beaten = [
+            replace(item, strategy=f"beaten{number}.graph", mapper="loop", memory=hungry)
+            for number, item in enumerate(near)
+            if item.memory and item.mapper == "chunked"
         ]  # fmt: skip
-        assert len(filters) == len(sweep_labels.SIDES) + 1
-        assert all("(width < 420 ? 'narrow' : 'wide')" in each for each in filters)
+        frame = sweep_front.frame([*near, *beaten], dials, None)
+        apart(frame.dropna(subset="beside"))
+        marks = of(frame, "strategy")["y"]
+        assert marks.min() * (1 - 1e-9) <= frame["beside"].min() and frame["beside"].max() <= marks.max() * (1 + 1e-9)
+        names = set(of(frame, "name")["name"])
+        assert "map_fn.graph" in names and not [name for name in names if name.startswith("beaten")]
+
+    def test_a_name_that_would_leave_the_chart_stands_at_the_left_of_its_point(self):
+        names = of(sweep_front.frame(*sweep_front.subject(dial()), None), "name").set_index("name")
+        assert 0 <= names.loc["map_fn.graph", "share"] < 0.1 and 0.9 < names.loc["vectorized_map.graph", "share"] <= 1
+        [text] = [layer["mark"] for layer in sweep_front.SPEC["layer"] if "expr" in str(layer["mark"].get("align"))]
+        assert text["align"]["expr"] == "(1 - datum.share) * width > 150 ? 'left' : 'right'"
 
     def test_where_all_take_the_same_memory_the_axis_has_room(self):
         measurements, dials = sweep_front.subject(synthetic.sweep())
@@ -479,17 +431,17 @@ class TestFront:
 ])  # fmt: skip
 def test_every_chart_of_a_sweep_is_a_picture(sweep, names):
     run = sweep()
-    assert names <= set(pictures.of(run))
+    assert names <= set(files.of(run))
     for name in names:
-        svg = (pictures.convert(run, name, "svg") or b"").decode()
+        svg = (files.convert(run, name, "svg") or b"").decode()
         assert svg.startswith("<svg")
         assert run.axes[0].name in svg
 
 
 def test_a_picture_of_a_map_says_which_letter_is_whom_and_a_legend_is_below_the_names(run, winners):
-    drawn = pictures.specification(winners, "map")
+    drawn = files.specification(winners, "map")
     assert drawn["title"]["subtitle"][1] == "A: loop.eager, B: vectorized_map.graph"
-    for shown in (drawn, pictures.specification(run, "latency")):
+    for shown in (drawn, files.specification(run, "latency")):
         text = str(shown)
         assert "'orient': 'bottom'" in text and "'values': ['']" not in text and "['', " not in text
 

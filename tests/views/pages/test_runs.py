@@ -25,7 +25,7 @@ from tests import synthetic
 from tests.engine import DEADLINE_S, small_request
 from tests.synthetic import HOSTILE
 from tests.views.pages.test_page import ROOT, FakeRunner, calm, words
-from views.charts import files as pictures
+from views.charts import files
 from views.pages import runs
 
 ID = "0123456789abcdef01234567"
@@ -232,9 +232,9 @@ class TestExport:
             app = calm(app.switch_page(f"views/{page}.py").run())
             keys = {button.key for button in app.get("download_button")}
             offered[number] = {key.removeprefix("download_") for key in keys if key.endswith("-svg")}
-        assert offered[1] == {f"{name}-svg" for name in pictures.PICTURES}
-        assert offered[2] == {f"{name}-svg" for name in pictures.LINES}
-        assert offered[3] == {f"{name}-svg" for name in pictures.PICTURES} - {"timeline-svg"}
+        assert offered[1] == {f"{name}-svg" for name in files.COMPARE}
+        assert offered[2] == {f"{name}-svg" for name in files.LINES}
+        assert offered[3] == {f"{name}-svg" for name in files.COMPARE} - {"timeline-svg"}
 
 
 class TestImport:

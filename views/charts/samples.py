@@ -1,0 +1,54 @@
+"""Every sample by round, the samples of one process joined by a line. Pure."""
+
+import altair as alt
+import pandas as pd
+
+from measure.model.run import Run
+from views.charts import names
+from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
+from views.ui import look
+
+
+def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
+    """Return a row for each raw sample, in seconds per call, of these strategies and of the twin that any of them
+    has."""
+    points = []
+    for m in run.measurements:
+        if m.strategy not in slugs and m.twin_of not in slugs:
+            continue
+        name = f"{look.label(m.twin_of, m.mode)}, entered twice" if m.twin_of else look.label(m.strategy, m.mode)
+        for replica in m.replicas:
+            for round_, sample_s in zip(replica.rounds, replica.samples_s, strict=False):
+                points.append(
+                    {
+                        "strategy": name,
+                        "colour": look.colour_name(m.mapper),
+                        "mode": m.mode,
+                        "twin": m.twin_of is not None,
+                        "replica": replica.id + 1,
+                        "line": f"{m.strategy} {replica.id}",
+                        "round": round_,
+                        "seconds": sample_s,
+                        "latency": look.seconds(sample_s),
+                        "calls in a sample": replica.calls_per_sample,
+                    }
+                )
+    made = pd.DataFrame(points)
+    return names.placed(made, "seconds", made.groupby("strategy")["seconds"].median(), log=True) if points else made
+
+
+def _specification() -> Spec:
+    y = seconds_axis("time of one call")
+    base = unfilled().encode(
+        x=alt.X("round:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
+        y=y("seconds"),
+        color=COLOUR,
+    )
+    lines = base.mark_line(strokeWidth=1, opacity=0.35).encode(detail=alt.Detail(field="line"))
+    points = base.mark_point(size=40, opacity=0.85).encode(
+        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
+    )
+    return spec(lines, points, *names.layers(y), height=names.HEIGHT, padding=PADDING)
+
+
+SPEC = _specification()
