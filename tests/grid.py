@@ -56,11 +56,14 @@ FURTHER = (
 
 
 @dataclass(frozen=True)
-class Case:
+class Variant:
     """A workload with its options written as ``name=value``, or empty."""
 
     workload: str
     options: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.workload} {self.options}".strip()
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -99,13 +102,13 @@ def slugs(workload: Workload) -> list[str]:
     return [*offered, *(slug for slug in FURTHER if slug.partition(".")[0] in mappers)]
 
 
-def cases() -> list[Case]:
+def variants() -> list[Variant]:
     """Every workload, and every variant of it."""
     found = []
     for workload in workloads.all():
-        found.append(Case(workload.slug))
-        for name, variants in workload.variants.items():
-            found += [Case(workload.slug, f"{name}={value}") for value in variants]
+        found.append(Variant(workload.slug))
+        for name, values in workload.variants.items():
+            found += [Variant(workload.slug, f"{name}={value}") for value in values]
     return found
 
 
@@ -121,7 +124,7 @@ def untimed(request: Request, launcher: Launcher, settings: Settings | None = No
     return bench.record.run
 
 
-def row(case: Case, item: Measurement) -> Row:
+def row(variant: Variant, item: Measurement) -> Row:
     codes = sorted({warning.code for warning in item.warnings} - {"chosen"})
     reason = ""
     if item.error is not None and item.outcome != "wrong":
@@ -129,7 +132,7 @@ def row(case: Case, item: Measurement) -> Row:
     elif item.error is not None:
         reason = "WrongValues"
     outcome = "ok" if item.correctness is not None and item.correctness.ok and item.memory is not None else item.outcome
-    return Row(case.workload, case.options, item.strategy, outcome, " ".join(codes), reason)
+    return Row(variant.workload, variant.options, item.strategy, outcome, " ".join(codes), reason)
 
 
 @contextlib.contextmanager
@@ -145,10 +148,10 @@ def host() -> Iterator[HostLauncher]:
             launcher.close()
 
 
-def measured(launcher: HostLauncher, case: Case) -> list[Row]:
-    """Every cell of the case, each in a subject of its own, two at a time."""
-    run = untimed(parse(case.request()), launcher, Settings(timeout_floor_s=60.0))
-    return [row(case, item) for item in run.measurements]
+def measured(launcher: HostLauncher, variant: Variant) -> list[Row]:
+    """Every cell of the variant, each in a subject of its own, two at a time."""
+    run = untimed(parse(variant.request()), launcher, Settings(timeout_floor_s=60.0))
+    return [row(variant, item) for item in run.measurements]
 
 
 def read() -> list[Row]:
@@ -176,14 +179,14 @@ def document(rows: list[Row]) -> str:
         "✓ right · ≠ other values · ✗ an error · – known not to work",
         "",
     ]
-    for case in dict.fromkeys((each.workload, each.options) for each in rows):
-        workload = workloads.get(case[0])
-        of_case = [each for each in rows if (each.workload, each.options) == case]
-        lines += [f"## {' '.join(filter(None, case))}", "", workload.summary, ""]
+    for variant in dict.fromkeys((each.workload, each.options) for each in rows):
+        workload = workloads.get(variant[0])
+        of_variant = [each for each in rows if (each.workload, each.options) == variant]
+        lines += [f"## {' '.join(filter(None, variant))}", "", workload.summary, ""]
         lines += ["| strategy | eager | graph | xla |", "|---|---|---|---|"]
         notes: dict[str, list[str]] = {}
         by_name: dict[tuple[str, str], dict[str, Row]] = {}
-        for each in of_case:
+        for each in of_variant:
             strategy = strategies.parse(each.strategy)
             options = each.strategy.partition("?")[2]
             by_name.setdefault((strategy.mapper, options), {})[strategy.mode] = each
@@ -227,17 +230,17 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="rewrite the table and the document")
     arguments = parser.parse_args()
     os.environ["MAPBENCH_HOSTED"] = "1"  # the project's own files only
-    chosen = [case for case in cases() if not arguments.workloads or case.workload in arguments.workloads]
+    chosen = [variant for variant in variants() if not arguments.workloads or variant.workload in arguments.workloads]
     rows = []
     with host() as launcher:
-        for case in chosen:
-            for each in measured(launcher, case):
+        for variant in chosen:
+            for each in measured(launcher, variant):
                 rows.append(each)
                 print(*vars(each).values(), sep=" | ", flush=True)
     if arguments.write:
-        kept = [each for each in read() if Case(each.workload, each.options) not in chosen] if TABLE.exists() else []
-        order = {case: place for place, case in enumerate(cases())}
-        write(sorted([*kept, *rows], key=lambda each: order[Case(each.workload, each.options)]))
+        kept = [each for each in read() if Variant(each.workload, each.options) not in chosen] if TABLE.exists() else []
+        order = {variant: place for place, variant in enumerate(variants())}
+        write(sorted([*kept, *rows], key=lambda each: order[Variant(each.workload, each.options)]))
     return 0
 
 

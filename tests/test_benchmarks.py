@@ -11,7 +11,7 @@ from measure.model.run import Control, Latency, Measurement, Replica, RequestRec
 from measure.runner import Snapshot
 from tests.benchmarks import against_others, common, cost, drift, others, repeatability
 from tests.benchmarks.against_others import AGAIN, Paired
-from tests.benchmarks.common import Case, Figure
+from tests.benchmarks.common import Figure, Problem
 from tests.benchmarks.cost import Cost, Verdict
 from tests.benchmarks.repeatability import Keeper, Rerun
 
@@ -312,7 +312,7 @@ def test_the_slower_run_is_held_against_what_pyperf_took_at_least() -> None:
 
 # --- drift -----------------------------------------------------------------------------------------------------------
 
-PAIR = drift.Pair(Case("image_sqrt", {}), "a.eager", "b.eager")
+PAIR = drift.Pair(Problem("image_sqrt", {}), "a.eager", "b.eager")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from measure.engine.rounds import Rules
 from measure.model import text
 from measure.runner import Runner
 from tests.benchmarks import common, others
-from tests.benchmarks.common import Case, say
+from tests.benchmarks.common import Problem, say
 
 LIMIT, AIM = 0.05, 0.03
 CONFIDENCE = 0.95
@@ -77,19 +77,19 @@ class Function:
     """A strategy of a case, with about how long a call takes; ``compiled`` ones are held to the limit."""
 
     name: str
-    case: Case
+    case: Problem
     slug: str
     compiled: bool = True
 
 
 FUNCTIONS = (
-    Function("30 µs, eager", Case("image_sqrt", _IMAGES), "batched.eager", compiled=False),
-    Function("30 µs, XLA", Case("image_sqrt", _TINY), "trace.eager"),
-    Function("0.1 ms, XLA", Case("image_sqrt", _TINY), "batched.xla"),
-    Function("0.2 ms, graph", Case("per_example_gradients", {"batch": 64}), "vectorized_map.graph"),
-    Function("0.4 ms, XLA", Case("image_sqrt", {"batch": 50}), "batched.xla"),
-    Function("1 ms, graph", Case("per_example_gradients", {"batch": 80}), "map_fn.graph"),
-    Function("50 ms, graph", Case("per_example_gradients", {"batch": 4_000}), "map_fn.graph"),
+    Function("30 µs, eager", Problem("image_sqrt", _IMAGES), "batched.eager", compiled=False),
+    Function("30 µs, XLA", Problem("image_sqrt", _TINY), "trace.eager"),
+    Function("0.1 ms, XLA", Problem("image_sqrt", _TINY), "batched.xla"),
+    Function("0.2 ms, graph", Problem("per_example_gradients", {"batch": 64}), "vectorized_map.graph"),
+    Function("0.4 ms, XLA", Problem("image_sqrt", {"batch": 50}), "batched.xla"),
+    Function("1 ms, graph", Problem("per_example_gradients", {"batch": 80}), "map_fn.graph"),
+    Function("50 ms, graph", Problem("per_example_gradients", {"batch": 4_000}), "map_fn.graph"),
 )
 # The function that the others are divided by beside a busy process: of one thread, and too long for what a tool adds to
 # a call to show.

@@ -14,7 +14,7 @@ from measure.engine.bench import Settings
 from measure.model import text
 from measure.runner import Snapshot
 from tests.benchmarks import common, forecasts, server, widgets
-from tests.benchmarks.common import Case, Figure, Milestones, say, whole_seconds
+from tests.benchmarks.common import Figure, Milestones, Problem, say, whole_seconds
 
 PARTS = ("comparisons", "probes", "server", "widgets", "forecasts")
 # Of the default comparison at the default size, in seconds: (limit, aim). Other workloads only print theirs.
@@ -80,7 +80,7 @@ class Probing(Milestones):
 def probes(pairs: int, workload: str = "image_sqrt") -> list[Figure]:
     """Default comparisons with and without the probes, in turns. How many rounds a comparison needs differs from run to
     run by more than the probes take: so what they take is also read off the runs that have them."""
-    request = Case(workload, {}).request()
+    request = Problem(workload, {}).request()
     found: dict[bool, list[Probing]] = {True: [], False: []}
     for number in range(pairs):
         for probing in (True, False) if number % 2 else (False, True):

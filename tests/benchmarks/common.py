@@ -44,8 +44,8 @@ while os.getppid() == parent:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A workload at a size; what ``size`` leaves out has its default."""
+class Problem:
+    """A workload at a size to be measured; what ``size`` leaves out has its default."""
 
     workload: str
     size: Mapping[str, int]
@@ -221,9 +221,9 @@ def busy(on: Iterable[int]) -> Iterator[None]:
 DEFAULT_WORKLOADS = ("image_sqrt", "outer_product", "per_example_gradients")
 
 
-def defaults() -> list[Case]:
+def defaults() -> list[Problem]:
     """Every workload at its default size."""
-    return [Case(slug, workloads.get(slug).default_size()) for slug in DEFAULT_WORKLOADS]
+    return [Problem(slug, workloads.get(slug).default_size()) for slug in DEFAULT_WORKLOADS]
 
 
 def forecast_of(request: Request) -> forecast.RunForecast:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from measure.statistics.intervals import student_quantile
 from tests.benchmarks import common, others
-from tests.benchmarks.common import Case, Figure, Milestones, say, whole_seconds
+from tests.benchmarks.common import Figure, Milestones, Problem, say, whole_seconds
 
 LIMIT, AIM = 1 / 3, 1 / 10
 HALF_WIDTH = 0.03
@@ -63,7 +63,7 @@ def processes_needed(processes: int, half_width: float, wanted: float, confidenc
     return count
 
 
-def pyperf_cost(case: Case, slug: str, most_processes: int) -> Cost:
+def pyperf_cost(case: Problem, slug: str, most_processes: int) -> Cost:
     script = case.script(slug)
     begun = time.perf_counter()
     result = others.pyperf(script, _FIRST)
@@ -94,7 +94,7 @@ class Verdict:
     warm_s: float
 
 
-def mapbench_cost(case: Case) -> Verdict:
+def mapbench_cost(case: Problem) -> Verdict:
     begun = time.perf_counter()
     with common.engine() as runner:
         started_s = time.perf_counter() - begun
@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--most-strategies", type=int, default=100, help="measure pyperf for at most so many of them")
     parser.add_argument("--most-processes", type=int, default=20, help="of pyperf for one strategy (20, its default)")
     arguments = parser.parse_args()
-    case = Case(arguments.workload, {})
+    case = Problem(arguments.workload, {})
     request = case.request()
     common.start(f"What the default comparison of {case.workload} costs")
     with common.own_folders():

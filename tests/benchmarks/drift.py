@@ -21,7 +21,7 @@ from measure.engine.rounds import Rules
 from measure.model.run import Run
 from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
-from tests.benchmarks.common import Case, Figure, say
+from tests.benchmarks.common import Figure, Problem, say
 
 # A run that ends when its order is clear takes three times as many samples beside a load as without one, so that no
 # number of them is midway. Here it gets the most that a default run may take, whatever that shows.
@@ -91,18 +91,18 @@ _SLOWER = {"loop_and_a_fifth": _LOOP, "map_fn_and_a_fifth": _MAP_FN}
 class Pair:
     """Two strategies of a case whose order is known."""
 
-    case: Case
+    case: Problem
     fast: str
     slow: str
 
 
 PAIRS = (
     Pair(
-        Case("image_sqrt", {"batch": 100, "height": 16, "width": 16, "channels": 3}),
+        Problem("image_sqrt", {"batch": 100, "height": 16, "width": 16, "channels": 3}),
         "loop.eager",
         "loop_and_a_fifth.eager",
     ),
-    Pair(Case("per_example_gradients", {"batch": 400}), "map_fn.graph", "map_fn_and_a_fifth.graph"),
+    Pair(Problem("per_example_gradients", {"batch": 400}), "map_fn.graph", "map_fn_and_a_fifth.graph"),
 )
 
 

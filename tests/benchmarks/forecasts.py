@@ -14,7 +14,7 @@ from measure.model import text
 from measure.model.run import Run
 from strategies.spec import Estimate
 from tests.benchmarks import common
-from tests.benchmarks.common import Case, Figure, Milestones, say
+from tests.benchmarks.common import Figure, Milestones, Problem, say
 
 # How far a forecast may be off, as a factor to either side.
 PEAK_FACTOR = 1.5
@@ -24,15 +24,15 @@ FOUR = "loop,map_fn,vectorized_map,batched"
 BUDGET_S = 40.0
 # Beside the defaults, sizes that the forecasts' constants were not fitted to.
 CASES = (
-    Case("image_sqrt", {"batch": 40, "height": 24, "width": 24, "channels": 3}),
-    Case("image_sqrt", {"batch": 100, "height": 64, "width": 64, "channels": 3}),
-    Case("image_sqrt", {"batch": 64, "height": 256, "width": 256, "channels": 3}),
-    Case("outer_product", {"batch": 20, "side": 10}),
-    Case("outer_product", {"batch": 100, "side": 16}),
-    Case("outer_product", {"batch": 60, "side": 30}),
-    Case("per_example_gradients", {"batch": 20, "features": 64}),
-    Case("per_example_gradients", {"batch": 64, "features": 32}),
-    Case("per_example_gradients", {"batch": 48, "features": 8_192}),
+    Problem("image_sqrt", {"batch": 40, "height": 24, "width": 24, "channels": 3}),
+    Problem("image_sqrt", {"batch": 100, "height": 64, "width": 64, "channels": 3}),
+    Problem("image_sqrt", {"batch": 64, "height": 256, "width": 256, "channels": 3}),
+    Problem("outer_product", {"batch": 20, "side": 10}),
+    Problem("outer_product", {"batch": 100, "side": 16}),
+    Problem("outer_product", {"batch": 60, "side": 30}),
+    Problem("per_example_gradients", {"batch": 20, "features": 64}),
+    Problem("per_example_gradients", {"batch": 64, "features": 32}),
+    Problem("per_example_gradients", {"batch": 48, "features": 8_192}),
 )
 SETTINGS = Settings(
     rules=Rules(scout_rounds=3, replicas=1, more_replicas=1, most_replicas=1, least_rounds=3, most_rounds=5),
@@ -114,7 +114,7 @@ def shares(found: Sequence[Cell]) -> list[Figure]:
 
 
 def measure(
-    strategies: str = FOUR, budget_s: float = BUDGET_S, cases: Sequence[Case] = CASES
+    strategies: str = FOUR, budget_s: float = BUDGET_S, cases: Sequence[Problem] = CASES
 ) -> tuple[str, list[Figure]]:
     """Run the cases, and say for each strategy how far off its forecasts were, as tables; with the figures of all."""
     found: list[Cell] = []

@@ -34,7 +34,7 @@ from measure.subject.subject import Spec
 from strategies import script
 from tests import engine
 from tests.benchmarks import common
-from tests.benchmarks.common import Case, Figure, say
+from tests.benchmarks.common import Figure, Problem, say
 
 WITHIN = 0.15
 MIB = 2**20
@@ -43,7 +43,8 @@ WORKING_SETS = (MIB, 16 * MIB, 256 * MIB)
 SIDES = (128, 256, 384, 512, 768, 1_024, 1_536, 2_048)
 DTYPES = ("float32", "float64", "bfloat16")
 NEED, AIM = 1.5, 1.25
-# Sizes at which the bytes or the arithmetic of a call are worth far more than its dispatch.
+# Sizes at which the bytes or the arithmetic of a call are worth far more than its dispatch. Any other workload has
+# its default size.
 LARGE: dict[str, dict[str, int]] = {
     "image_sqrt": {"batch": 32, "height": 512, "width": 512},
     "image_sqrt_uint8": {"batch": 32, "height": 512, "width": 512},
@@ -80,7 +81,7 @@ QUICK = Rules(scout_rounds=3, replicas=2, more_replicas=1, most_replicas=2, leas
 
 
 @dataclass(frozen=True)
-class Variant(Case):
+class Variant(Problem):
     """A case of a variant of a workload, in a dtype of its own where one is named."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -98,14 +99,14 @@ class Variant(Case):
 def variants(names: Sequence[str], dtype: str | None = None, *, default: bool = False) -> Iterator[Variant]:
     """Every variant of these workloads (of all, where none is named) at its large or at its default size; without
     those that do not have the ``dtype``."""
-    for name in names or LARGE:
+    for name in names or workloads.names():
         workload = workloads.get(name)
         if dtype is not None and dtype not in workload.dtypes:
             continue
         others = [(option.name, value) for option in workload.options for value in option.values or ()
                   if value != option.default]  # fmt: skip
         for options in ({}, *({option: value} for option, value in others)):
-            large = LARGE_VARIANTS.get((name, *options.values()), LARGE[name])
+            large = LARGE_VARIANTS.get((name, *options.values()), LARGE.get(name, {}))
             yield Variant(name, {} if default else large, options, dtype)
 
 

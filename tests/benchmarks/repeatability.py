@@ -24,7 +24,7 @@ from measure.model import text
 from measure.model.run import Run, encode
 from measure.runner import Runner
 from tests.benchmarks import common
-from tests.benchmarks.common import Case, Figure, say
+from tests.benchmarks.common import Figure, Problem, say
 
 CONFIDENCE = 0.95
 # With this probability a rate is called higher than chance although it is not.
@@ -40,18 +40,18 @@ MAPPER = dataclasses.replace({slug}.MAPPER, slug="{slug}{again}", title={slug}.M
 """
 # Fast and slow, eager, graph and XLA: 10 µs to 60 ms a call.
 PAIRS = (
-    (Case("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.eager"),
-    (Case("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.graph"),
-    (Case("image_sqrt", {"batch": 100}), "batched.xla"),
-    (Case("image_sqrt", {"batch": 100}), "map_fn.graph"),
-    (Case("image_sqrt", {"batch": 100}), "loop.eager"),
-    (Case("outer_product", {"batch": 100, "side": 16}), "vectorized_map.graph"),
-    (Case("outer_product", {"batch": 100, "side": 16}), "map_fn.xla"),
-    (Case("outer_product", {"batch": 100, "side": 16}), "map_fn.eager"),
-    (Case("per_example_gradients", {"batch": 64}), "vectorized_map.xla"),
-    (Case("per_example_gradients", {"batch": 64}), "vectorized_map.eager"),
-    (Case("per_example_gradients", {"batch": 64}), "loop.graph"),
-    (Case("per_example_gradients", {"batch": 64}), "loop.eager"),
+    (Problem("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.eager"),
+    (Problem("image_sqrt", {"batch": 1, "height": 8, "width": 8, "channels": 1}), "batched.graph"),
+    (Problem("image_sqrt", {"batch": 100}), "batched.xla"),
+    (Problem("image_sqrt", {"batch": 100}), "map_fn.graph"),
+    (Problem("image_sqrt", {"batch": 100}), "loop.eager"),
+    (Problem("outer_product", {"batch": 100, "side": 16}), "vectorized_map.graph"),
+    (Problem("outer_product", {"batch": 100, "side": 16}), "map_fn.xla"),
+    (Problem("outer_product", {"batch": 100, "side": 16}), "map_fn.eager"),
+    (Problem("per_example_gradients", {"batch": 64}), "vectorized_map.xla"),
+    (Problem("per_example_gradients", {"batch": 64}), "vectorized_map.eager"),
+    (Problem("per_example_gradients", {"batch": 64}), "loop.graph"),
+    (Problem("per_example_gradients", {"batch": 64}), "loop.eager"),
 )
 
 

@@ -22,7 +22,7 @@ from measure.statistics import intervals
 from measure.statistics.intervals import Ratio
 from measure.statistics.levels import levels_of
 from tests.benchmarks import common
-from tests.benchmarks.common import Case, say
+from tests.benchmarks.common import Problem, say
 
 _LOOP = ("loop.eager", "numpy.eager")
 _MAP_FN = ("map_fn.eager", "map_fn.graph")
@@ -95,7 +95,7 @@ def fastest(run: Run, among: Iterable[str] | None = None) -> str:
     return min(chosen, key=latency_s).strategy
 
 
-def quick(case: Case, words: str | Sequence[str]) -> list[str]:
+def quick(case: Problem, words: str | Sequence[str]) -> list[str]:
     """Those strategies that need not be waited for."""
     request = case.request(words)
     estimates = common.forecast_of(request).per_strategy
@@ -104,7 +104,7 @@ def quick(case: Case, words: str | Sequence[str]) -> list[str]:
 
 def of_seeds(runner: Runner, workload: str, budget_s: float) -> tuple[str, ...]:
     """A row of the first table."""
-    case = Case(workload, {})
+    case = Problem(workload, {})
     seeds = TECHNIQUES[workload]
     run = common.compare(runner, case.request([*quick(case, "default"), *seeds], budget_s=budget_s))
     compared = Compared(run, fastest(run), fastest(run, seeds))
@@ -118,7 +118,7 @@ def of_seeds(runner: Runner, workload: str, budget_s: float) -> tuple[str, ...]:
 
 def of_parts(runner: Runner, workload: str, budget_s: float) -> tuple[str, ...]:
     """A row of the second table."""
-    case = Case(workload, SIZES.get(workload, {}))
+    case = Problem(workload, SIZES.get(workload, {}))
     unchanged = {each.slug for each in strategies.mappers() if each.rewrite is None and each.element == "element"}
     rewrite, whole = THRIFTY[workload], f"vectorized_map.{MODE}"
     others = [slug for slug in quick(case, MODE) if strategies.parse(slug).mapper in unchanged]

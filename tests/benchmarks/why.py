@@ -217,7 +217,7 @@ def gaps(run: Run) -> Iterator[str]:
 
 def whole_grid(launcher: HostLauncher, names: list[str]) -> int:
     count, missing = 0, []
-    for case in grid.cases():
+    for case in grid.variants():
         if names and case.workload not in names:
             continue
         run = explained(launcher, case.request())

@@ -60,7 +60,7 @@ def measure() -> list[Figure]:
     try:
         while runner.host().state != "ready":
             time.sleep(0.05)
-        run = common.compare(runner, common.Case("image_sqrt", {}).request())
+        run = common.compare(runner, common.Problem("image_sqrt", {}).request())
         found = [_change(f"just measured: {name}", run.id, name) for name in _WIDGETS]
         stored = run.id[::-1]
         runner.store.save(common.renamed(run, stored))

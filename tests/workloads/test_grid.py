@@ -8,19 +8,22 @@ import strategies
 import workloads
 from measure.engine.launchers import HostLauncher
 from tests import grid
-from tests.grid import Case, Row
+from tests.grid import Row, Variant
 
 
-def test_the_table_has_every_cell_once() -> None:
+def test_the_table_has_every_cell_of_what_is_in_it_once() -> None:
+    """A workload, a variant or a mapper that is new has no rows until somebody writes the table anew."""
     rows = [(each.workload, each.options, each.strategy) for each in grid.read()]
+    known = {Variant(workload, options) for workload, options, _ in rows}
+    mappers = {strategies.parse(slug).mapper for _, _, slug in rows}
     cells = [
-        (case.workload, case.options, slug)
-        for case in grid.cases()
-        for slug in grid.slugs(workloads.get(case.workload).variant(case.chosen))
+        (variant.workload, variant.options, slug)
+        for variant in grid.variants()
+        for slug in grid.slugs(workloads.get(variant.workload).variant(variant.chosen))
+        if variant in known and strategies.parse(slug).mapper in mappers
     ]
-    assert sorted(rows) == sorted(cells) and len(cells) > 800
-    assert {name for name, _, _ in cells} == set(workloads.names())
-    assert {strategies.parse(slug).mapper for _, _, slug in cells} == {each.slug for each in strategies.mappers()}
+    assert sorted(rows) == sorted(cells)
+    assert len(cells) > 1_000 and len(known) >= 24 and len(mappers) >= 18
 
 
 def test_the_document_shows_the_table() -> None:
@@ -34,13 +37,16 @@ def test_what_is_not_right_says_why() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", grid.cases(), ids=lambda case: f"{case.workload} {case.options}".strip())
-def test_outcomes_are_those_of_the_table(case: Case, host: HostLauncher) -> None:
-    expected = {each.strategy: each for each in grid.read() if Case(each.workload, each.options) == case}
-    measured = grid.measured(host, case)
+@pytest.mark.parametrize("variant", grid.variants(), ids=str)
+def test_outcomes_are_those_of_the_table(variant: Variant, host: HostLauncher) -> None:
+    expected = {each.strategy: each for each in grid.read() if Variant(each.workload, each.options) == variant}
+    measured = grid.measured(host, variant)
     for each in measured:
-        assert settled(each) == settled(expected[each.strategy])
-    assert len(measured) == len(expected)
+        if each.strategy in expected:
+            assert settled(each) == settled(expected.pop(each.strategy))
+        else:
+            assert each.outcome == "ok" or (each.outcome != "wrong" and each.reason), f"not in the table: {each}"
+    assert not expected
 
 
 def settled(each: Row) -> Row:

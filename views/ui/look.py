@@ -2,6 +2,7 @@
 
 import html
 import re
+import zlib
 from collections.abc import Iterable
 
 from measure.model.text import (
@@ -63,8 +64,17 @@ _COLOURS: dict[str, tuple[str, str]] = {
     "numpy": ("#14094f", "#9b7bfd"),
     "numpy_batched": ("#632efe", "#825ec1"),
 }
-OTHER = "other"  # a mapper from elsewhere is grey: its name beside it tells it apart
-_OTHER_COLOURS = ("#6b7280", "#9ca3af")
+# Any other mapper has one of these, which its name decides: a new one needs nothing here. They differ from each other
+# and from those above by at least 6. Two new mappers may share one, and their names tell them apart.
+_FURTHER = (
+    ("#5a05b4", "#a0649b"),
+    ("#cd46c8", "#ff91c3"),
+    ("#556eff", "#4b9bd7"),
+    ("#5f006e", "#96c36e"),
+    ("#8c6950", "#e65a6e"),
+    ("#2800e1", "#b9ebd7"),
+)
+_PALETTE = _COLOURS | {f"further {number}": colours for number, colours in enumerate(_FURTHER)}
 
 # A dot, a square and a diamond: drawn here, because an icon of Streamlit's would be fetched from the network.
 ICON = (
@@ -78,9 +88,9 @@ LOGO = (
     'font-size="21" font-weight="600" fill="#3f7fd0">Mapbench</text></svg>'
 )
 
-COLOUR_NAMES = (*_COLOURS, OTHER)
-LIGHT = (*(light for light, _ in _COLOURS.values()), _OTHER_COLOURS[0])
-DARK = (*(dark for _, dark in _COLOURS.values()), _OTHER_COLOURS[1])
+COLOUR_NAMES = tuple(_PALETTE)
+LIGHT = tuple(light for light, _ in _PALETTE.values())
+DARK = tuple(dark for _, dark in _PALETTE.values())
 
 # A mode's shape: as a mark in charts of points, and as a dash in charts of lines.
 MODES = ("eager", "graph", "xla")
@@ -89,13 +99,13 @@ DASHES = ([2, 2], [7, 3], [1, 0])
 
 
 def colour_name(mapper: str) -> str:
-    """The mapper's name in the colour scale."""
-    return mapper if mapper in _COLOURS else OTHER
+    """Return the mapper's name in the colour scale."""
+    return mapper if mapper in _COLOURS else f"further {zlib.crc32(mapper.encode()) % len(_FURTHER)}"
 
 
 def css_colour(mapper: str) -> str:
     """The mapper's colour for a style sheet; it follows the theme without a rerun."""
-    light, dark = _COLOURS.get(mapper, _OTHER_COLOURS)
+    light, dark = _PALETTE[colour_name(mapper)]
     return f"light-dark({light}, {dark})"
 
 

@@ -1,0 +1,109 @@
+"""A workload and a mapper take one file each: what docs/extending.md shows, put into a copy of the project."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browser import ROOT
+from tests.test_docs import blocks
+
+PARTS = (".streamlit", "app.py", "docs", "measure", "pyproject.toml", "strategies", "tests", "views", "workloads")
+WORKLOAD, MAPPER = "square_plus_one", "one_at_a_time"
+FILES = (f"workloads/{WORKLOAD}.py", f"strategies/{MAPPER}.py")
+
+# Prints what a person finds who opens the page with the new workload, all mappers unfolded, and nothing behind it.
+PAGE = f"""
+import json
+from streamlit.testing.v1 import AppTest
+from measure import runner
+from tests.views.pages.test_page import FakeRunner
+
+fake = FakeRunner()
+runner.shared = lambda: fake
+app = AppTest.from_file("app.py", default_timeout=60)
+app.query_params["workload"] = {WORKLOAD!r}
+app.query_params["strategies"] = ["{MAPPER}.graph"]
+app.run()
+faults = [each.value for each in (*app.exception, *app.error, *app.warning)]
+app.button(key="run").click().run()
+print(json.dumps({{
+    "faults": faults,
+    "workload": app.selectbox(key="workload").value,
+    "chosen": [box.label for box in app.checkbox if box.value],
+    "asked": [[request.workload, *request.strategies] for request in fake.submitted],
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copy") / "project"
+    folder.mkdir()
+    for name in PARTS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, folder / name)
+    for name, source in zip(FILES, blocks(ROOT / "docs/extending.md", "python"), strict=True):
+        assert not (folder / name).exists()
+        (folder / name).write_text(source, encoding="utf-8")
+    return folder
+
+
+def python(project: Path, *arguments: str) -> str:
+    """Run Python in the copy, and return what it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(project)}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_they_read_like_the_rest_of_the_project(project: Path) -> None:
+    python(project, "-m", "ruff", "check", "--no-cache", *FILES)
+    python(project, "-m", "ruff", "format", "--no-cache", "--check", *FILES)
+
+
+def test_they_are_on_the_page(project: Path) -> None:
+    page = json.loads(python(project, "-c", PAGE))
+    assert page == {
+        "faults": [],
+        "workload": WORKLOAD,
+        "chosen": [f"{MAPPER}.graph"],
+        "asked": [[WORKLOAD, f"{MAPPER}.graph"]],
+    }
+
+
+@pytest.mark.slow
+def test_they_are_in_the_tests_which_they_pass(project: Path) -> None:
+    places = ("tests/workloads", "tests/strategies", "tests/measure/model", "tests/views/charts/test_charts.py")
+    pytest_quietly = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    collected = python(project, *pytest_quietly, "--collect-only", *places).splitlines()
+    for name in (
+        f"test_numpy_rewrites_compute_the_reference[{WORKLOAD}-float64]",
+        f"test_outcomes_are_those_of_the_table[{WORKLOAD}]",
+        f"test_a_script_alone_computes_the_reference[{WORKLOAD}-loop.eager-float32]",
+        f"test_a_script_alone_computes_the_reference[image_sqrt-{MAPPER}.eager-float32]",
+        f"test_more_elements_never_take_less[{WORKLOAD}]",
+    ):
+        assert [line for line in collected if line.endswith(f"::{name}")], name
+    # What has their names, and what holds the tables that nobody has edited.
+    theirs = f"{WORKLOAD} or {MAPPER} or test_grid or TestColours"
+    python(project, *pytest_quietly, "-m", "not slow", "-k", theirs, *places)
+
+
+@pytest.mark.slow
+def test_they_are_on_the_command_line(project: Path) -> None:
+    listed = json.loads(python(project, "-m", "measure", "list", "--json"))
+    (workload,) = [each for each in listed["workloads"] if each["slug"] == WORKLOAD]
+    assert MAPPER in [each["slug"] for each in listed["mappers"]] and listed["broken"] == {}
+    (grid,) = workload["grid"]
+    assert {f"{MAPPER}.eager", f"{MAPPER}.graph"} <= {each["strategy"] for each in grid["cells"] if each["supported"]}
+    compare = ("-m", "measure", "compare", WORKLOAD, "--size", "batch=8", "--strategies", MAPPER, "--budget", "1")
+    printed = python(project, *compare)
+    assert f"{MAPPER}.eager" in printed and f"{MAPPER}.graph" in printed and "failed" not in printed
