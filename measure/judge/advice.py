@@ -98,7 +98,7 @@ def no_limit(reason: str) -> Warning:
 
 
 def no_process_peak() -> Warning:
-    """What the operating system sees of a process is the machine's memory, not a GPU's."""
+    """The operating system sees of a process the machine's memory, not a GPU's."""
     message = (
         "the process peak is not measured on a GPU: the operating system sees the machine's own memory alone; go by "
         "the memory of the tensors, which is the GPU's"

@@ -62,8 +62,8 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
 
 def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:
     """Each slug's rank: 1 plus the number of strategies in faster tie groups, so that ties share theirs: 1, 1, 3."""
-    found: dict[str, int] = {}
+    by_slug: dict[str, int] = {}
     for group in groups:
-        rank = len(found) + 1
-        found.update(dict.fromkeys(group, rank))
-    return found
+        rank = len(by_slug) + 1
+        by_slug.update(dict.fromkeys(group, rank))
+    return by_slug

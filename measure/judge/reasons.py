@@ -1,27 +1,21 @@
 """Why a strategy is as fast as it is, in a sentence that ties what happened in a call to the measured gap.
 
-Pure functions of a run and of what `measure.why` says of its strategies.
+Pure functions of a run and of what its `measure.model.why` says of its strategies.
 """
 
 import re
-from collections import Counter
 
 from measure.judge import limit
+from measure.judge.mechanism import asides, counted, counts, is_compiled, mechanism
 from measure.model import text
 from measure.model.run import Limit, Measurement, Run
-from measure.model.why import Ran, Why, known, op_count, op_rows, spent
+from measure.model.why import known
 from measure.statistics import intervals
 from measure.statistics.intervals import Ratio
 from measure.statistics.levels import levels_of
 
-_DATASET = re.compile(r"Dataset(V\d+)?$|^DatasetToSingleElement$")
-_PYTHON_OPS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
-_LOOPS = ("While", "StatelessWhile")
 # Ops that write what is there already into one tensor.
 _COPIES = re.compile(r"(TensorListStack|TensorListConcat|Pack|ConcatV2|concat|stack)$")
-_MOST = 0.5
-# Kinds of instructions that a sentence names.
-_MOST_KINDS = 3
 # A copy of the output is not worth a word where pages and small buffers weigh as much.
 _LEAST_BYTES = 64 * 1024
 _WRONG = "; its values differ from the reference"
@@ -35,18 +29,24 @@ _OUTCOMES = {
 
 
 def sentences(run: Run) -> dict[str, str]:
-    """One sentence for each strategy of the run: what its call consists of, and what the fastest one does instead."""
+    """One sentence for each strategy of the run, by slug: what its call consists of, and what the fastest one does
+    instead."""
+    return {slug: f"`{slug}` {predicate}" for slug, predicate in predicates(run).items()}
+
+
+def predicates(run: Run) -> dict[str, str]:
+    """The `sentences` without their subject, for where the strategy's name stands before them."""
     levels = levels_of(run.measurements).by_slug
     best = run.measurement(run.ranking[0][0]) if run.ranking else None
-    found = {}
+    by_slug = {}
     for item in run.measurements:
         if item.twin_of:
             continue
         ratio = None
         if best is not None and item is not best and item.strategy in levels and best.strategy in levels:
             ratio = intervals.ratio(levels[item.strategy], levels[best.strategy], run.analysis.confidence)
-        found[item.strategy] = sentence(item, run.request.size.get("batch", 0), best, ratio, run.limit)
-    return found
+        by_slug[item.strategy] = _predicate(item, run.request.size.get("batch", 0), best, ratio, run.limit)
+    return by_slug
 
 
 def sentence(
@@ -56,21 +56,24 @@ def sentence(
     ratio: Ratio | None,
     roof: Limit | None = None,
 ) -> str:
-    """What a strategy's call consists of, its memory, and the gap to the fastest, in one sentence; that of the fastest
-    is the gap to the limit, ``roof``."""
-    slug = f"`{item.strategy}`"
+    """One sentence of a strategy's call, its memory, and the gap to the fastest; that of the fastest is the gap to the
+    limit, ``roof``. ``batch``: elements of a call, 0 where that is not known; ``ratio``: to ``best``."""
+    return f"`{item.strategy}` {_predicate(item, batch, best, ratio, roof)}"
+
+
+def _predicate(item: Measurement, batch: int, best: Measurement | None, ratio: Ratio | None, roof: Limit | None) -> str:
     if item.outcome == "unsupported":
-        return f"{slug} cannot run: {_reason(item)}."
+        return f"cannot run: {_reason(item)}."
     why = known(item)
     if why is None and item.outcome in _OUTCOMES:
         reason = _reason(item)
-        return f"{slug} {_OUTCOMES[item.outcome]}, so there is no steady call to explain{reason and f': {reason}'}."
+        return f"{_OUTCOMES[item.outcome]}, so there is no steady call to explain{reason and f': {reason}'}."
     if why is None:
         note = str(item.why.get("note") or "").rstrip(".")
-        said = f"could not be explained: {note}" if note else "has not been explained yet"
-        return f"{slug} {said}{_WRONG if item.outcome == 'wrong' else ''}."
+        state = f"could not be explained: {note}" if note else "has not been explained yet"
+        return f"{state}{_WRONG if item.outcome == 'wrong' else ''}."
     gap = _gap(best, ratio) or _to_the_limit(item, roof)
-    parts = (f"{slug} {mechanism(item, why, batch)}", _element(why), _retraces(why), copies(item), gap)
+    parts = (mechanism(item, why, batch), *asides(why), copies(item), gap)
     return f"{'; '.join(filter(None, parts))}{_WRONG if item.outcome == 'wrong' else ''}."
 
 
@@ -84,13 +87,13 @@ def _gap(best: Measurement | None, ratio: Ratio | None) -> str:
     if ratio.low <= 1 <= ratio.high:
         gap = f"that cannot be told apart from `{best.strategy}`"
     else:
-        low, high = (text.factor(value).removesuffix(" ×") for value in (ratio.low, ratio.high))
+        low, high = text.times(ratio.low), text.times(ratio.high)
         gap = f"that takes {text.factor(ratio.ratio)} [{low}, {high}] as long as `{best.strategy}`"
     why = known(best)
     if why is None:
         return gap
-    counts = _count(why.kernel_count, "kernel") if _is_compiled(why) and why.kernel_count else _counts(why)
-    return f"{gap} with its {counts}" if counts else gap
+    runs = counted(why.kernel_count, "kernel") if is_compiled(why) and why.kernel_count else counts(why)
+    return f"{gap} with its {runs}" if runs else gap
 
 
 def _to_the_limit(item: Measurement, roof: Limit | None) -> str:
@@ -99,209 +102,6 @@ def _to_the_limit(item: Measurement, roof: Limit | None) -> str:
     if times is not None:
         return f"that is {text.factor(times)} the limit{f' ({roof.term})' if roof and roof.term else ''}"
     return f"that is {note}" if note else ""
-
-
-def work(why: Why) -> str:
-    """What runs in a call, as a noun: «one fusion of 3 ops, one pass over memory», «300 ops», «1 kernel»."""
-    return _program(why) if _is_compiled(why) else _counts(why) or "no op"
-
-
-def mechanism(item: Measurement, why: Why, batch: int) -> str:
-    """What takes the time of a call, as a predicate."""
-    if not op_count(why) and not why.kernel_count and not _is_compiled(why):
-        if item.mode == "eager":
-            slices = f", slice by slice for {batch} slices" if item.mapper == "numpy" and batch else ""
-            return f"spends all of its time in Python and NumPy{slices}: no op of TensorFlow's runs"
-        return "runs no op that takes time: calling the function is all that it does"
-    if why.fallbacks:
-        ops = ", ".join(f"`{op}`" for op in why.fallbacks)
-        then = _traces(why) if why.traces_per_call >= 1 else _compiled(why) if _is_compiled(why) else _runs(why)
-        return f"falls back to a while loop for {ops}, which `tf.vectorized_map` cannot vectorise, and {then}"
-    if why.traces_per_call >= 1:
-        return _traces(why)
-    if any(row.name in _PYTHON_OPS for row in why.ops):
-        return _leaves_tensorflow(why)
-    if any(_DATASET.search(row.name) for row in why.ops):
-        return _pipeline(why, batch)
-    if _is_compiled(why):
-        return _compiled(why)
-    if item.mode == "eager":
-        return _from_python(why)
-    return _in_a_graph(item, why, batch)
-
-
-def _is_compiled(why: Why) -> bool:
-    """Whether XLA made one program of the whole strategy."""
-    return why.loops is not None and not why.of_element
-
-
-def _traces(why: Why) -> str:
-    each = why.traces_per_call
-    anew = "a function anew in every call" if each == 1 else f"{each:,.0f} functions anew in every call"
-    if not float(each).is_integer():
-        anew = f"functions anew, {each:.3g} a call on average"
-    return (
-        f"traces {anew}: {_watched_share(why.building_s, why)} of its time goes into "
-        f"building graphs, and {_watched_share(_work_s(why), why)} into {work(why)}"
-    )
-
-
-def _retraces(why: Why) -> str:
-    """What a steady call should not do: it is not steady before it stops, and costs far more than a call."""
-    if 0 < why.traces_per_call < 1:
-        return f"some of its calls trace a function anew, {why.traces_per_call:.2g} a call on average"
-    if why.traces_warm and not why.traces_per_call:
-        return f"after the first call it traced {_count(why.traces_warm, 'further function')} before it was steady"
-    return ""
-
-
-def _leaves_tensorflow(why: Why) -> str:
-    rows = [row for row in why.ops if row.name in _PYTHON_OPS]
-    calls, seconds = sum(row.count for row in rows), sum(row.seconds for row in rows)
-    times = "once" if calls == 1 else f"{calls:,} times"
-    return (
-        f"leaves TensorFlow {times} in a call, by `{rows[0].name}`: NumPy takes {_share(seconds, why)} of the time, "
-        f"and the other {_count(op_count(why) - calls, 'op')} and the way there and back the rest"
-    )
-
-
-def _pipeline(why: Why, batch: int) -> str:
-    elements = f" and handing over {_count(batch, 'element')}" if batch else ""
-    return (
-        f"runs a `tf.data` pipeline: making it{elements} takes {_share(_whole_s(why) - _work_s(why), why)} of the "
-        f"time, and {work(why)} the rest"
-    )
-
-
-def _from_python(why: Why) -> str:
-    if why.in_streams_s:
-        return f"runs {_on_a_gpu(why)} the host spends {_starting(why)}, around {_host_ops(why)}"
-    inside_s = _work_s(why)
-    if inside_s >= _MOST * why.profiled_s:
-        share = _watched_share(inside_s, why)
-        return f"spends {share} of its time in {_counts(why)}{_mostly(why)}{_on_threads(why)}"
-    where = "around" if _is_one(why) else "between"
-    return f"spends {_starting(why)}, {where} {_with_means(why)}"
-
-
-def _starting(why: Why) -> str:
-    parts = spent(why)
-    what = "ops" if op_count(why) else "kernels"
-    return (
-        f"{_watched_share(parts.python_s, why)} of its time in Python, and {_watched_share(parts.between_s, why)} in "
-        f"starting {what}"
-    )
-
-
-def _in_a_graph(item: Measurement, why: Why, batch: int) -> str:
-    loops = why.graph is not None and any(row.name in _LOOPS for row in why.graph.by_op)
-    if loops:
-        return f"runs a while loop in its graph: {_runs(why, verb='')}"
-    if item.mapper in ("loop", "loop_compiled") and why.graph is not None and batch > 1:
-        return f"has {batch} unrolled copies of the function in a graph of {why.graph.nodes:,} nodes, and {_runs(why)}"
-    return _runs(why)
-
-
-def _runs(why: Why, verb: str = "runs ") -> str:
-    """So many ops, how much of the time they take, and where the rest goes."""
-    if why.in_streams_s:
-        return f"{verb}{_on_a_gpu(why)} the host runs {_host_ops(why)}"
-    inside_s = _work_s(why)
-    if inside_s >= _MOST * _whole_s(why):
-        share = f"{_share(inside_s, why)} of its time"
-        if _is_one(why):
-            return f"{verb}{_counts(why)}{_mostly(why)}, which takes {share}{_on_threads(why)}"
-        return f"{verb}{_counts(why)}, which take {share}{_mostly(why)}{_on_threads(why)}"
-    between = "calling the function" if _is_one(why) else "scheduling them and calling the function"
-    return f"{verb}{_with_means(why)}, and spends {_share(_whole_s(why) - inside_s, why)} on {between}"
-
-
-def _on_a_gpu(why: Why) -> str:
-    """«900 kernels on the GPU, which take 12 % of its time, most of it in `gemm`; beside them», whatever the host does
-    meanwhile."""
-    takes, them = ("takes", "it") if why.kernel_count == 1 else ("take", "them")
-    return f"{_counts(why)}, which {takes} {_share(why.in_streams_s, why)} of its time{_mostly(why)}; beside {them}"
-
-
-def _host_ops(why: Why) -> str:
-    """What the host runs while a GPU computes: «300 ops in 1.20 ms»."""
-    return f"{_count(op_count(why), 'op')} in {text.seconds(why.in_ops_s)}" if op_count(why) else "no op"
-
-
-def _element(why: Why) -> str:
-    """What XLA made of an element function that it compiles by itself."""
-    if not why.of_element:
-        return ""
-    if why.loops is None:
-        return "XLA compiles the element function by itself, and does not tell its program"
-    program = _instructions(why) or "a program without work of its own"
-    return f"of the element function XLA makes {program}{_kept(why)}{_compiled_in(why)}"
-
-
-def _compiled(why: Why) -> str:
-    inside_s = _work_s(why)
-    program = f"runs {_program(why)}{_kept(why)}{_compiled_in(why)}"
-    if not why.kernel_count:
-        return program
-    if inside_s < _MOST * _whole_s(why):
-        busy = f", while the GPU works for {_share(inside_s, why)}" if why.in_streams_s else ""
-        return f"{program}: {_share(_whole_s(why) - inside_s, why)} of its time is the fixed cost of a call{busy}"
-    takes = "it takes" if why.kernel_count == 1 else "they take"
-    where = ", on the GPU" if why.in_streams_s else _on_threads(why)
-    return f"{program}: {takes} {_share(inside_s, why)} of its time{where}"
-
-
-def _kept(why: Why) -> str:
-    return ", in a loop that XLA kept" if why.loops else ""
-
-
-def _compiled_in(why: Why) -> str:
-    """What makes a program look quicker than it would be with values that come and go."""
-    if not why.compiled_in:
-        return ""
-    inputs = "an input" if why.compiled_in == 1 else f"{why.compiled_in} inputs"
-    return f", with the values of {inputs} compiled in, so that the program serves no others"
-
-
-def _program(why: Why) -> str:
-    """What XLA made of it, and in how many kernels that runs: «one fusion of 3 ops, one pass over memory»."""
-    program = _instructions(why) or "a program without work of its own"
-    if not why.kernel_count or _is_one_pass(why):
-        return program
-    return f"{program}, {_count(why.kernel_count, 'kernel')} a call"
-
-
-def _is_one_pass(why: Why) -> bool:
-    return why.fusion_count == 1 and not sum(row.count for row in why.other_instructions) and not why.loops
-
-
-def _instructions(why: Why) -> str:
-    others = sum(row.count for row in why.other_instructions)
-    kinds = ", ".join(f"`{row.name}`" for row in why.other_instructions[:_MOST_KINDS])
-    if _is_one_pass(why):
-        return f"one fusion of {_count(why.fused_ops, 'op')}{_fused(why)}, one pass over memory"
-    parts = []
-    if why.fusion_count:
-        parts.append(f"{_count(why.fusion_count, 'fusion')} of {_count(why.fused_ops, 'op')}")
-    if others:
-        parts.append(f"{_count(others, 'further instruction' if parts else 'instruction')} ({kinds})")
-    return " and ".join(parts)
-
-
-def _fused(why: Why) -> str:
-    """The kinds of what a fusion is of, those that occur most often first: « (`multiply`, `add`)»."""
-    kinds = [f"`{kind}`" for kind, _ in Counter(why.fusions[0].ops if why.fusions else ()).most_common()]
-    more = ", …" if len(kinds) > _MOST_KINDS else ""
-    return f" ({', '.join(kinds[:_MOST_KINDS])}{more})" if kinds else ""
-
-
-def _on_threads(why: Why) -> str:
-    """For what is mostly work: how much of the machine does it."""
-    if not why.threads:
-        return ""
-    if why.threads == 1 or why.cores is None:
-        return f", on {_count(why.threads, 'thread')}"
-    return f", on {why.threads} threads that keep {why.cores:.1f} cores busy"
 
 
 def copies(item: Measurement) -> str:
@@ -317,73 +117,3 @@ def copies(item: Measurement) -> str:
     if holders and holders[0][0]:
         return f"{peak}, of which `{holders[0][0]}` holds {text.size(holders[0][1])}"
     return peak
-
-
-def _work_s(why: Why) -> float:
-    """How long ops or kernels ran; where a GPU's did, what counts is theirs: the host's ops only start them."""
-    return why.in_streams_s or max(why.in_ops_s, why.in_kernels_s)
-
-
-def _kinds(why: Why) -> list[tuple[str, int, list[Ran]]]:
-    """What runs in a call: a noun, how often, and the rows of its table."""
-    if why.in_streams_s:
-        return [("kernel", why.kernel_count, why.kernels)]
-    kinds = [("op", op_count(why), op_rows(why)), ("kernel", why.kernel_count, why.kernels)]
-    return [kind for kind in kinds if kind[1]]
-
-
-def _is_one(why: Why) -> bool:
-    return sum(count for _, count, _ in _kinds(why)) == 1
-
-
-def _counts(why: Why) -> str:
-    """«300 ops», «81 ops and 20 kernels», «2 kernels on the GPU»."""
-    where = " on the GPU" if why.in_streams_s else ""
-    return " and ".join(f"{_count(count, noun)}{where}" for noun, count, _ in _kinds(why))
-
-
-def _with_means(why: Why) -> str:
-    """«300 ops of 2.00 µs each»; no mean where nothing is known to have taken time."""
-    parts = []
-    for noun, count, rows in _kinds(why):
-        seconds = sum(row.seconds for row in rows)
-        mean = f" of {text.seconds(seconds / count)}{' each' if count > 1 else ''}" if seconds else ""
-        parts.append(_count(count, noun) + mean)
-    return " and ".join(parts)
-
-
-def _mostly(why: Why) -> str:
-    """«, most of it in `Mul`», where that is so; otherwise what takes longest, and its share."""
-    rows = [row for _, _, rows in _kinds(why) for row in rows]
-    whole_s = sum(row.seconds for row in rows)
-    if not whole_s:
-        return ""
-    longest = max(rows, key=lambda row: row.seconds)
-    if len(rows) == 1:
-        return f", {'all of it in ' if longest.count > 1 else ''}`{longest.name}`"
-    if longest.seconds >= _MOST * whole_s:
-        return f", most of it in `{longest.name}`"
-    return f", {_percent(longest.seconds, whole_s)} of it in `{longest.name}`, the longest"
-
-
-def _whole_s(why: Why) -> float:
-    """A call that nobody watched; where one that was watched took less, others were disturbed by something else."""
-    return min(why.call_s, why.profiled_s)
-
-
-def _share(part_s: float, why: Why) -> str:
-    """Of a call that nobody watched: watching makes what is between ops longer, the ops themselves hardly."""
-    return _percent(part_s, _whole_s(why))
-
-
-def _watched_share(part_s: float, why: Why) -> str:
-    """Of the call in which the part was seen, for what is between ops."""
-    return _percent(part_s, why.profiled_s)
-
-
-def _percent(part_s: float, whole_s: float) -> str:
-    return text.percent(min(1.0, max(0.0, part_s / whole_s))) if whole_s else "–"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -50,8 +50,8 @@ Levels = Mapping[str, Level]
 
 
 def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None) -> Reproduction:
-    """What ``again`` says about the verdict of ``first``. ``levels``: of both, where more is known of their spread than
-    their own samples say."""
+    """Compare the verdict of ``first`` with what ``again`` found. ``levels``: of both, where more is known of their
+    spread than their own samples say."""
     before, after = levels or (_levels(first), _levels(again))
     then, now = _groups(first, again), _groups(again, first)
     if not then:
@@ -122,7 +122,7 @@ def _levels(run: Run) -> Levels:
 
 
 def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
-    """How much longer the reference takes now than then."""
+    """The sentence of how much longer the reference takes now than then."""
     if reference not in before or reference not in after:
         return ""
     ratio = intervals.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)

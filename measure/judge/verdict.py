@@ -52,17 +52,17 @@ def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, L
 
 
 def _faster(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
-    """How much faster than the baseline the winner is, with the interval, where both have samples."""
+    """The winner's lead over the baseline, with the interval, where both have samples."""
     other = _baseline(run)
     if other is None or other.strategy not in levels or winner.strategy not in levels:
         return ""
-    found = intervals.ratio(levels[other.strategy], levels[winner.strategy], run.analysis.confidence)
-    value, interval = text.factor_with_interval(found.ratio, found.low, found.high)
+    ratio = intervals.ratio(levels[other.strategy], levels[winner.strategy], run.analysis.confidence)
+    value, interval = text.factor_with_interval(ratio.ratio, ratio.low, ratio.high)
     return f", {value} {interval} faster than {other.strategy}"
 
 
 def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
-    """How far apart tied strategies may be at the most: where the run can tell, within what share of their latency.
+    """The share of their latency that tied strategies differ by at the most, where the run can tell.
 
     The farthest end of any two leaders' ratio from 1 counts, and no less than the run's resolution. What is within
     the margin is said to be within the margin: the run had no reason to look closer.
@@ -71,8 +71,8 @@ def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Le
     for a, b in combinations(leaders, 2):
         if a.strategy not in levels or b.strategy not in levels:
             return ""
-        found = intervals.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
-        apart = max(apart, found.high - 1, 1 / found.low - 1)
+        ratio = intervals.ratio(levels[a.strategy], levels[b.strategy], run.analysis.confidence)
+        apart = max(apart, ratio.high - 1, 1 / ratio.low - 1)
     if apart > _TELLING:
         return ", since this run cannot tell them apart"
     return f" within {max(math.ceil(100 * apart - 1e-9), round(100 * run.analysis.margin))} %"
@@ -82,12 +82,9 @@ def _span(leaders: Sequence[Measurement]) -> str:
     """The latencies of tied strategies, from the least to the most, and the multiple of the limit of the least."""
     known = [leader for leader in leaders if leader.latency is not None]
     fastest, slowest = (pick(known, key=_median_s) for pick in (min, max))
-    low, high = text.seconds(_median_s(fastest)), text.seconds(_median_s(slowest))
-    if low == high:
-        return f"at {low}{_of_limit(fastest)}"
-    if low.split()[-1] == high.split()[-1]:
-        low = low.split()[0]
-    return f"at {low} to {high}{_of_limit(fastest, 'at best ')}"
+    low_s, high_s = _median_s(fastest), _median_s(slowest)
+    alike = text.seconds(low_s) == text.seconds(high_s)
+    return f"at {text.span_of_seconds(low_s, high_s)}{_of_limit(fastest, '' if alike else 'at best ')}"
 
 
 def _median_s(measurement: Measurement) -> float:
@@ -95,7 +92,7 @@ def _median_s(measurement: Measurement) -> float:
 
 
 def _reservation(leader: Measurement) -> str | None:
-    """What has to be said of a leader whose latency is not what new values would see."""
+    """The sentence for a leader whose latency is not what new values would see."""
     for warning in leader.warnings:
         other_s = warning.values.get("other_s")
         if warning.code == advice.COMPILED_VALUES and isinstance(other_s, float):
@@ -105,7 +102,7 @@ def _reservation(leader: Measurement) -> str | None:
 
 
 def _baseline(run: Run) -> Measurement | None:
-    """What the winner is compared with: the plain Python loop where it was ranked behind, or else the last."""
+    """The strategy that the winner is compared with: the plain Python loop if it was ranked behind, else the last."""
     behind = [slug for group in run.ranking[1:] for slug in group]
     if not behind:
         return None
@@ -141,7 +138,7 @@ def _count(number: int) -> str:
 
 
 def _nothing(run: Run) -> str:
-    """Why nothing was ranked."""
+    """The sentence of a run that ranks nothing."""
     outcomes = [item.outcome for item in run.measurements if item.twin_of is None]
     if not outcomes or set(outcomes) <= {"not_run", "cancelled"}:
         return "Nothing was measured before the run ended."

@@ -16,7 +16,7 @@ _Figures = TypeVar("_Figures")
 
 
 def rounded(figures: _Figures) -> _Figures:
-    """The same with its floats to ten significant digits: a number, a struct, or a list or dict of them."""
+    """Return the same with its floats to ten significant digits: a number, a struct, or a list or dict of them."""
     return _rounded(figures)
 
 
@@ -24,9 +24,9 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, list):
-        return [_rounded(each) for each in value]
+        return [_rounded(item) for item in value]
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, Struct):
         return replace(value, **{name: _rounded(getattr(value, name)) for name in value.__struct_fields__})
     return value

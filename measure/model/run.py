@@ -26,7 +26,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
-    """What was asked. ``seed`` is the seed of the inputs."""
+    """The request of a run. ``seed`` is the seed of the inputs."""
 
     workload: str
     workload_options: dict[str, Any] = {}
@@ -41,8 +41,8 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
-    """How samples became intervals and ranks. ``margin``: two that are shown to differ by less than this, as a share,
-    tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
+    """The method that made intervals and ranks of samples. ``margin``: two that are shown to differ by less than this,
+    as a share, tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
 
     version: int = 2
     method: str = "welch-t on logarithms of process medians, closed test of ranks"
@@ -169,10 +169,10 @@ class Correctness(Struct, frozen=True, kw_only=True):
 
 
 class BreakEven(Struct, frozen=True, kw_only=True):
-    """When this strategy, first call included, has cost less than ``against``. ``pays_off`` is one of: ``calls``, after
-    that many calls (with an interval); ``from_first``, since it starts no later and is no slower; ``until``, only up to
-    that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run cannot tell, and ``low``
-    is the fewest calls that it may take. Older files do not say it, and stay as they are."""
+    """The calls after which this strategy, first call included, has cost less than ``against``. ``pays_off`` is one of:
+    ``calls``, after that many calls (with an interval); ``from_first``, since it starts no later and is no slower;
+    ``until``, only up to that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run
+    cannot tell, and ``low`` is the fewest calls that it may take. Older files do not say it, and stay as they are."""
 
     against: str
     calls: float | None = None
@@ -207,7 +207,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
 
 class Axis(Struct, frozen=True, kw_only=True):
-    """What a sweep varies: a size parameter, or an option of the strategies that have it. ``values`` ascend."""
+    """A size parameter that a sweep varies, or an option of the strategies that have it. ``values`` ascend."""
 
     kind: Literal["size", "option"]
     name: str

@@ -50,10 +50,16 @@ def seconds(value_s: float | None) -> str:
     """``412 ns``, ``16.2 µs``, ``1.42 ms``, ``3.10 s``, ``2.50 min``."""
     if value_s is None or not math.isfinite(value_s):
         return "–"
-    for limit, scale, unit in ((999.5e-9, 1e9, "ns"), (999.5e-6, 1e6, "µs"), (0.9995, 1e3, "ms"), (119.5, 1.0, "s")):
-        if value_s < limit:
-            return f"{number(value_s * scale)} {unit}"
-    return f"{number(value_s / 60)} min"
+    scale, unit = _unit(value_s)
+    return f"{number(value_s * scale)} {unit}"
+
+
+def _unit(value_s: float) -> tuple[float, str]:
+    """The unit in which a finite number of seconds is written, and how many of it are a second."""
+    for most_s, scale, unit in ((999.5e-9, 1e9, "ns"), (999.5e-6, 1e6, "µs"), (0.9995, 1e3, "ms"), (119.5, 1.0, "s")):
+        if value_s < most_s:
+            return scale, unit
+    return 1 / 60, "min"
 
 
 def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
@@ -63,8 +69,17 @@ def seconds_with_interval(value_s: float, low_s: float, high_s: float) -> str:
 
 def interval_of_seconds(value_s: float, low_s: float, high_s: float) -> str:
     """``[1.38, 1.47]``: in the unit in which `seconds` writes the value."""
-    scale = {"ns": 1e9, "µs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}[seconds(value_s).rsplit(" ", 1)[1]]
+    scale, _ = _unit(value_s)
     return f"[{number(low_s * scale)}, {number(high_s * scale)}]"
+
+
+def span_of_seconds(low_s: float, high_s: float) -> str:
+    """``1.42 to 1.51 ms``, ``980 µs to 1.02 ms``, or one figure where both read alike."""
+    low, high = seconds(low_s), seconds(high_s)
+    if low == high:
+        return low
+    (scale, unit), (_, unit_of_high) = _unit(low_s), _unit(high_s)
+    return f"{number(low_s * scale) if unit == unit_of_high else low} to {high}"
 
 
 def size(value_bytes: float | None) -> str:
@@ -86,7 +101,14 @@ def factor(value: float | None) -> str:
     """``1.03 ×``, ``37 ×``."""
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:.2f} ×" if value < 10 else f"{value:,.0f} ×".replace(",", " ")
+    return f"{times(value)} ×"
+
+
+def times(value: float) -> str:
+    """A `factor` without its sign, where others stand beside it: ``1.03``, ``37``."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}".replace(",", " ")
 
 
 def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:

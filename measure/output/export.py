@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from measure.judge import reasons
+from measure.judge import payoff, reasons
 from measure.machine import environment
 from measure.model import text, why
 from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
-from measure.statistics import break_even
 from measure.sweep import analysis as sweep_analysis
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
@@ -72,7 +71,7 @@ def markdown(run: Run, link: str | None = None) -> str:
     else:
         parts.append(_grid(table.head(), _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
-        parts += [_plain(line) for line in (*table.limits(run), *break_even.sentences(run))]
+        parts += [_plain(line) for line in (*table.limits(run), *payoff.sentences(run))]
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":

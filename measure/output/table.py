@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from measure.judge import limit
+from measure.judge import limit, payoff
 from measure.model import text
 from measure.model.run import Control, Run
 from measure.output import columns, rows
-from measure.statistics import break_even
 
 _NOTE_SIGNS = 300
 
@@ -15,7 +14,7 @@ def render(run: Run) -> str:
     """The table, the verdict, and all that has to be known before they are trusted."""
     parts = [grid([head(), *body(run)]), "", run.verdict]
     parts += limits(run)
-    parts += break_even.sentences(run)
+    parts += payoff.sentences(run)
     if run.control:
         parts.append(resolution(run.control))
     if warnings := notes(run):

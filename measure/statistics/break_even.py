@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measure.model import text
 from measure.model.run import BreakEven, Latency, Measurement, PaysOff, Run
 from measure.statistics.intervals import Spread, gap, of_one
 
@@ -26,25 +25,23 @@ ASSUMED_SPREAD = 0.3
 _ASSUMED_DEGREES = 4.0
 # What a difference that is 0 may come to.
 _ROUNDING = 1e-9
-# In a few lines of text there is room for so many strategies.
-_MOST_SENTENCES = 3
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What calls of one strategy cost: the first call in seconds, with its interval, and each further one."""
+    """The cost of one strategy's calls in seconds, with intervals: of the first one, and of each further one."""
 
     first: Latency
     further: Latency
 
 
 def is_compiled(measurement: Measurement) -> bool:
-    """Whether its first call compiles something that later calls use."""
+    """True if the first call compiles something that later calls use."""
     return measurement.mode != "eager" or measurement.options.get("jit_compile") is True
 
 
 def first_call_spread(measurements: Sequence[Measurement]) -> Spread:
-    """How much first calls of one strategy differ: relative standard deviation, pooled over a run, twins included.
+    """The relative standard deviation between first calls of one strategy, pooled over a run, twins included.
 
     Only a strategy's first process makes its first call alone on the machine; that one is reported. Those of later
     processes may overlap, so they are longer and say nothing of its level. Their scatter about their own mean (of
@@ -64,21 +61,21 @@ def first_call_spread(measurements: Sequence[Measurement]) -> Spread:
 
 
 def cost(measurement: Measurement, spread: Spread, confidence: float) -> Cost | None:
-    """What a strategy costs, or None where its first call or its latency is not known. ``spread``: of first calls."""
+    """The cost of a strategy, or None where its first call or its latency is not known. ``spread``: of first calls."""
     if measurement.latency is None or not measurement.first_call_s:
         return None
     return Cost(of_one(measurement.first_call_s, spread, confidence), measurement.latency)
 
 
 def costs(run: Run) -> dict[str, Cost]:
-    """What the strategies of outcome ``ok`` cost, by slug and without twins, in the order of the run."""
+    """The costs of the strategies of outcome ``ok``, by slug and without twins, in the order of the run."""
     spread = first_call_spread(run.measurements)
-    found = {
-        item.strategy: cost(item, spread, run.analysis.confidence)
+    return {
+        item.strategy: its_cost
         for item in run.measurements
         if item.outcome == "ok" and item.twin_of is None
+        if (its_cost := cost(item, spread, run.analysis.confidence)) is not None
     }
-    return {slug: each for slug, each in found.items() if each is not None}
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,8 @@ class Crossing:
 
 
 def crossing(ours: Cost, theirs: Cost, *, tied: bool = False) -> Crossing:
-    """Who is ahead after how many calls. ``tied``: the run has found both equally fast, so that neither is taken to
-    be slower per call, whatever their two intervals say."""
+    """The number of calls after which ``ours`` is ahead of ``theirs``. ``tied``: the run has found both equally fast,
+    so that neither is taken to be slower per call, whatever their two intervals say."""
     first, further = gap(ours.first, theirs.first), gap(ours.further, theirs.further)
     if not tied and further.value - further.down > 0:
         if first.value > 0:
@@ -127,74 +124,21 @@ def _zero(first: float, further: float, first_error: float, further_error: float
 
 
 def pairs(run: Run) -> dict[str, list[BreakEven]]:
-    """For each compiled strategy of a run with its latencies and its ranking, how it fares against each eager one."""
-    found = costs(run)
+    """The break-even points of each compiled strategy against each eager one, by slug of the compiled. ``run``: with
+    its latencies and its ranking."""
+    of = costs(run)
     group = {slug: number for number, slugs in enumerate(run.ranking) for slug in slugs}
     compiled = {item.strategy for item in run.measurements if is_compiled(item)}
-    made: dict[str, list[BreakEven]] = {}
-    for ours in (slug for slug in found if slug in compiled):
-        made[ours] = []
-        for theirs in (slug for slug in found if slug not in compiled):
+    by_slug: dict[str, list[BreakEven]] = {}
+    for ours in (slug for slug in of if slug in compiled):
+        by_slug[ours] = []
+        for theirs in (slug for slug in of if slug not in compiled):
             tied = ours in group and group.get(theirs) == group[ours]
-            its = crossing(found[ours], found[theirs], tied=tied)
-            made[ours].append(
+            its = crossing(of[ours], of[theirs], tied=tied)
+            by_slug[ours].append(
                 BreakEven(against=theirs, calls=its.calls, low=its.low, high=its.high, pays_off=its.pays_off)
             )
-    return made
-
-
-def words(pair: BreakEven) -> str:
-    """``110 [66, 356]``, ``from the first call``, ``only for the first 12 [5, 40]``, ``never``, ``cannot be told``."""
-    if pair.pays_off == "from_first":
-        return "from the first call"
-    if pair.pays_off == "never":
-        return "never"
-    if pair.pays_off == "undecided" or pair.calls is None:
-        return f"cannot be told (≥ {_whole(pair.low)})" if pair.low and pair.low > 1 else "cannot be told"
-    interval = f"{_whole(pair.calls)} [{_whole(pair.low)}, {_whole(pair.high)}]"
-    return f"only for the first {interval}" if pair.pays_off == "until" else interval
-
-
-def _whole(calls: float | None) -> str:
-    """The first whole call from ``calls`` on, three digits of it; nothing is sure where there is none."""
-    if calls is None or not math.isfinite(calls):
-        return "∞"
-    whole = math.ceil(calls - 1e-9)
-    if whole >= 999_500:
-        return f"{text.number(whole / 1e6)} million"
-    return f"{round(whole, min(0, 2 - math.floor(math.log10(max(1, whole))))):,}".replace(",", " ")
-
-
-def table(run: Run) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The eager strategies that others are compared with, and for each compiled one the `words` against these; both
-    in the order of the ranking. They are computed anew, since older files hold less."""
-    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    found = pairs(run)
-
-    def rank(slug: str) -> int:
-        return place.get(slug, len(place))
-
-    columns = sorted({pair.against for each in found.values() for pair in each}, key=lambda slug: (rank(slug), slug))
-    lines = []
-    for slug in sorted((slug for slug in found if columns), key=rank):
-        said = {pair.against: words(pair) for pair in found[slug]}
-        lines.append((slug, [said[each] for each in columns]))
-    return columns, lines
-
-
-def sentences(run: Run) -> list[str]:
-    """A line for each of the fastest compiled strategies: the leaders, or else the first."""
-    columns, lines = table(run)
-    leading = [line for line in lines if run.ranking and line[0] in run.ranking[0]] or lines[:1]
-    found = []
-    for slug, said in leading[:_MOST_SENTENCES]:
-        parts = [f"{_calls(each)} against {other}" for each, other in zip(said, columns, strict=True)]
-        found.append(f"Break even of {slug}, first calls included: {'; '.join(parts)}.")
-    return found
-
-
-def _calls(said: str) -> str:
-    return f"after {said} calls" if said[0].isdigit() else said
+    return by_slug
 
 
 def runtime_start_s(measurements: Sequence[Measurement]) -> float | None:

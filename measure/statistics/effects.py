@@ -1,4 +1,4 @@
-"""What a round adds to the samples of all that take part in it, and samples without that: a robust two-way fit.
+"""Effects of rounds on the samples of all that take part, and samples without them: a robust two-way fit.
 
 All subjects that take part in a round meet the same machine, so what the round adds to all of them is taken out, and
 strategies are compared within rounds. Those that never met in a round are compared through processes that took part in

@@ -121,7 +121,7 @@ def of_one(value_s: float, spread: Spread, confidence: float) -> Latency:
 
 
 def chance(spread: Spread, processes: int, confidence: float) -> float:
-    """By how much (relative) two strategies of so many processes each differ by chance."""
+    """The relative difference by chance between two strategies of so many processes each."""
     return math.expm1(student_quantile(confidence, spread.degrees) * spread.deviation * math.sqrt(2 / processes))
 
 

@@ -1,4 +1,4 @@
-"""What the scatter of one strategy's samples says of it: pure functions of logarithms, one float64 array per process.
+"""The scatter of one strategy's samples: pure functions of logarithms, one float64 array per process.
 
 All look within processes first, since processes of one strategy have levels of their own.
 """
@@ -22,7 +22,7 @@ _DISTURBED = 3.0
 
 
 def trend(effects: np.ndarray, phases: np.ndarray) -> tuple[float, float]:
-    """By which share the pace of a machine changed over a run, and the two-sided p value of «it did not».
+    """The share by which the pace of a machine changed over a run, and the two-sided p value of «it did not».
 
     ``effects``: of rounds, logarithms; ``phases``: the number of each one's phase. The change is that from the first
     third of each phase to its last, over all phases; p is that of a trend by least squares that phases have in common,
@@ -30,7 +30,7 @@ def trend(effects: np.ndarray, phases: np.ndarray) -> tuple[float, float]:
     """
     rounds = np.arange(len(effects), dtype=np.float64)
     counts = np.maximum(1, np.bincount(phases))
-    x, y = (each - (np.bincount(phases, each) / counts)[phases] for each in (rounds, effects))
+    x, y = (values - (np.bincount(phases, values) / counts)[phases] for values in (rounds, effects))
     degrees = len(effects) - len(np.unique(phases)) - 1
     if degrees < 1 or not x.any():
         return 0.0, 1.0
@@ -46,21 +46,21 @@ def trend(effects: np.ndarray, phases: np.ndarray) -> tuple[float, float]:
 
 
 def halves(logs: Sequence[np.ndarray]) -> tuple[float, float]:
-    """How a strategy changed from the first half of its processes' samples to the second (a difference of logarithms),
-    and the two-sided p value of «it did not». ``logs``: at least two samples each, in the order of time.
+    """A strategy's change from the first half of its processes' samples to the second (a difference of logarithms), and
+    the two-sided p value of «it did not». ``logs``: at least two samples each, in the order of time.
 
     The change is the median of all differences between a later and an earlier sample of one process (Hodges and Lehmann
     1963); p is that of the rank sum test with processes as strata (van Elteren 1960), in its normal approximation. Both
     make a process' level cancel, and a few disturbed samples weigh no more than others.
     """
-    found, excess, variance = [], 0.0, 0.0
-    for each in logs:
-        count = len(each)
-        differences = np.subtract.outer(each[count // 2 :], each[: count // 2]).ravel()
-        found.append(differences)
+    changes, excess, variance = [], 0.0, 0.0
+    for samples in logs:
+        count = len(samples)
+        differences = np.subtract.outer(samples[count // 2 :], samples[: count // 2]).ravel()
+        changes.append(differences)
         excess += float(np.sign(differences).sum()) / 2 / (count + 1)
         variance += len(differences) / 12 / (count + 1)
-    return float(np.median(np.concatenate(found))), 2 * float(special.ndtr(-abs(excess) / math.sqrt(variance)))
+    return float(np.median(np.concatenate(changes))), 2 * float(special.ndtr(-abs(excess) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ def two_paces(logs: Sequence[np.ndarray]) -> Paces | None:
     process' sorted samples and the median distance across the cuts. The separation is Ashman's D (Ashman, Bird and
     Zepf 1994) for groups that scatter alike.
     """
-    ordered = [np.sort(each) for each in logs]
-    within = [np.subtract.outer(each, each)[np.tril_indices(len(each), -1)] for each in ordered]
+    ordered = [np.sort(samples) for samples in logs]
+    within = [np.subtract.outer(samples, samples)[np.tril_indices(len(samples), -1)] for samples in ordered]
     best: tuple[float, float, list[_Cut]] | None = None
     for gap in np.quantile(np.concatenate(within), _STARTS) if any(map(len, within)) else ():
         for _ in range(_STEPS):
-            cuts = [_cut(each, gap) for each in ordered]
+            cuts = [_cut(samples, gap) for samples in ordered]
             across = [
-                np.subtract.outer(each[cut.low :], each[: cut.low]).ravel()
-                for each, cut in zip(ordered, cuts, strict=True)
+                np.subtract.outer(samples[cut.low :], samples[: cut.low]).ravel()
+                for samples, cut in zip(ordered, cuts, strict=True)
                 if cut.is_split
             ]
             if not across:
@@ -142,17 +142,17 @@ def _cut(ordered: np.ndarray, gap: float) -> _Cut:
 
 
 def farthest_process(logs: Sequence[np.ndarray]) -> float:
-    """How far the process that stands out most is from the others (a difference of logarithms, negative where it is
-    faster), 0 where there is only one.
+    """The distance of the process that stands out most from the others (a difference of logarithms, negative where it
+    is faster), 0 where there is only one.
 
     That far from the middle one of the others are at least two thirds of its samples, and from as many of theirs: two
     disturbed ones of three or four move no process.
     """
     if len(logs) < 2:
         return 0.0
-    ordered, thirds = [np.sort(each) for each in logs], [(len(each) - 1) // 3 for each in logs]
-    low = np.array([each[third] for each, third in zip(ordered, thirds, strict=True)])
-    high = np.array([each[-1 - third] for each, third in zip(ordered, thirds, strict=True)])
+    ordered, thirds = [np.sort(samples) for samples in logs], [(len(samples) - 1) // 3 for samples in logs]
+    low = np.array([samples[third] for samples, third in zip(ordered, thirds, strict=True)])
+    high = np.array([samples[-1 - third] for samples, third in zip(ordered, thirds, strict=True)])
     slower = [low[number] - np.median(np.delete(high, number)) for number in range(len(logs))]
     faster = [high[number] - np.median(np.delete(low, number)) for number in range(len(logs))]
     return max(0.0, float(max(slower)), float(min(faster)), key=abs)

@@ -28,7 +28,7 @@ class Dial:
 
 
 def known(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Those whose latency and memory are both known and whose values are right."""
+    """The strategies whose latency and memory are both known and whose values are right."""
     return [
         item
         for item in measurements
@@ -37,12 +37,12 @@ def known(measurements: Sequence[Measurement]) -> list[Measurement]:
 
 
 def front(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Those that no other one beats in one of latency and memory without losing in the other; fastest first."""
-    found: list[Measurement] = []
+    """The strategies that no other beats in one of latency and memory without losing in the other; fastest first."""
+    unbeaten: list[Measurement] = []
     for item in sorted(known(measurements), key=lambda item: (_seconds(item), _bytes(item))):
-        if not found or _bytes(item) < _bytes(found[-1]):
-            found.append(item)
-    return found
+        if not unbeaten or _bytes(item) < _bytes(unbeaten[-1]):
+            unbeaten.append(item)
+    return unbeaten
 
 
 def fastest_within(measurements: Sequence[Measurement], limit_bytes: float) -> Measurement | None:
@@ -83,7 +83,8 @@ def _chosen(mode: str, case: Case, memory_limit_mib: int | None) -> int:
 def nearest_chunk(dial: Dial) -> str:
     """The measured strategy whose chunk is nearest to the one that would be chosen."""
     chosen = max(1, dial.chosen)
-    return min(dial.chunks, key=lambda each: max(each[0] / chosen, chosen / each[0]))[1]
+    _, slug = min(dial.chunks, key=lambda point: max(point[0] / chosen, chosen / point[0]))
+    return slug
 
 
 def bounds(measurements: Sequence[Measurement]) -> tuple[int, int] | None:

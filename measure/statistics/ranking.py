@@ -1,4 +1,4 @@
-"""Who is faster than whom: tie groups from levels, ordered by memory within. Pure functions of data."""
+"""The order of strategies: tie groups from levels, ordered by memory within. Pure functions of data."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,11 +31,11 @@ class Order:
         return self._ratio(self._places[faster], self._places[slower])
 
     def separated(self, slower: str, faster: str) -> bool:
-        """Whether the one is slower than the other beyond chance, by more than the run can resolve, and by more than
+        """True if the one is slower than the other beyond chance, by more than the run can resolve, and by more than
         the margin or at least not surely by less."""
         fast, slow = self._places[faster], self._places[slower]
-        found = self._ratio(fast, slow)
-        if fast == slow or found.ratio <= 1 + self._resolution or equivalent(found, self._analysis.margin):
+        apart = self._ratio(fast, slow)
+        if fast == slow or apart.ratio <= 1 + self._resolution or equivalent(apart, self._analysis.margin):
             return False
         return all(
             any(
@@ -49,11 +49,11 @@ class Order:
     def groups(self) -> list[list[str]]:
         """Tie groups, fastest first: the fastest of those that are left with all that are not separated from it, so
         that none is called slower than a leader that it may tie with, although one between them is."""
-        found, left = [], self.fastest_first
+        groups, left = [], self.fastest_first
         while left:
-            found.append([name for name in left if name == left[0] or not self.separated(name, left[0])])
-            left = [name for name in left if name not in found[-1]]
-        return found
+            groups.append([name for name in left if name == left[0] or not self.separated(name, left[0])])
+            left = [name for name in left if name not in groups[-1]]
+        return groups
 
     def _level(self, distance: int) -> float:
         return 2 * (1 - self._analysis.confidence) / (len(self._levels) * distance)
@@ -68,7 +68,7 @@ class Order:
 
 
 def equivalent(difference: Ratio, margin: float) -> bool:
-    """Whether two are shown to differ by less than the margin."""
+    """True if two are shown to differ by less than the margin."""
     return 1 / (1 + margin) < difference.low and difference.high < 1 + margin
 
 
@@ -76,9 +76,9 @@ def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:
     """A tie group with those first that need less memory; those within 1 % of the least of them keep their order, and
     so do those whose memory is not known, which come last."""
     known = sorted((slug for slug in tied if slug in peak_bytes), key=lambda slug: peak_bytes[slug])
-    found: list[str] = []
+    ordered: list[str] = []
     while known:
         alike = {slug for slug in known if peak_bytes[slug] <= 1.01 * peak_bytes[known[0]]}
-        found += [slug for slug in tied if slug in alike]
+        ordered += [slug for slug in tied if slug in alike]
         known = [slug for slug in known if slug not in alike]
-    return found + [slug for slug in tied if slug not in peak_bytes]
+    return ordered + [slug for slug in tied if slug not in peak_bytes]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from measure.judge import limit, rules
+from measure.judge import limit, payoff, rules
 from measure.model import text
 from measure.model.run import Correctness, Measurement, Run
 from measure.output import columns
@@ -71,10 +71,11 @@ def number_formats() -> dict[str, tuple[str, str]]:
 
 def break_even_frame(run: Run) -> pd.DataFrame:
     """A line for each compiled strategy, a column for each eager one: when the first has cost less than the second."""
-    eager, lines = break_even.table(run)
+    known = payoff.table(run)
     names = {m.strategy: look.label(m.strategy, m.mode) for m in run.measurements}
-    head = ["compiled", *(f"against {names[slug]}" for slug in eager)]
-    return pd.DataFrame([[names[slug], *said] for slug, said in lines], columns=head)
+    head = ["compiled", *(f"against {names[slug]}" for slug in known.eager)]
+    rows = zip(known.compiled, known.cells, strict=True)
+    return pd.DataFrame([[names[slug], *map(payoff.words, pairs)] for slug, pairs in rows], columns=head)
 
 
 def break_even_note(run: Run) -> str:

@@ -61,8 +61,8 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
         _ask(run, whole=not explained)
     if not any(by_slug[row.slug].why.get("profiled_s") or "note" in by_slug[row.slug].why for row in rows):
         return
-    said = _memo.get((run.id, version, "sentences"), lambda: reasons.sentences(run))
-    st.html(_sentences(rows, said))
+    predicates = _memo.get((run.id, version, "sentences"), lambda: reasons.predicates(run))
+    st.html(_sentences(rows, predicates))
     if not explained:
         return
     st.dataframe(
@@ -132,14 +132,13 @@ def _cancel(job_id: str) -> None:
     runner.shared().wait(job_id, _CANCEL_S)
 
 
-def _sentences(rows: list[Row], said: dict[str, str]) -> str:
+def _sentences(rows: list[Row], predicates: dict[str, str]) -> str:
     lines = []
     for row in rows:
-        sentence = said.get(row.slug, "").removeprefix(f"`{row.slug}` ")
-        if sentence:
+        if predicate := predicates.get(row.slug):
             lines.append(
                 f'<div style="margin:.15rem 0 .45rem"><b>{look.strategy_html(row.slug, row.mapper, row.mode)}</b> '
-                f'<span style="overflow-wrap:anywhere">{look.code_html(_unbroken(sentence))}</span></div>'
+                f'<span style="overflow-wrap:anywhere">{look.code_html(_unbroken(predicate))}</span></div>'
             )
     return f'<div style="font-size:.95rem;line-height:1.45">{"".join(lines)}</div>'
 

@@ -7,13 +7,12 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from measure.judge import payoff
 from measure.judge.analysis import analyse
-from measure.model.run import BreakEven, Latency, Measurement, Replica, Run, decode, encode
-from measure.output import export, table
+from measure.model.run import Latency, Measurement, Replica, Run, decode, encode
 from measure.statistics import break_even, intervals
 from measure.statistics.break_even import Cost, Crossing
 from measure.statistics.intervals import Level, Spread
-from tests import synthetic
 from tests.engine import ROOT
 from tests.measure.statistics.test_statistics import FACTORS, constant, measurement, run_of
 
@@ -144,41 +143,12 @@ def test_a_run_compares_each_compiled_strategy_that_is_right_with_each_eager_one
     assert found.low is not None and found.high is not None
     # The first call may be 1.18 times as long or as short (t with 18 degrees of freedom, deviation 0.08).
     assert 0.82 < found.low / found.calls < 0.86 and 1.17 < found.high / found.calls < 1.21
-    columns, lines = break_even.table(run)
-    assert columns == ["one.eager", "two.eager"]
-    assert [slug for slug, _ in lines] == ["fast.xla", "jit.eager", "slow.graph"] and lines[2][1] == ["never"] * 2
+    known = payoff.table(run)
+    assert known.eager == ("one.eager", "two.eager") and known.compiled == ("fast.xla", "jit.eager", "slow.graph")
+    assert [pair.pays_off for pair in known.cells[2]] == ["never"] * 2
     assert analyse(run) == run
     tied = break_even.pairs(replace(run, ranking=[["fast.xla", "one.eager"], ["two.eager"]]))
     assert [each.pays_off for each in tied["fast.xla"]] == ["undecided", "calls"], "the run says that they tie"
-
-
-@pytest.mark.parametrize(
-    ("pair", "said"),
-    [
-        (BreakEven(against="e", pays_off="calls", calls=109.2, low=65.1, high=355.5), "110 [66, 356]"),
-        (BreakEven(against="e", pays_off="calls", calls=100.0, low=1.0, high=12_345.0), "100 [1, 12 300]"),
-        (BreakEven(against="e", pays_off="calls", calls=2e6, low=1e6, high=None), "2.00 million [1.00 million, ∞]"),
-        (BreakEven(against="e", pays_off="from_first"), "from the first call"),
-        (BreakEven(against="e", pays_off="until", calls=11.5, low=5.0, high=39.5), "only for the first 12 [5, 40]"),
-        (BreakEven(against="e", pays_off="never"), "never"),
-        (BreakEven(against="e", pays_off="undecided"), "cannot be told"),
-        (BreakEven(against="e", pays_off="undecided", low=1.0), "cannot be told"),
-        (BreakEven(against="e", pays_off="undecided", low=65.1), "cannot be told (≥ 66)"),
-    ],
-)
-def test_a_break_even_point_in_words(pair: BreakEven, said: str) -> None:
-    assert break_even.words(pair) == said
-
-
-def test_the_terminal_and_the_summary_have_a_line_for_each_compiled_leader() -> None:
-    run = synthetic.run()
-    lines = break_even.sentences(run)
-    assert [line.split(",")[0] for line in lines] == ["Break even of batched.xla", "Break even of batched.graph"]
-    assert "calls against batched.eager; after 3 [" in lines[0] and lines[1].endswith("call against map_fn.eager.")
-    shown, written = table.render(run), export.markdown(run)
-    assert all(line in shown for line in lines) and written.count("Break even of") == 2
-    behind = replace(run, ranking=[["batched.eager"], ["map_fn.xla"], ["loop.graph"]])
-    assert [line.split(",")[0] for line in break_even.sentences(behind)] == ["Break even of map_fn.xla"]
 
 
 def test_older_files_stay_as_they_are_and_are_shown_with_what_they_do_not_hold() -> None:
@@ -188,8 +158,8 @@ def test_older_files_stay_as_they_are_and_are_shown_with_what_they_do_not_hold()
     old = encode(replace(now, measurements=measurements))
     run = decode(old)
     assert encode(run) == old and b"pays_off" not in old
-    columns, lines = break_even.table(run)
-    assert columns and lines and all(said for _, cells in lines for said in cells)
+    cells = payoff.table(run).cells
+    assert cells and all(payoff.words(pair) for pairs in cells for pair in pairs)
     assert b'"pays_off": "' in encode(analyse(run))
 
 
