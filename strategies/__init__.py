@@ -1,7 +1,8 @@
-"""How a function is mapped: one file a mapper. A file with a module-level ``MAPPER`` is all that a new one takes.
+"""The mappers: ways in which a function is mapped, one file each.
 
-Besides this package, ``mappers`` in the folder of what is kept and the folders, or single files, of the environment
-variable MAPBENCH_MAPPERS are looked through. Such files are executed in processes of their own, never in this one.
+A file with a module-level ``MAPPER`` is all that a new one takes. Besides this package, ``mappers`` in the folder of
+what is kept is looked through, and so are the folders, or single files, of the environment variable MAPBENCH_MAPPERS.
+Such files are executed in processes of their own, never in this one.
 """
 
 import dataclasses
@@ -20,7 +21,7 @@ class StrategyError(ValueError):
 
 
 def check(mapper: Mapper) -> None:
-    """ValueError with a sentence where a mapper's parts do not fit together."""
+    """Raise ValueError with a sentence where a mapper's parts do not fit together."""
     discovery.check_slug(mapper.slug)
     if not mapper.modes or not set(mapper.modes) <= set(MODES):
         raise ValueError(
@@ -54,40 +55,40 @@ def _by_slug() -> Mapping[str, Mapper]:
 
 
 def mappers() -> tuple[Mapper, ...]:
-    """Every mapper, in order."""
-    return tuple(sorted(_by_slug().values(), key=lambda each: (each.order, each.slug)))
+    """Return every mapper, in order."""
+    return tuple(sorted(_by_slug().values(), key=lambda mapper: (mapper.order, mapper.slug)))
 
 
 def mapper(slug: str) -> Mapper:
-    """The mapper with this slug; `StrategyError` otherwise."""
-    found = _by_slug()
-    if slug not in found:
-        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(found)}")
-    return found[slug]
+    """Return the mapper with this slug; `StrategyError` where there is none."""
+    known = _by_slug()
+    if slug not in known:
+        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(known)}")
+    return known[slug]
 
 
 def load_file(path: str | Path) -> Mapper:
-    """Execute one file *in this process*; its mapper, or `discovery.DiscoveryError` with a sentence."""
+    """Execute one file *in this process*, and return its mapper; `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 
 def broken() -> Mapping[str, str]:
-    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    """Return path → sentence for each file of a person's own that cannot be used."""
     return _discovery.find().broken
 
 
 def version() -> Hashable:
-    """What differs as soon as a file of a person's own, a workload or a mapper, is another than before."""
+    """Return a value that differs as soon as a file of a person's own, a workload or a mapper, is another one."""
     return workloads.version(), _discovery.find()
 
 
 def offered(mapper: Mapper, workload: Workload) -> bool:
-    """Whether the workload, a variant of it where its options make one, has what the mapper needs."""
+    """Return True if the workload, with its options applied, has what the mapper needs."""
     return missing(mapper, workload) is None
 
 
 def missing(mapper: Mapper, workload: Workload) -> str | None:
-    """What the mapper needs and the workload does not have, as words; None where nothing is missing."""
+    """Return what the mapper needs and the workload does not have, in words; None where nothing is missing."""
     if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
         return f"a rewrite {mapper.rewrite!r}"
     if mapper.element == "numpy_element" and workload.numpy_element is None:
@@ -96,18 +97,18 @@ def missing(mapper: Mapper, workload: Workload) -> str | None:
 
 
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:
-    """The sentence that says why the strategy cannot work for the workload, if it is known that it cannot."""
+    """Return the sentence that says why the strategy cannot work for the workload; None where it may."""
     why = mapper(strategy.mapper).unsupported.get(strategy.mode)
     return why or workload.why_unsupported(f"{strategy.mapper}.{strategy.mode}")
 
 
 def all_strategies(workload: Workload) -> list[Strategy]:
-    """Every offered mapper in each of its modes, with default options."""
-    return [Strategy(each.slug, mode) for each in mappers() if offered(each, workload) for mode in each.modes]
+    """Return every offered mapper in each of its modes, with default options."""
+    return [Strategy(mapper.slug, mode) for mapper in mappers() if offered(mapper, workload) for mode in mapper.modes]
 
 
 def parse(slug: str) -> Strategy:
-    """The strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
+    """Return the strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
 
     Raises `StrategyError` with one sentence.
     """

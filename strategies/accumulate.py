@@ -7,9 +7,9 @@ from strategies.spec import Estimate, Mapper, Plan
 
 
 def estimate(plan: Plan) -> Estimate:
-    found = chunked.estimate(plan)
+    mapped = chunked.estimate(plan)
     chunk = min(max(1, plan.options["chunk"]), plan.batch)
-    return dataclasses.replace(found, peak_bytes=2 * plan.output_bytes + chunk * chunks.element_bytes(plan))
+    return dataclasses.replace(mapped, peak_bytes=2 * plan.output_bytes + chunk * chunks.element_bytes(plan))
 
 
 MAPPER = Mapper(

@@ -1,4 +1,4 @@
-"""How many elements a chunk has where nobody says: as many as a fast memory holds."""
+"""The size of a chunk that nobody has chosen: as many elements as a fast memory holds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ OPTION = Option(
 
 
 def room_bytes(plan: Plan) -> int:
-    """What a chunk's inputs, outputs and temporaries may take."""
+    """Return the bytes that a chunk's inputs, outputs and temporaries may take."""
     room = min(MOST_BYTES, max(LEAST_BYTES, plan.element_ops * OP_BYTES))
     if plan.device.startswith("GPU"):
         room = GPU_BYTES
@@ -36,12 +36,12 @@ def room_bytes(plan: Plan) -> int:
 
 
 def element_bytes(plan: Plan) -> int:
-    """What one element of a chunk takes."""
+    """Return the bytes that one element of a chunk takes."""
     return (plan.input_bytes + plan.output_bytes + plan.batched_temporary_bytes) // max(1, plan.batch)
 
 
 def choose(plan: Plan) -> dict[str, Any]:
-    """The largest chunk whose tensors fit the room, at least 1 and at most the batch."""
+    """Choose the largest chunk whose tensors fit the room, at least 1 and at most the batch."""
     return {"chunk": max(1, min(plan.batch, room_bytes(plan) // max(1, element_bytes(plan))))}
 
 

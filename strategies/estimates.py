@@ -1,4 +1,4 @@
-"""What ops, calls and copies cost: the constants and small formulas from which the mappers forecast.
+"""The cost of ops, calls and copies: the constants and small formulas from which the mappers forecast.
 
 A forecast decides what is offered by default and what a run needs; it never stands in for a measurement. All constants
 were fitted on a 2-core x86 server with TensorFlow 2.21 on the CPU, over three workloads at four sizes each, and checked
@@ -44,7 +44,7 @@ def work_s(plan: Plan, written_bytes: float, bytes_per_s: float = BYTES_PER_S) -
 
 
 def fresh_pages_s(plan: Plan) -> float:
-    """What a first call adds: the operating system maps and clears memory for the output."""
+    """Seconds that a first call adds, in which the operating system maps and clears memory for the output."""
     return 2 * plan.output_bytes / BYTES_PER_S
 
 

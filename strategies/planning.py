@@ -1,4 +1,4 @@
-"""What a mapper is told about a case, and the options that it then chooses: arithmetic on metadata alone."""
+"""The plan that a mapper is told of a case, and the options that it then chooses: arithmetic on metadata alone."""
 
 import dataclasses
 from typing import Any

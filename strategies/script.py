@@ -104,7 +104,7 @@ def build(
 
 
 def _decorator(mapper: Mapper, jit_compile: bool) -> str:
-    """What stands above the element function where it is a ``tf.function`` of its own."""
+    """The decorator of an element function that is a ``tf.function`` of its own; empty for any other."""
     if jit_compile:
         return _DECORATORS["xla"]
     return _DECORATORS["graph"] if mapper.compiled else ""
@@ -138,7 +138,7 @@ def build_reference(case: Case) -> str:
 
 
 def build_settings(device: str, threads: int | None = None) -> str:
-    """The script that makes nothing but the settings of the others: the device, and the size of TensorFlow's pools."""
+    """Return the script that only makes the settings of the others: the device, and the size of TensorFlow's pools."""
     return f"import tensorflow as tf\n\n{_settings(device, threads)}\n"
 
 
@@ -227,8 +227,8 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
 def _globals_of(code: CodeType) -> set[str]:
     """Names that the code, or code nested in it, looks up outside of functions and does not bind itself."""
     names: set[str] = set()
-    for each in _codes(code):
-        steps = [(step.opname, step.argval) for step in dis.get_instructions(each)]
+    for part in _codes(code):
+        steps = [(step.opname, step.argval) for step in dis.get_instructions(part)]
         loaded = {name for operation, name in steps if operation in ("LOAD_GLOBAL", "LOAD_NAME")}
         names |= loaded - {name for operation, name in steps if operation == "STORE_NAME"}
     return names
@@ -285,7 +285,7 @@ def _layout(text: str, indent: int = 0, after: str = "") -> str:
 
 
 def _opening_of_last(text: str) -> int:
-    """Where the bracket opens that the last character closes."""
+    """The index at which the bracket opens that the last character closes."""
     depth = 0
     for index in range(len(text) - 1, -1, -1):
         depth += (text[index] in _OPENING) - (text[index] in _OPENING.values())

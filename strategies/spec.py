@@ -1,4 +1,4 @@
-"""What a mapper and a strategy are: metadata, source text and a forecast. Nothing here needs TensorFlow."""
+"""The data of a mapper and of a strategy: metadata, source text and a forecast. Nothing here needs TensorFlow."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ MODES = ("eager", "graph", "xla")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``.
+    """All that a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``.
 
     ``output_bytes`` are those of the mapped function's output, or of a rewrite's. ``device`` is ``CPU:0`` or ``GPU:n``;
     ``memory_limit_mib`` is the request's.

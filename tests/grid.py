@@ -81,7 +81,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a cell; ``warnings`` are the codes of its warnings, and ``reason`` the error's first words."""
+    """The outcome of a cell; ``warnings`` are the codes of its warnings, and ``reason`` the error's first words."""
 
     workload: str
     options: str
@@ -104,12 +104,12 @@ def slugs(workload: Workload) -> list[str]:
 
 def variants() -> list[Variant]:
     """Every workload, and every variant of it."""
-    found = []
+    made = []
     for workload in workloads.all():
-        found.append(Variant(workload.slug))
+        made.append(Variant(workload.slug))
         for name, values in workload.variants.items():
-            found += [Variant(workload.slug, f"{name}={value}") for value in values]
-    return found
+            made += [Variant(workload.slug, f"{name}={value}") for value in values]
+    return made
 
 
 def untimed(request: Request, launcher: Launcher, settings: Settings | None = None) -> Run:
@@ -211,7 +211,7 @@ def document(rows: list[Row]) -> str:
 
 
 def said(cell: Row) -> str:
-    """What there is to say of a cell beyond its mark; nothing of what was expected."""
+    """Return what there is to say of a cell beyond its mark; empty where it is as expected."""
     parts = []
     if cell.outcome == "wrong":
         parts.append("other values than the reference")

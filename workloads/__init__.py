@@ -1,7 +1,8 @@
-"""What is computed: one file a workload. A file with a module-level ``WORKLOAD`` is all that a new one takes.
+"""The workloads: functions that are mapped, one file each.
 
-Besides this package, ``workloads`` in the folder of what is kept and the folders, or single files, of the environment
-variable MAPBENCH_WORKLOADS are looked through. Such files are executed in processes of their own, never in this one.
+A file with a module-level ``WORKLOAD`` is all that a new one takes. Besides this package, ``workloads`` in the folder
+of what is kept is looked through, and so are the folders, or single files, of the environment variable
+MAPBENCH_WORKLOADS. Such files are executed in processes of their own, never in this one.
 """
 
 from collections.abc import Hashable, Mapping
@@ -32,7 +33,7 @@ def scripted(workload: Workload) -> tuple:
 
 
 def check(workload: Workload) -> None:
-    """ValueError or TypeError with a sentence where a workload's parts do not fit together."""
+    """Raise ValueError or TypeError with a sentence where a workload's parts do not fit together."""
     discovery.check_slug(workload.slug)
     names = [parameter.name for parameter in workload.sizes]
     if "batch" not in names:
@@ -117,38 +118,38 @@ def _by_slug() -> Mapping[str, Workload]:
 
 
 def all() -> tuple[Workload, ...]:
-    """Every workload: the package's by group and file name, then those of a person's own files."""
+    """Return every workload: the package's by group and file name, then those of a person's own files."""
     return tuple(_by_slug().values())
 
 
 def names() -> tuple[str, ...]:
-    """Every workload's slug, in the order of `all`."""
+    """Return every workload's slug, in the order of `all`."""
     return tuple(_by_slug())
 
 
 def get(slug: str) -> Workload:
-    """The workload with this slug; `UnknownWorkload` (a KeyError) otherwise."""
-    found = _by_slug()
-    if slug not in found:
-        raise UnknownWorkload(f"workload {slug!r} is not known: choose one of {', '.join(found)}")
-    return found[slug]
+    """Return the workload with this slug; `UnknownWorkload` (a KeyError) where there is none."""
+    known = _by_slug()
+    if slug not in known:
+        raise UnknownWorkload(f"workload {slug!r} is not known: choose one of {', '.join(known)}")
+    return known[slug]
 
 
 def load_file(path: str | Path) -> Workload:
-    """Execute one file *in this process*; its workload, or `discovery.DiscoveryError` with a sentence."""
+    """Execute one file *in this process*, and return its workload; `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 
 def in_file(path: str | Path) -> str:
-    """The slug of the workload in a file of those that are looked through; `discovery.DiscoveryError` otherwise."""
+    """Return the slug of the workload in a file of those that are looked through; else `discovery.DiscoveryError`."""
     return _discovery.slug_in(path)
 
 
 def version() -> Hashable:
-    """What differs as soon as a file of a person's own is another than before."""
+    """Return a value that differs as soon as a file of a person's own is another than before."""
     return _discovery.find()
 
 
 def broken() -> Mapping[str, str]:
-    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    """Return path → sentence for each file of a person's own that cannot be used."""
     return _discovery.find().broken

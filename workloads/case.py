@@ -49,7 +49,7 @@ class Case:
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return the same of what ``function``, one that is handed tensors or arrays, names after its ``*``."""
         parameters = inspect.signature(function).parameters.values()
-        return self._named(function, [each for each in parameters if each.kind is each.KEYWORD_ONLY])
+        return self._named(function, [one for one in parameters if one.kind is one.KEYWORD_ONLY])
 
     def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}

@@ -37,13 +37,13 @@ _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def check_slug(slug: str) -> None:
-    """ValueError with a sentence where a slug could not stand in a link or on a command line."""
+    """Raise ValueError with a sentence where a slug could not stand in a link or on a command line."""
     if not _SLUG.fullmatch(slug):
         raise ValueError(f"slug {slug!r} is not valid: small letters, digits and _ are, beginning with a letter")
 
 
 def check_sourced(function: Callable[..., Any]) -> None:
-    """ValueError with a sentence where a function's source could not be put into a script."""
+    """Raise ValueError with a sentence where a function's source could not be put into a script."""
     if not inspect.isfunction(function) or function.__name__ == "<lambda>" or "<locals>" in function.__qualname__:
         raise ValueError(f"{function!r} cannot be put into a script: a top-level 'def' can")
 
@@ -54,7 +54,7 @@ _Version = tuple[int, int] | str
 
 @dataclass(frozen=True)
 class _File(Generic[T]):
-    """What a version of a file offers, or the sentence that says what is wrong with it."""
+    """A version of a file: the item that it offers, or the sentence that says what is wrong with it."""
 
     version: _Version
     item: T | str
@@ -66,9 +66,12 @@ class _File(Generic[T]):
 
 
 @dataclass(frozen=True, eq=False)
-class Found(Generic[T]):
-    """Slug → what was found; path → the sentence that says what is wrong, for each file that is broken; and path →
-    slug, for each that is not."""
+class Offers(Generic[T]):
+    """All that the package and files of a person's own offer.
+
+    ``items`` are by slug. Of the files, by path, ``broken`` has the sentence that says what is wrong with one, and
+    ``slugs`` what each of the others offers.
+    """
 
     items: Mapping[str, T]
     broken: Mapping[str, str]
@@ -76,13 +79,13 @@ class Found(Generic[T]):
 
 
 class Discovery(Generic[T]):
-    """What the modules of ``package`` offer under the name ``attribute``, and what files of a person's own do.
+    """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``.
 
-    Those are in the folder ``own_folder`` of `places.home`, and the environment variable ``variable`` holds further
-    folders, or single files, joined by ``os.pathsep``. They are looked at in every call, and a file is read again when
-    it has changed. A fault in the package is raised; a fault in one of those files is kept as the sentence that says
-    what is wrong, and costs only that file: it is never executed here, see `own`. What the package offers comes first,
-    in ``order`` and then by name. Safe to use from several threads.
+    Those files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
+    environment variable ``variable`` holds, joined by ``os.pathsep``. They are looked at in every call, and a file is
+    read again when it has changed. A fault in the package is raised; a fault in one of those files is kept as the
+    sentence that says what is wrong, and costs only that file: it is never executed here, see `own`. What the package
+    offers comes first, in ``order`` and then by name. Safe to use from several threads.
     """
 
     def __init__(
@@ -101,26 +104,26 @@ class Discovery(Generic[T]):
         self._lock = threading.RLock()
         self._package_items: dict[str, T] | None = None
         self._files: dict[str, _File[T]] = {}
-        self._found: Found[T] | None = None
+        self._offers: Offers[T] | None = None
 
-    def find(self) -> Found[T]:
-        """All that there is now; the same object as long as nothing has changed."""
+    def find(self) -> Offers[T]:
+        """Return all that there is now; the same object as long as nothing has changed."""
         with self._lock:
             versions = self._versions()
-            if self._found is None or versions != {path: file.version for path, file in self._files.items()}:
+            if self._offers is None or versions != {path: file.version for path, file in self._files.items()}:
                 self._read(versions)
-                self._found = self._all()
-            return self._found
+                self._offers = self._all()
+            return self._offers
 
     def slug_in(self, path: str | Path) -> str:
-        """The slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
+        """Return the slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
         if places.hosted():
             raise DiscoveryError(f"{path} is not read: MAPBENCH_HOSTED is set, so files of one's own are off")
-        found = self.find()
+        offers = self.find()
         path = os.path.abspath(path)
-        if path in found.broken:
-            raise DiscoveryError(found.broken[path])
-        return found.slugs[path]
+        if path in offers.broken:
+            raise DiscoveryError(offers.broken[path])
+        return offers.slugs[path]
 
     def load_file(self, path: str | Path) -> T:
         """Execute one file *in this process*, and return what it offers; `DiscoveryError` with a sentence otherwise."""
@@ -171,7 +174,7 @@ class Discovery(Generic[T]):
         return item
 
     def _versions(self) -> dict[str, _Version]:
-        """The version of each file of a person's own, or why there is none."""
+        """Return the version of each file of a person's own, or why there is none."""
         versions: dict[str, _Version] = {}
         if places.hosted():
             return versions
@@ -220,9 +223,9 @@ class Discovery(Generic[T]):
             if file is not None and file.version == version:
                 file.close()
                 self._files[path] = _File(version, message)
-                self._found = None
+                self._offers = None
 
-    def _all(self) -> Found[T]:
+    def _all(self) -> Offers[T]:
         items, broken, slugs = dict(self._of_package()), {}, {}
         for path, file in self._files.items():
             if isinstance(file.item, str):
@@ -232,4 +235,4 @@ class Discovery(Generic[T]):
             else:
                 items[file.item.slug] = file.item
                 slugs[path] = file.item.slug
-        return Found(items, broken, slugs)
+        return Offers(items, broken, slugs)

@@ -54,7 +54,7 @@ class Described(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """What a file offers, encoded with its functions as `Described`; or the sentence that says what is wrong."""
+    """The item that a file offers, encoded with its functions as `Described`; or what is wrong with it."""
 
     item: msgspec.Raw = _NOTHING
     error: str = ""
@@ -70,7 +70,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the function gave, or the error that it raised."""
+    """The value that the function gave, or the error that it raised."""
 
     value: msgspec.Raw = _NOTHING
     error: str = ""
@@ -110,17 +110,17 @@ def describe(function: Callable[..., Any], number: int) -> Described:
         number,
         function.__name__,
         source,
-        [(each.name, _KINDS.index(each.kind), each.default is not each.empty) for each in parameters],
+        [(one.name, _KINDS.index(one.kind), one.default is not one.empty) for one in parameters],
     )
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The source text of a function, one of this process or one of somebody's own file."""
+    """Return the source text of a function, one of this process or one of somebody's own file."""
     return function.source if isinstance(function, Function) else inspect.getsource(function)
 
 
 def leaves_to_wire(nest: type_nest) -> Any:
-    """A nest of `Leaf` such that tuples, lists and dicts can be told apart."""
+    """Return a nest of `Leaf` as plain data in which tuples, lists and dicts can be told apart."""
     if isinstance(nest, Leaf):
         return ["leaf", nest]
     if isinstance(nest, Mapping):
@@ -146,7 +146,7 @@ def send(pipe: IO[bytes], data: bytes) -> None:
 
 
 def receive(pipe: IO[bytes]) -> bytes | None:
-    """The next message; None where the other side has ended, or sends what is none."""
+    """Return the next message; None where the other side has ended, or sends what is none."""
     head = pipe.read(4)
     length = int.from_bytes(head, "big")
     if len(head) < 4 or length > _MOST_BYTES:
@@ -199,7 +199,7 @@ class _Process:
                 pipe.close()  # type: ignore[union-attr]
 
     def _kill(self) -> None:
-        """With the processes that it has made, which would hold the pipe open."""
+        """Kill it with the processes that it has made, which would hold the pipe open."""
         self._process.kill()
         if hasattr(os, "killpg"):
             with contextlib.suppress(OSError):
@@ -241,7 +241,7 @@ class OwnFile(Generic[T]):
         self._answer = functools.lru_cache(_MOST_ANSWERS)(self._answer_anew)
 
     def read(self) -> T:
-        """What the file offers; `DiscoveryError` with a sentence otherwise."""
+        """Return what the file offers; `DiscoveryError` with a sentence otherwise."""
         try:
             self._process = _Process(self._package, self._path)
         except _Ended as ended:

@@ -1,4 +1,4 @@
-"""Where files of a person's own are, and whether they may be used at all."""
+"""The place of files of a person's own, and the switch that says that none of them may be used."""
 
 import os
 from pathlib import Path
@@ -8,10 +8,10 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 
 def home() -> Path:
-    """The folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""
+    """Return the folder of everything that is kept: ``MAPBENCH_HOME``, or ``.mapbench`` in the user's home."""
     return Path(os.environ.get("MAPBENCH_HOME") or Path.home() / ".mapbench")
 
 
 def hosted() -> bool:
-    """Whether strangers use this server (``MAPBENCH_HOSTED=1``): then no file but the project's own is executed."""
+    """True if strangers use this server (``MAPBENCH_HOSTED=1``): then no file but the project's own is executed."""
     return os.environ.get("MAPBENCH_HOSTED", "").lower() not in ("", "0", "false", "no")

@@ -64,16 +64,16 @@ def main(package: str, path: str) -> None:
 
 
 def _takes(item: Any) -> dict[Callable[..., Any], list[Any]]:
-    """The types of the positional arguments of each function that an item holds, as far as they are known."""
-    found: dict[Callable[..., Any], list[Any]] = {}
+    """Return the types of the positional arguments of each function that an item holds, as far as they are known."""
+    types: dict[Callable[..., Any], list[Any]] = {}
     for name, hint in get_type_hints(type(item)).items():
         value = getattr(item, name)
         if inspect.isfunction(value):
             # Either a Callable, or one or None.
-            callable_hint = next(each for each in (hint, *get_args(hint)) if get_origin(each) is Callable)
+            callable_hint = next(one for one in (hint, *get_args(hint)) if get_origin(one) is Callable)
             takes, _ = get_args(callable_hint)
-            found[value] = [] if takes is ... else takes
-    return found
+            types[value] = [] if takes is ... else takes
+    return types
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a workload is: plain metadata, NumPy functions and source text. Nothing here needs TensorFlow.
+"""The data of a workload: plain metadata, NumPy functions and source text. Nothing here needs TensorFlow.
 
 A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but this process never calls them: their
 *source text* goes into the script of a strategy (see ``strategies/script.py``), and that script is what a subject runs.
@@ -41,7 +41,7 @@ class Option:
     most: int | None = None
 
     def parse(self, text: str) -> str | int | bool:
-        """The value written as ``text``; ValueError with a sentence naming what is valid."""
+        """Return the value written as ``text``; ValueError with a sentence naming what is valid."""
         if self.values is not None:
             for value in self.values:
                 if text.lower() == str(value).lower():
@@ -79,7 +79,7 @@ type_nest = Any
 
 @dataclass(frozen=True)
 class Cost:
-    """What the computation costs when it is done as written, for ONE element.
+    """The cost of the computation, done as it is written, for ONE element.
 
     ``flops``: floating-point operations. ``ops``: TensorFlow ops that the element function issues.
     ``functions``: how many results of which functions of ``tf.math`` that have a pace of their own, such as ``sin``.
@@ -170,12 +170,12 @@ class Workload:
         return replace(self, **changes, variants={}) if changes else self
 
     def why_unsupported(self, strategy: str) -> str | None:
-        """The sentence that says why ``mapper.mode`` cannot work, if it is known that it cannot."""
+        """Return the sentence that says why ``mapper.mode`` cannot work; None where it may."""
         return next((why for pattern, why in self.unsupported.items() if fnmatchcase(strategy, pattern)), None)
 
 
 def leaves(nest: type_nest) -> list[Leaf]:
-    """The leaves of a nest of `Leaf`, in the order of ``tf.nest.flatten``: dicts by sorted key."""
+    """Return the leaves of a nest of `Leaf`, in the order of ``tf.nest.flatten``: dicts by sorted key."""
     if isinstance(nest, Leaf):
         return [nest]
     if not isinstance(nest, Mapping | list | tuple):
@@ -185,7 +185,7 @@ def leaves(nest: type_nest) -> list[Leaf]:
 
 
 def map_leaves(function: Callable[[Leaf], Any], nest: type_nest) -> type_nest:
-    """The same structure with ``function`` applied to every leaf."""
+    """Return the same structure with ``function`` applied to every leaf."""
     if isinstance(nest, Leaf):
         return function(nest)
     if isinstance(nest, Mapping):

@@ -1,4 +1,4 @@
-"""Whether a request can fit into memory at all, said before anything is started, with the nearest size that fits."""
+"""The check that a request can fit into memory at all, before anything is started, with the nearest size that fits."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -22,9 +22,9 @@ def needed_bytes(case: Case, slugs: Iterable[str]) -> int:
 
 
 def check(request: Request, available_bytes: int) -> str | None:
-    """The sentence that says why the request cannot fit and what would, or None where it can.
+    """Return the sentence that says why the request cannot fit and what would; None where it can.
 
-    ``available_bytes``: what the machine can give to this process and its children now.
+    ``available_bytes`` is what the machine can give to this process and its children now.
     """
     case = case_of(request)
     limit_bytes = None if request.memory_limit_mib is None else request.memory_limit_mib * 2**20
@@ -55,7 +55,7 @@ def check(request: Request, available_bytes: int) -> str | None:
 
 
 def _largest_batch(batch: int, fits: Callable[[int], bool]) -> int | None:
-    """The largest batch below ``batch`` that fits; None where not even one element does."""
+    """Return the largest batch below ``batch`` that fits; None where not even one element does."""
     low, high = 0, batch
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""What a run will need, before it is run: bytes, seconds and allocation events, from the cost models alone.
+"""The forecast of a run before it is run: bytes, seconds and allocation events, from the cost models alone.
 
 Pure arithmetic on metadata: no process, no TensorFlow and no array, so that it can follow every move of a slider.
 """
@@ -29,9 +29,9 @@ PROCESS_BYTES = 96 * 2**20
 
 @dataclass(frozen=True)
 class RunForecast:
-    """A whole run: wall-clock seconds (at most the budget) and bytes of all its processes together at the worst moment.
+    """The forecast of a whole run: wall-clock seconds, at most the budget, and bytes of all its processes together.
 
-    ``per_strategy`` has an estimate for each canonical slug.
+    Those bytes are of the worst moment. ``per_strategy`` has an estimate for each canonical slug.
     """
 
     seconds: float
@@ -47,24 +47,19 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
 
 def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf")) -> RunForecast:
     """Return the forecast of a comparison of strategies: reference, memory and correctness, first calls, rounds."""
-    estimates = {slug: estimate(case, slug) for slug in slugs}
-    every = list(estimates.values())
-
+    per_strategy = {slug: estimate(case, slug) for slug in slugs}
+    estimates = per_strategy.values()
     reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
-    memory_s = [
-        SUBJECT_S + each.first_call_s + MEMORY_CALLS * each.latency_s + case.reference_bytes / REFERENCE_BYTES_PER_S
-        for each in every
-    ]
+    memory_s = [reference_s + item.first_call_s + MEMORY_CALLS * item.latency_s for item in estimates]
     # Two at a time, but never faster than the slowest by itself.
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
-    first_calls_s = sum(SUBJECT_S + each.first_call_s for each in every)
+    first_calls_s = sum(SUBJECT_S + item.first_call_s for item in estimates)
     rounds_s = sum(
-        min(ROUNDS * each.latency_s, max(SECONDS_OF_ROUNDS_EACH, LEAST_ROUNDS * each.latency_s)) for each in every
+        min(ROUNDS * item.latency_s, max(SECONDS_OF_ROUNDS_EACH, LEAST_ROUNDS * item.latency_s)) for item in estimates
     )
     seconds = reference_s + memory_stage_s + first_calls_s + rounds_s
-
-    peak_bytes = together_bytes(case, [each.peak_bytes for each in every])
-    return RunForecast(min(seconds, budget_s), peak_bytes, estimates)
+    peak_bytes = together_bytes(case, [item.peak_bytes for item in estimates])
+    return RunForecast(min(seconds, budget_s), peak_bytes, per_strategy)
 
 
 def together_bytes(case: Case, peaks: Iterable[int]) -> int:

@@ -1,4 +1,4 @@
-"""What there is to be compared: every workload × mapper × mode, for people and as data."""
+"""The list of all that can be compared: every workload × mapper × mode, for people and as data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from workloads.spec import Workload
 
 
 def lines(devices: Sequence[str]) -> Iterator[str]:
-    """The list as text."""
+    """Yield the list as text, line by line."""
     for workload in workloads.all():
         yield f"{workload.slug}  {workload.summary}"
         yield f"    {workload.formula}"
@@ -35,15 +35,15 @@ def lines(devices: Sequence[str]) -> Iterator[str]:
 
 
 def broken() -> dict[str, str]:
-    """Path → what is wrong, for each file of a person's own that cannot be used."""
+    """Return path → sentence for each file of a person's own that cannot be used."""
     return {**workloads.broken(), **strategies.broken()}
 
 
 def grid(devices: Sequence[str]) -> dict[str, Any]:
-    """The list as data."""
+    """Return the list as data."""
     return {
-        "workloads": [_workload(each) for each in workloads.all()],
-        "mappers": [_mapper(each) for each in strategies.mappers()],
+        "workloads": [_workload(workload) for workload in workloads.all()],
+        "mappers": [_mapper(mapper) for mapper in strategies.mappers()],
         "modes": list(MODES),
         "devices": list(devices),
         "broken": broken(),
@@ -87,7 +87,7 @@ def _variants(workload: Workload) -> Iterator[dict[str, Any]]:
 
 
 def _cells(workload: Workload, options: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """Every mapper in every mode; ``default``: it is measured where nobody chooses, at the default size."""
+    """Every mapper in every mode; those that are ``default`` are measured where nobody chooses, at the default size."""
     case = Case(workload, workload.default_size(), workload.dtypes[0], options)
     chosen = default_strategies(case)
     for mapper in strategies.mappers():
@@ -105,7 +105,7 @@ def _cells(workload: Workload, options: Mapping[str, Any]) -> Iterable[dict[str,
 
 
 def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
-    """The sentence that says why there is no such strategy, or why it cannot work; None where it may."""
+    """Return the sentence that says why there is no such strategy or why it cannot work; None where it may."""
     if lacking := strategies.missing(mapper, workload):
         return f"{mapper.slug} needs {lacking}, which {workload.slug} does not have"
     if mode not in mapper.modes:

@@ -1,4 +1,4 @@
-"""What is asked: parsed and validated once, with the same rules for the page, a link, the command line and a file."""
+"""A request, parsed and validated once, with the same rules for the page, a link, the command line and a file."""
 
 import math
 import re
@@ -62,7 +62,7 @@ class Request:
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:
-    """``value`` as an int from least to most; text and floats count where they are whole."""
+    """Return ``value`` as an int from least to most; text and floats count where they are whole."""
     number: int | None = None
     if isinstance(value, bool):
         number = None
@@ -78,29 +78,28 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
 
 
 def parse_workload(value: Any) -> Workload:
-    """The workload named ``value``."""
+    """Return the workload with the slug ``value``."""
     if value not in workloads.names():
         raise RequestError(f"workload {value!r} is not known: choose one of {', '.join(workloads.names())}")
     return workloads.get(value)
 
 
 def parse_size(workload: Workload, raw: Mapping[str, Any]) -> dict[str, int]:
-    """All size parameters of the workload; what ``raw`` leaves out has its default."""
+    """Return all sizes of the workload; those that ``raw`` leaves out have their defaults."""
     names = [parameter.name for parameter in workload.sizes]
     for name in raw:
         if name not in names:
             raise RequestError(f"{workload.slug} has no size {name!r}: its sizes are {', '.join(names)}")
-    size = {
+    return {
         parameter.name: _whole(
             parameter.name, raw.get(parameter.name, parameter.default), parameter.least, parameter.most
         )
         for parameter in workload.sizes
     }
-    return size
 
 
 def parse_options(workload: Workload, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of the workload; what ``raw`` leaves out has its default."""
+    """Return all options of the workload; those that ``raw`` leaves out have their defaults."""
     known = {option.name: option for option in workload.options}
     for name in raw:
         if name not in known:
@@ -116,7 +115,7 @@ def parse_options(workload: Workload, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_device(value: Any) -> str:
-    """A device's canonical name, ``CPU:0`` or ``GPU:n``; whether it exists is known by the host alone."""
+    """Return a device's canonical name, ``CPU:0`` or ``GPU:n``; only the host knows which devices there are."""
     match = re.fullmatch(r"(?:/?(?:device:)?)(cpu|gpu)(?::(\d{1,3}))?", str(value).strip(), re.IGNORECASE)
     if not match or (match[1].lower() == "cpu" and int(match[2] or 0) != 0):
         raise RequestError(f"device {value!r} is not valid: CPU:0, or GPU:0, GPU:1 … where there is one")
@@ -192,7 +191,7 @@ def _not_offered(workload: Workload, mapper: str) -> str:
 
 
 def parse_budget(value: Any) -> float:
-    """Seconds to measure for."""
+    """Return the seconds to measure for."""
     try:
         budget_s = float(value)
     except (TypeError, ValueError):
@@ -209,7 +208,7 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def parse(raw: Mapping[str, Any]) -> Request:
-    """A valid `Request` from a mapping with the keys of a run file's request; all but ``workload`` have defaults.
+    """Return a valid `Request` from the keys of a run file's request, all of which but ``workload`` have defaults.
 
     Raises `RequestError` with one sentence. Sizes that cannot fit into memory are a matter of `fit`, which depends on
     the machine.
