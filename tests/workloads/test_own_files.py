@@ -24,8 +24,8 @@ from strategies.spec import Mapper
 from tests import synthetic
 from tests.engine import DEADLINE_S, ROOT, environment, eventually, is_alive
 from tests.measure.test_command_line import _Runner
+from tests.pages import FakeRunner, words
 from tests.strategies.test_strategies import EVERY_OTHER
-from tests.views.pages.test_page import FakeRunner, words
 from tests.workloads.test_workloads import CUBE
 from workloads import own
 from workloads.case import Case

@@ -1,7 +1,7 @@
-"""What a page's address says: which choices it makes, and which of its values are not valid. Pure.
+"""A page's address: which choices it makes, and which of its values are not valid. Pure.
 
-The widgets themselves are bound to the address; this finds out what they would silently replace, so that the page can
-say it.
+The widgets themselves are bound to the address; this finds the values that they would silently replace, so that the
+page can say so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,15 @@ from typing import Any
 
 import strategies
 import workloads
-from measure.model import request as requests
-from measure.model.request import RequestError
+from measure.model.request import (
+    DEFAULT_BUDGET_S,
+    RequestError,
+    parse,
+    parse_device,
+    parse_size,
+    parse_strategies,
+    parse_workload,
+)
 from views.ui import look
 from workloads.case import Case
 from workloads.spec import Workload
@@ -26,7 +33,8 @@ WORDS = ("default", "all")
 
 @dataclass(frozen=True)
 class Link:
-    """``notices``: sentences, plain text. ``strategies``: the words of the list that are valid, if some are not."""
+    """The faults of an address: ``notices`` are sentences, plain text; ``strategies`` are the valid words of the list,
+    None where all are."""
 
     notices: tuple[str, ...] = ()
     strategies: tuple[str, ...] | None = None
@@ -48,17 +56,17 @@ def read(params: Mapping[str, Sequence[str]]) -> Link:
         values = params.get(key)
         return values[-1] if values else None
 
-    def check(key: str, parse: Callable[[str], Any], instead: str) -> None:
+    def check(key: str, read_value: Callable[[str], Any], instead: str) -> None:
         text = one(key)
         if text is None:
             return
         try:
-            parse(text)
+            read_value(text)
         except (RequestError, ValueError) as error:
             notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
 
     first = workloads.get(workloads.names()[0])
-    check("workload", requests.parse_workload, f"{first.slug}")
+    check("workload", parse_workload, f"{first.slug}")
     slug = one("workload")
     workload = workloads.get(slug) if slug in workloads.names() else first
     for parameter in workload.sizes:
@@ -66,24 +74,24 @@ def read(params: Mapping[str, Sequence[str]]) -> Link:
     for option in workload.options:
         check(option_key(option.name), option.parse, str(option.default))
     check("dtype", lambda text: _dtype(workload, text), workload.dtypes[0])
-    check("device", requests.parse_device, "CPU:0")
-    check("budget", lambda text: requests.parse(_with(workload, budget_s=text)), f"{requests.DEFAULT_BUDGET_S:.0f} s")
-    check("memory_limit", lambda text: requests.parse(_with(workload, memory_limit_mib=text)), "no limit")
-    check("threads", lambda text: requests.parse(_with(workload, threads=text)), "TensorFlow's own choice")
-    check("seed", lambda text: requests.parse(_with(workload, seed=text)), "0")
+    check("device", parse_device, "CPU:0")
+    check("budget", lambda text: parse(_with(workload, budget_s=text)), f"{DEFAULT_BUDGET_S:.0f} s")
+    check("memory_limit", lambda text: parse(_with(workload, memory_limit_mib=text)), "no limit")
+    check("threads", lambda text: parse(_with(workload, threads=text)), "TensorFlow's own choice")
+    check("seed", lambda text: parse(_with(workload, seed=text)), "0")
     check("baseline", lambda text: _baseline(text), AUTOMATIC)
     kept = _strategies(workload, params.get("strategies"), notices)
     return Link(tuple(notices), kept)
 
 
 def _with(workload: Workload, **fields: Any) -> dict[str, Any]:
-    """The least request that has these fields, at a size that always fits any limit."""
+    """Return the least request that has these fields, at a size that always fits any limit."""
     size = {parameter.name: parameter.least for parameter in workload.sizes}
     return {"workload": workload.slug, "size": size, "strategies": "all", **fields}
 
 
 def _size(workload: Workload, name: str, text: str) -> None:
-    requests.parse_size(workload, {name: text})
+    parse_size(workload, {name: text})
 
 
 def _dtype(workload: Workload, text: str) -> None:
@@ -97,7 +105,8 @@ def _baseline(text: str) -> None:
 
 
 def _strategies(workload: Workload, words: Sequence[str] | None, notices: list[str]) -> tuple[str, ...] | None:
-    """Any text can be typed into the list of strategies, so the widget would keep what is not valid."""
+    """Return the valid words of the list of strategies, None where all are: any text can be typed into it, and the
+    widget would keep it."""
     if not words:
         return None
     split = [part.strip() for word in words for part in word.split(",") if part.strip()]
@@ -110,7 +119,7 @@ def _strategies(workload: Workload, words: Sequence[str] | None, notices: list[s
 def _known(workload: Workload, word: str, notices: list[str]) -> bool:
     try:
         # A default size keeps «default» cheap; whether a word is valid does not depend on the size.
-        requests.parse_strategies(Case(workload, workload.default_size(), workload.dtypes[0]), [word])
+        parse_strategies(Case(workload, workload.default_size(), workload.dtypes[0]), [word])
     except (RequestError, ValueError) as error:
         notices.append(look.sentence(str(error)))
         return False
@@ -118,7 +127,7 @@ def _known(workload: Workload, word: str, notices: list[str]) -> bool:
 
 
 def of_request(request: Any) -> dict[str, Any]:
-    """Widget key → value of the choices that a stored request makes, so that an opened run shows them."""
+    """Return widget key → value of the choices that a stored request makes, so that an opened run shows them."""
     values: dict[str, Any] = {
         "workload": request.workload,
         "dtype": request.dtype,

@@ -10,8 +10,7 @@ import streamlit as st
 
 import strategies
 from measure.model import forecast
-from measure.model import request as requests
-from measure.model.request import RequestError
+from measure.model.request import RequestError, default_strategies, parse_strategies
 from strategies.spec import MODES, Mapper
 from views.choices.address import NONE, WORDS
 from views.ui import look
@@ -33,7 +32,7 @@ Presets = dict[str, tuple[list[str], tuple[str, ...]]]
 
 
 def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, ...], str | None]:
-    """The chosen slugs, and what is wrong with the list."""
+    """Return the chosen slugs, and what is wrong with the list."""
     words = [word for word in words if word != NONE] if len(words) > 1 else words
     if words == [NONE]:
         return (), "Choose at least one strategy."
@@ -46,19 +45,19 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
                 problem = "At this size no strategy is forecast to finish in reasonable time: make it smaller."
             continue
         try:
-            good += requests.parse_strategies(case, [word])
+            good += parse_strategies(case, [word])
         except RequestError as error:
             problem = str(error)
     return tuple(dict.fromkeys(good)), problem
 
 
 def usual(workload: Workload) -> list[str]:
-    """Of each of the best known ways the mode that most people use."""
-    return [each.slug for each in strategies.all_strategies(workload) if each.slug in _USUAL]
+    """Return the best known mappers, each in the mode that most people use."""
+    return [strategy.slug for strategy in strategies.all_strategies(workload) if strategy.slug in _USUAL]
 
 
 def presets_of(case: Case) -> Presets:
-    """The presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
+    """Return the presets; forecasts decide what «default» and «memory savers» are, so they are kept for a case."""
     key = (
         strategies.version(), case.workload.slug, *case.size.values(), case.dtype, *case.options.values(), case.device
     )  # fmt: skip
@@ -69,7 +68,7 @@ def _presets_of(case: Case) -> Presets:
     everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
     forecasts = {slug: forecast.estimate(case, slug) for slug in everything}
     least = min(each.peak_bytes for each in forecasts.values())
-    default = tuple(requests.default_strategies(case))
+    default = tuple(default_strategies(case))
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
     savers = tuple(
         slug
@@ -90,7 +89,7 @@ def _choose(words: Iterable[str]) -> None:
 
 
 def _toggle(chosen: tuple[str, ...], group: tuple[str, ...], everything: tuple[str, ...]) -> None:
-    """All of the group are chosen, or, where they are already, none of it."""
+    """Choose all of the group, or, where all are chosen already, none of it."""
     left = [slug for slug in chosen if slug not in group]
     wanted = left if set(group) <= set(chosen) else [*left, *group]
     _choose(sorted(wanted, key=lambda slug: everything.index(slug) if slug in everything else len(everything)))
@@ -157,7 +156,8 @@ def _slugs(mapper: Mapper) -> tuple[str, ...]:
 
 
 def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]) -> bool:
-    """Whether the further mappers are shown: as was asked for last, or because the first of their cells was chosen."""
+    """Draw the button that unfolds the further mappers. Return True if they are shown: as was asked for last, or
+    because the first of their cells was chosen."""
     count = len({slug for mapper in more for slug in _slugs(mapper)} & set(chosen))
     if count and not st.session_state.get("more_chosen"):
         st.session_state["more_shown"] = True

@@ -1,4 +1,4 @@
-"""The left column of the Sweep page: what is swept, over which range, and everything that stays the same."""
+"""The choices of a sweep: one or two axes with their ranges, and everything that stays the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,18 @@ import workloads
 from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Axis, Run
-from measure.sweep import forecast as sweep_forecast
-from measure.sweep import request as sweep_request
-from measure.sweep.request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_POINTS, SCALES, SweepRequest
-from views.choices import compare as choices
-from views.choices import grid
+from measure.sweep.forecast import SweepForecast, forecast_sweep
+from measure.sweep.request import (
+    DEFAULT_BUDGET_S,
+    DEFAULT_POINTS,
+    MOST_POINTS,
+    SCALES,
+    SweepRequest,
+    parse_range,
+    parse_sweep,
+)
+from views.choices import compare, grid
+from views.choices.case import choose_workload, dtype_and_device, sizes, start_with_defaults, workload_options
 from views.ui import look
 from views.ui.memo import Memo
 from workloads.case import Case
@@ -29,7 +36,7 @@ _memo = Memo()
 
 @dataclass(frozen=True)
 class Bounds:
-    """What can be swept: a size of the workload, or an option of a mapper; with a range to start from."""
+    """A size of the workload, or an option of a mapper, that can be swept; with a range to start from."""
 
     kind: str
     least: int
@@ -40,17 +47,17 @@ class Bounds:
 
 @dataclass(frozen=True)
 class SweepChoices:
-    """What is chosen: a request, or the sentence why it is none; the sentence is None where it is said elsewhere."""
+    """A request, or the sentence why the choices make none; the sentence is None where it is said elsewhere."""
 
     request: SweepRequest | None
     refusal: str | None
     baseline: str | None
-    needs: sweep_forecast.SweepForecast | None = None
+    needs: SweepForecast | None = None
 
 
-def draw(devices: tuple[str, ...]) -> SweepChoices:
+def choose(devices: tuple[str, ...]) -> SweepChoices:
     """Draw all choices but Run. ``devices`` is empty while the measuring process is starting."""
-    workload = choices.choose_workload(_workload_changed)
+    workload = choose_workload(_workload_changed)
     known = sweepable(workload)
     with st.container(key="axes", gap="small", border=True):
         first, first_problem = _axis(1, known, None)
@@ -58,26 +65,24 @@ def draw(devices: tuple[str, ...]) -> SweepChoices:
     axes = [first, *([second] if second else [])]
     problem = first_problem or second_problem
     swept = {axis["name"] for axis in axes if axis["kind"] == "size"}
-    size = choices.sizes(workload, swept)
-    options = choices.workload_options(workload)
-    dtype, device = choices.dtype_and_device(workload, devices)
+    size = sizes(workload, swept)
+    options = workload_options(workload)
+    dtype, device = dtype_and_device(workload, devices)
     # Which strategies are usual, or thrifty, is asked at the sizes that the workload has where nobody chooses.
     case = Case(workload, size, dtype, options, device)
     usual = grid.usual(workload)
-    chosen, wrong, advanced = choices.strategies_and_advanced(case, usual, DEFAULT_BUDGET_S)
-    baseline = choices.baseline(advanced)
+    chosen, wrong, advanced = compare.strategies_and_advanced(case, usual, DEFAULT_BUDGET_S)
+    baseline = compare.baseline(advanced)
     if problem or wrong or not chosen:
         return SweepChoices(None, None if problem else wrong or "Choose at least one strategy.", baseline)
     fixed = {name: value for name, value in size.items() if name not in swept}
     try:
-        request = sweep_request.parse_sweep(
-            {**choices.raw_request(case, chosen, advanced), "size": fixed, "axes": axes}
-        )
+        request = parse_sweep({**compare.raw_request(case, chosen, advanced), "size": fixed, "axes": axes})
     except RequestError as error:
         return SweepChoices(None, str(error), baseline)
     needs = _memo.get(
         (strategies.version(), repr(request)),
-        lambda: sweep_forecast.forecast_sweep(request, environment.available_memory()),
+        lambda: forecast_sweep(request, environment.available_memory()),
     )
     if len(needs.skipped) == len(request.points()):
         return SweepChoices(None, f"No point of this can fit. {needs.skipped[0][1]}", baseline)
@@ -85,8 +90,8 @@ def draw(devices: tuple[str, ...]) -> SweepChoices:
 
 
 def sweepable(workload: Workload) -> dict[str, Bounds]:
-    """Everything that can be swept for a workload, sizes first."""
-    found = {
+    """Return everything that can be swept for a workload, sizes first."""
+    by_name = {
         size.name: Bounds(
             "size", size.least, size.most, max(1, size.least), min(size.most, _TIMES_DEFAULT * max(1, size.default))
         )
@@ -97,15 +102,15 @@ def sweepable(workload: Workload) -> dict[str, Bounds]:
         if not strategies.offered(mapper, workload):
             continue
         for option in mapper.options:
-            if option.values is None and option.name not in found:
+            if option.values is None and option.name not in by_name:
                 least, most = option.least or 0, 2**31 - 1 if option.most is None else option.most
                 last = _TIMES_DEFAULT * int(option.default) or batch
-                found[option.name] = Bounds("option", least, most, max(1, least), min(most, last))
-    return found
+                by_name[option.name] = Bounds("option", least, most, max(1, least), min(most, last))
+    return by_name
 
 
 def _key(name: str, number: int) -> str:
-    """Of an axis' widget, and so its name in the address."""
+    """Return the key of an axis' widget, and so its name in the address."""
     return name if number == 1 else f"{name}_{number}"
 
 
@@ -116,7 +121,7 @@ def _set_range(number: int, bounds: Bounds) -> None:
 
 
 def _workload_changed() -> None:
-    choices.start_with_defaults()
+    start_with_defaults()
     known = sweepable(workloads.get(st.session_state["workload"]))
     st.session_state[_key("sweep", 1)] = next(iter(known))
     st.session_state[_key("sweep", 2)] = _NOTHING
@@ -130,7 +135,8 @@ def _axis_changed(number: int, known: Mapping[str, Bounds]) -> None:
 
 
 def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[dict[str, Any], str | None]:
-    """One axis as `parse_sweep` reads it, empty for none, and what is wrong with its range, which is said here."""
+    """Draw one axis; return it as `parse_sweep` reads it, empty for none, and the fault of its range, which is shown
+    here."""
     key = _key("sweep", number)
     offered = [name for name in known if name != taken]
     options = ", ".join(name for name in offered if known[name].kind == "option")
@@ -178,7 +184,7 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
 
 def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
     try:
-        sweep_request.parse_range(
+        parse_range(
             axis["range"], axis["scale"], axis["points"], name=axis["name"], least=bounds.least, most=bounds.most
         )
     except RequestError as error:
@@ -187,7 +193,8 @@ def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
 
 
 def of_run(run: Run) -> dict[str, Any]:
-    """Widget key → value of the axes of a sweep, so that an opened one shows them, and would measure them again."""
+    """Return widget key → value of the axes of a sweep, so that an opened one shows them, and would measure them
+    again."""
     values: dict[str, Any] = {_key("sweep", 2): _NOTHING}
     for number, axis in enumerate(run.axes, 1):
         points = _points(axis)
@@ -202,12 +209,12 @@ def of_run(run: Run) -> dict[str, Any]:
 
 
 def _points(axis: Axis) -> int | None:
-    """The points of the grid that has these values: more than there are where some of it coincide as whole numbers;
-    None where it is a list."""
+    """Return the number of points of the grid that has these values, which is more than there are values where some
+    coincide as whole numbers; None where the axis is a list."""
     text = f"{axis.values[0]}:{axis.values[-1]}"
     for points in (DEFAULT_POINTS[1], DEFAULT_POINTS[2], *range(len(axis.values), MOST_POINTS + 1)):
         try:
-            grid = sweep_request.parse_range(text, axis.scale, points, name=axis.name)
+            grid = parse_range(text, axis.scale, points, name=axis.name)
         except RequestError:
             return None
         if grid == axis.values:

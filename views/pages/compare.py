@@ -1,4 +1,4 @@
-"""The Compare page: what is compared at the left, how it came out at the right."""
+"""The Compare page: the choices of a comparison at the left, its result at the right."""
 
 import functools
 import html
@@ -8,8 +8,7 @@ import streamlit as st
 
 from measure.model.run import Run, decode
 from measure.runner import Snapshot
-from views.choices import compare as choices
-from views.choices.compare import Choices
+from views.choices.compare import Choices, choose
 from views.pages import frame
 from views.ui import look
 
@@ -41,15 +40,15 @@ def _hint(snapshot: Snapshot, chosen: Choices) -> None:
 
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
     # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
-    from views.result import compare as result
+    from views.result.compare import draw_comparison
 
     if snapshot is None:
         run = _example()
         _about_example(run)
-        result.draw(run, 0, finished=True, baseline=chosen.baseline, prefix="example_")
+        draw_comparison(run, 0, finished=True, baseline=chosen.baseline, prefix="example_")
     elif snapshot.state == "finished" or any(m.outcome != "not_run" for m in snapshot.run.measurements):
         finished = snapshot.state == "finished"
-        result.draw(
+        draw_comparison(
             snapshot.run, snapshot.version, finished=finished, baseline=chosen.baseline, imported=snapshot.imported
         )
 
@@ -63,4 +62,4 @@ def _about_example(run: Run) -> None:
     )
 
 
-frame.draw("compare", choose=choices.draw, needs=_needs, body=_body, hint=_hint)
+frame.draw("compare", choose=choose, needs=_needs, body=_body, hint=_hint)

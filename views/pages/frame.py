@@ -1,4 +1,4 @@
-"""What the Compare and the Sweep page are both: choices at the left, and at the right the run that is shown."""
+"""The layout of the Compare and the Sweep page: choices at the left, and at the right the run that is shown."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeVar
@@ -11,13 +11,15 @@ from measure.model.request import Request
 from measure.model.run import Run
 from measure.runner import Snapshot
 from measure.sweep.request import SweepRequest
-from views.pages import opening, run_bar
+from views.pages import opening
 from views.result import actions, progress
 from views.ui import guard, look
 
+_HOST_POLL_S = 1.0
+
 
 class Choices(Protocol):
-    """What is chosen: a request, or the sentence why it is none; the sentence is None where it is said elsewhere."""
+    """A request, or the sentence why the choices make none; the sentence is None where it is said elsewhere."""
 
     @property
     def request(self) -> Request | SweepRequest | None: ...
@@ -41,8 +43,8 @@ def draw(
     """Draw the page of one kind of runs.
 
     ``choose`` draws the choices, given the devices, which are none while the measuring process is starting; ``needs``
-    says what a request will take, as Markdown; ``body`` draws the run, or what a first visitor sees; ``hint`` says what
-    else there is to know of a finished run; ``further`` is `opening.read_address`'s.
+    returns the forecast of a request as Markdown; ``body`` draws the run, or the first visitor's page; ``hint`` adds a
+    remark to a finished run; ``further`` is `opening.read_address`'s.
     """
     with guard.calm("the page"):
         opening.read_address(kind, further)
@@ -50,13 +52,41 @@ def draw(
         left, right = st.columns([0.34, 0.66], gap="large")
         with left, guard.calm("the choices"):
             chosen = choose(runner.shared().host().devices)
-            run_bar.draw(chosen.request, chosen.refusal, needs(chosen))
+            _run_bar(chosen, needs(chosen))
         with right:
-            _right(kind, chosen, body, hint)
+            _run(kind, chosen, body, hint)
         opening.put_right(kind)
 
 
-def _right(
+def _run_bar(chosen: Choices, needs: str) -> None:
+    """Draw the foot of the choices: the forecast and the button, or why the choices cannot be run."""
+    with st.container(key="run_bar", gap="small"):
+        refusal = st.session_state.pop("refusal", None) or chosen.refusal
+        if refusal:
+            st.warning(look.plain(refusal), icon=":material/block:")
+        elif needs:
+            st.caption(needs)
+        st.button(
+            "Run", type="primary", key="run", icon=":material/play_arrow:", width="stretch",
+            disabled=chosen.request is None or refusal is not None, on_click=actions.start, args=(chosen.request,),
+            shortcut="Ctrl+Enter",
+        )  # fmt: skip
+        if runner.shared().host().state != "ready":
+            st.fragment(_host, run_every=_HOST_POLL_S)()
+
+
+def _host() -> None:
+    """Show the measuring process while it is not ready; the page runs again when it is, and knows its devices."""
+    host = runner.shared().host()
+    if host.state == "ready":
+        st.rerun()
+    elif host.state == "failed":
+        st.error(f"The measuring process does not start: {look.plain(host.message)}", icon=":material/error:")
+    else:
+        st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
+
+
+def _run(
     kind: str, chosen: C, draw_body: Callable[[Snapshot | None, C], None], hint: Callable[[Snapshot, C], None]
 ) -> None:
     # Slots of their own: what comes and goes in one does not move what is drawn in the others.

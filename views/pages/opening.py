@@ -1,4 +1,4 @@
-"""How a page is opened: what its address says, and the run that it names."""
+"""The opening of a page: the choices that its address makes, and the run that it names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,17 +10,17 @@ from measure.model import place
 from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.runner import Snapshot
-from views.choices import address as link
-from views.choices import compare as choices
+from views.choices import address
+from views.choices.case import address_workload
 
 _READ = "link_read"
 _LEFT_AS = "addresses"
 
 
 def read_address(page: str, further: Callable[[Run], dict[str, Any]] = lambda run: {}) -> None:
-    """Once for each visit of a page: say what in the address is not valid, and make its choices valid.
+    """Note which values of the address are not valid, and make its choices valid; once for each visit of a page.
 
-    ``further``: widget key → value of what an opened run chooses beyond a comparison's choices.
+    ``further`` returns widget key → value of what an opened run chooses beyond a comparison's choices.
     """
     if st.session_state.get(_READ) == page:
         # The list of strategies takes any text, and what the address says goes before what a script sets: so it is
@@ -35,19 +35,19 @@ def read_address(page: str, further: Callable[[Run], dict[str, Any]] = lambda ru
         st.query_params.from_dict(st.session_state[_LEFT_AS][page])
         st.rerun()
     st.session_state[_READ] = page
-    found = link.read(params)
-    st.session_state["notices"] = found.notices
-    if found.strategies is not None:
-        st.session_state["strategies_kept"] = found.strategies
+    faults = address.read(params)
+    st.session_state["notices"] = faults.notices
+    if faults.strategies is not None:
+        st.session_state["strategies_kept"] = faults.strategies
         # Now, before the list is drawn and owns this part of the address.
-        st.query_params["strategies"] = list(found.strategies)
+        st.query_params["strategies"] = list(faults.strategies)
     if set(params) <= {"run", "tab", "baseline"} and "run" in params:
         _choose_as(params["run"][-1], further)
 
 
 def put_right(page: str) -> None:
-    """The second run that `read_address` may need, and the address as the page leaves it; the last thing that a page
-    does."""
+    """Start the second run that `read_address` may need, and keep the address as the page leaves it: the last thing
+    that a page does."""
     if "strategies_kept" in st.session_state:
         st.rerun()
     st.session_state.setdefault(_LEFT_AS, {})[page] = _address()
@@ -58,22 +58,22 @@ def _address() -> dict[str, tuple[str, ...]]:
 
 
 def anew() -> None:
-    """The next page reads its address, whatever was open before."""
+    """Have the next page read its address, whatever was open before."""
     st.session_state.pop(_READ, None)
 
 
 def _choose_as(run_id: str, further: Callable[[Run], dict[str, Any]]) -> None:
-    """A link that names only a run opens that run's choices too."""
+    """Make the choices of a run, for a link that names nothing else."""
     snapshot = find(run_id)[0]
     if snapshot is None:
         return
-    values = link.of_request(snapshot.run.request)
+    values = address.of_request(snapshot.run.request)
     as_text = {key: _as_texts(value) for key, value in values.items() if value is not None}
-    if link.read(as_text).notices:  # an imported run may ask for what is not here
+    if address.read(as_text).notices:  # an imported run may ask for what is not here
         return
     for key, value in {**values, **further(snapshot.run)}.items():
         st.session_state[key] = value
-    choices.address_workload(snapshot.run.request.workload)
+    address_workload(snapshot.run.request.workload)
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def _as_texts(value: Any) -> tuple[str, ...]:
 
 
 def find(run_id: str) -> tuple[Snapshot | None, str]:
-    """The run, live or stored, or the sentence why there is none."""
+    """Return the run, live or stored, or the sentence why there is none."""
     if not place.is_id(run_id):
         return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
     try:

@@ -1,7 +1,5 @@
 """The Runs page: every run that is kept, to find, open, export, delete, and import."""
 
-import io
-import zipfile
 import zlib
 from functools import partial
 
@@ -10,10 +8,10 @@ import streamlit as st
 
 from measure import runner
 from measure.model.place import StoreError
-from measure.model.run import encode
 from measure.store import imports
 from measure.store.entries import RUNNING, Entry, Query
 from views.pages import opening
+from views.result import archive
 from views.ui import guard, look, session
 from workloads import places
 
@@ -28,8 +26,6 @@ _STATUSES = {
 _ROW_HEIGHT = 30
 _UPLOAD = "runs_upload"
 _COMPARE = "views/pages/compare.py"
-# Of an archive: what says which runs are not in it.
-_LEFT_OUT = "left out.txt"
 
 
 def _to_first_page() -> None:
@@ -61,7 +57,7 @@ def _choice(label: str, options: list[str], names: dict[str, str] | None = None)
 
 
 def _table(entries: list[Entry]) -> list[Entry]:
-    """The list; returns the chosen ones."""
+    """Draw the list and return the chosen entries."""
     frame = pd.DataFrame(
         {
             "open": [":material/open_in_new: Open"] * len(entries),
@@ -90,37 +86,6 @@ def _table(entries: list[Entry]) -> list[Entry]:
     return [entries[row] for row in chosen.selection.rows if row < len(entries)]
 
 
-# --- export ----------------------------------------------------------------------------------------------------------
-
-
-def _files(ids: list[str]) -> bytes:
-    """The run files of these runs: one as it is, several in an archive. What cannot be read is left out, and a text in
-    the file says so."""
-    kept = runner.shared().store
-    files, left_out = {}, []
-    for run_id in ids:
-        try:
-            run = kept.load(run_id)
-        except (ValueError, StoreError) as error:
-            left_out.append(f"Run {run_id} cannot be read: {error}.")
-            continue
-        if run is None:
-            left_out.append(f"Run {run_id} has been deleted.")
-        else:
-            files[f"mapbench-{run_id}.json"] = encode(run)
-    if len(ids) == 1 and files:
-        return next(iter(files.values()))
-    if len(ids) == 1:
-        return "\n".join(left_out).encode()
-    if left_out:
-        files[_LEFT_OUT] = "\n".join([*left_out, ""]).encode()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
-
-
 # --- delete ----------------------------------------------------------------------------------------------------------
 
 
@@ -132,9 +97,9 @@ def _delete(ids: list[str]) -> None:
     try:
         gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
     except StoreError as error:
-        st.session_state["runs_said"] = ("error", f"Nothing was deleted: {error}.", None)
+        st.session_state["runs_notice"] = ("error", f"Nothing was deleted: {error}.", None)
         return
-    st.session_state["runs_said"] = ("success", f"{len(gone)} run{'s' * (len(gone) != 1)} deleted.", None)
+    st.session_state["runs_notice"] = ("success", f"{len(gone)} run{'s' * (len(gone) != 1)} deleted.", None)
 
 
 @st.dialog("Delete runs?")
@@ -157,7 +122,7 @@ def _toolbar(chosen: list[Entry]) -> None:
         st.caption(f"{len(ids)} selected" if ids else "Select runs to export or delete them.", width="content")
         ending = "json" if len(ids) == 1 else "zip"
         st.download_button(
-            "Export", partial(_files, ids), file_name=f"mapbench-{ids[0] if len(ids) == 1 else 'runs'}.{ending}",
+            "Export", partial(archive.pack, ids), file_name=f"mapbench-{ids[0] if len(ids) == 1 else 'runs'}.{ending}",
             key="runs_export", icon=":material/download:", on_click="ignore", disabled=not ids,
         )  # fmt: skip
         only_own = "Only runs of one's own session can be deleted here." if places.hosted() else "Running ones stay."
@@ -184,18 +149,18 @@ def _import() -> None:
         run = imports.read(uploaded.getvalue())
         added = runner.shared().store.add(run, session.owner())
     except (ValueError, StoreError) as error:
-        st.session_state["runs_said"] = ("error", f"{uploaded.name} was not imported: {error}.", None)
+        st.session_state["runs_notice"] = ("error", f"{uploaded.name} was not imported: {error}.", None)
         return
-    said = "was imported" if added else "holds a run that is here already"
-    st.session_state["runs_said"] = ("success", f"{uploaded.name} {said}.", run.id)
+    outcome = "was imported" if added else "holds a run that is here already"
+    st.session_state["runs_notice"] = ("success", f"{uploaded.name} {outcome}.", run.id)
 
 
-def _say() -> None:
-    """What became of the last import or deletion, until something else is done."""
-    kind, text, run_id = st.session_state.pop("runs_said", (None, "", None))
+def _notice() -> None:
+    """Draw what became of the last import or deletion, until something else is done."""
+    kind, text, run_id = st.session_state.pop("runs_notice", (None, "", None))
     if kind is None:
         return
-    with st.container(key="runs_said_box", gap="small"):
+    with st.container(key="runs_notice_box", gap="small"):
         (st.success if kind == "success" else st.warning)(look.plain(text))
         if run_id is not None:
             st.page_link(
@@ -204,7 +169,7 @@ def _say() -> None:
 
 
 def _draw() -> None:
-    _say()
+    _notice()
     kept = runner.shared().store
     query = _query()
     count = kept.count(query)

@@ -1,16 +1,15 @@
-"""The Sweep page: what is swept at the left, where the winner changes at the right."""
+"""The Sweep page: the choices of a sweep at the left, its result at the right."""
 
 import streamlit as st
 
 from measure.runner import Snapshot
-from views.choices import sweep as sweep_choices
-from views.choices.sweep import SweepChoices
+from views.choices.sweep import SweepChoices, choose, of_run
 from views.pages import frame
 from views.ui import look
 
 
 def _needs(chosen: SweepChoices) -> str:
-    """What the sweep will need, and which points cannot fit, before it is run."""
+    """Say what the sweep will need, and which points cannot fit, before it is run."""
     if chosen.needs is None or chosen.request is None:
         return ""
     count, points = len(chosen.request.base.strategies), len(chosen.request.points())
@@ -21,8 +20,8 @@ def _needs(chosen: SweepChoices) -> str:
     for at, reason in chosen.needs.skipped:
         place = ", ".join(f"{name} {value:,}" for name, value in at.items())
         needs += f"\n- :material/block: {look.plain(place)} is left out: {look.plain(reason)}"
-    for said in chosen.needs.strategies_left_out():
-        needs += f"\n- :material/timer_off: {look.plain(said)}"
+    for sentence in chosen.needs.strategies_left_out():
+        needs += f"\n- :material/timer_off: {look.plain(sentence)}"
     return needs
 
 
@@ -35,12 +34,12 @@ def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
         )
     elif snapshot.state in ("running", "finished"):
         # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
-        from views.result import sweep as sweep_result
+        from views.result.sweep import draw_sweep
 
-        sweep_result.draw(
+        draw_sweep(
             snapshot.run, snapshot.version, finished=snapshot.state == "finished", baseline=chosen.baseline,
             imported=snapshot.imported,
         )  # fmt: skip
 
 
-frame.draw("sweep", choose=sweep_choices.draw, needs=_needs, body=_body, further=sweep_choices.of_run)
+frame.draw("sweep", choose=choose, needs=_needs, body=_body, further=of_run)

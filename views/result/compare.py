@@ -11,8 +11,7 @@ from measure.judge import limit
 from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
-from views.charts import base as base_chart
-from views.charts import latency, memory
+from views.charts import base, latency, memory
 from views.result import details, tables
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
@@ -26,7 +25,7 @@ _MOST_TABLE_ROWS = 14
 
 @dataclass(frozen=True)
 class Shown:
-    """What is drawn of one version of a run; computed once, however often a widget changes."""
+    """Everything that is drawn of one version of a run; computed once, however often a widget changes."""
 
     rows: list[Row]
     latency: pa.Table
@@ -41,61 +40,61 @@ class Shown:
 
 
 def _shown(run: Run, version: int, baseline: str | None) -> Shown:
-    found = rows.make(run, baseline)
+    made = rows.make(run, baseline)
     revision = (run.id, version, baseline)
     return Shown(
-        rows=found,
-        latency=packed(base_chart.revised(latency.frame(found, run.limit), *revision)),
-        memory=packed(base_chart.revised(memory.frame(found), *revision)),
-        correctness=packed(tables.correctness_frame(found)),
-        everything=packed(tables.everything_frame(found, run)),
-        figures=tables.figures(found, run, baseline),
-        latency_alt=latency.takeaway(found),
-        memory_alt=memory.takeaway(found),
+        rows=made,
+        latency=packed(base.revised(latency.frame(made, run.limit), *revision)),
+        memory=packed(base.revised(memory.frame(made), *revision)),
+        correctness=packed(tables.correctness_frame(made)),
+        everything=packed(tables.everything_frame(made, run)),
+        figures=tables.figures(made, run, baseline),
+        latency_alt=latency.takeaway(made),
+        memory_alt=memory.takeaway(made),
         limited=run.limit is not None,
         limit=_limit(run),
     )
 
 
 def _limit(run: Run) -> str:
-    """How the caption of the latencies ends: with what the limit is, where it is known."""
+    """Return the end of the caption of the latencies: the limit, where it is known."""
     if run.limit is None:
         return "."
-    said = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
-    return look.plain(said.rstrip())
+    sentence = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
+    return look.plain(sentence.rstrip())
 
 
-def draw(
+def draw_comparison(
     run: Run, version: int, *, finished: bool, baseline: str | None, prefix: str = "", imported: bool = False
 ) -> None:
-    """``version``: of the run's results; nothing is computed anew while it stays. ``prefix``: of the charts' keys.
-    ``imported``: whether its code may be anybody's."""
+    """Draw a comparison, finished or not. Nothing is computed anew while ``version``, that of its results, stays;
+    ``prefix`` begins the charts' keys; ``imported``: its code may be anybody's."""
     timed = [m.strategy for m in rows.baselines(run)]
-    base = rows.choose_baseline(run, baseline)
-    shown = _memo.get((run.id, version, finished, base), lambda: _shown(run, version, base))
+    baseline = rows.choose_baseline(run, baseline)
+    shown = _memo.get((run.id, version, finished, baseline), lambda: _shown(run, version, baseline))
     with guard.calm("the result"):
         if finished:
             _verdict(run)
         doubts(tables.doubts(run))
-        _figures(shown, base, timed, prefix)
+        _figures(shown, baseline, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
         _notes(shown, run)
         _correctness(shown, prefix)
-        _everything(shown, base, prefix)
+        _everything(shown, baseline, prefix)
     if finished:
         details.draw(run, version, shown.rows, prefix, imported=imported)
 
 
 def headline(words: str) -> None:
-    """How a run came out, in a sentence."""
+    """Draw the sentence that says how a run came out."""
     st.html(
         f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
     )
 
 
 def doubts(sentences: list[str], key: str = "doubts") -> None:
-    """What a run cannot tell, where its verdict is read: whole, and never folded away."""
+    """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
     if sentences:
         with st.container(gap="xsmall", key=key):
             for words in sentences:
@@ -116,20 +115,20 @@ def _verdict(run: Run) -> None:
         )
 
 
-def _figures(shown: Shown, base: str | None, timed: list[str], prefix: str) -> None:
+def _figures(shown: Shown, baseline: str | None, timed: list[str], prefix: str) -> None:
     with st.grid(4, min_column_width=165, gap="small", border=True, key="figures") as grid:
         for number, figure in enumerate(shown.figures):
             with grid.cell(), st.container(gap="xsmall", key=f"figure_{number}"):
                 st.metric(look.plain(figure["label"]), figure["value"])
                 st.caption(look.plain(", ".join(filter(None, (figure["interval"], figure["under"])))))
-                if number == _FASTER and base is not None:
-                    _baseline(base, timed, prefix)
+                if number == _FASTER and baseline is not None:
+                    _baseline(baseline, timed, prefix)
 
 
-def _baseline(base: str, timed: list[str], prefix: str) -> None:
-    """The chooser of what «× faster than» refers to; the choice itself is the one under Advanced."""
+def _baseline(baseline: str, timed: list[str], prefix: str) -> None:
+    """Draw the list of strategies that «× faster than» may refer to; the choice itself is the one under Advanced."""
     key = f"{prefix}against"
-    st.session_state[key] = base
+    st.session_state[key] = baseline
     st.selectbox("Faster than", timed, key=key, label_visibility="collapsed", on_change=_set_baseline, args=(key,))
 
 
@@ -142,18 +141,18 @@ def _charts(shown: Shown, prefix: str) -> None:
     with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
         with grid.cell():
             st.markdown("**Latency** of one call, log axis")
-            spec = base_chart.sized(latency.specification(limited=shown.limited), count)
+            spec = base.sized(latency.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
             st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}")
         with grid.cell():
             st.markdown("**Memory** of one call")
-            spec = base_chart.sized(memory.specification(limited=shown.limited), count)
+            spec = base.sized(memory.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
             st.caption(f"Solid: output; pale: temporary; tick: process peak. {_before(shown.rows)}")
 
 
-def _before(found: list[Row]) -> str:
-    known = next((row for row in found if row.input_bytes is not None), None)
+def _before(shown: list[Row]) -> str:
+    known = next((row for row in shown if row.input_bytes is not None), None)
     if known is None:
         return ""
     captured = f" and {look.size(known.captured_bytes)} of variables" if known.captured_bytes else ""
@@ -178,12 +177,12 @@ def _failures(shown: Shown, run: Run, prefix: str) -> None:
 
 
 def _notes(shown: Shown, run: Run) -> None:
-    """What a person should know before trusting a figure."""
-    found = tables.notes(shown.rows, run)
-    if found:
-        open_ = len(found) <= _FEW_NOTES or tables.has_noise(shown.rows)
-        with st.expander(f"Good to know ({len(found)})", expanded=open_, icon=":material/info:"):
-            st.caption("\n".join(f"- {look.plain(note)}" for note in found))
+    """Draw what a person should know before trusting a figure."""
+    notes = tables.notes(shown.rows, run)
+    if notes:
+        open_ = len(notes) <= _FEW_NOTES or tables.has_noise(shown.rows)
+        with st.expander(f"Good to know ({len(notes)})", expanded=open_, icon=":material/info:"):
+            st.caption("\n".join(f"- {look.plain(note)}" for note in notes))
 
 
 def _correctness(shown: Shown, prefix: str) -> None:
@@ -191,17 +190,17 @@ def _correctness(shown: Shown, prefix: str) -> None:
     if shown.correctness.num_rows:
         st.dataframe(
             shown.correctness, hide_index=True, key=f"{prefix}correctness", row_height=_TABLE_ROW,
-            height=_table_height(shown.correctness),
+            height=table_height(shown.correctness),
             alt="Each strategy's largest errors against the float64 reference",
         )  # fmt: skip
 
 
-def _table_height(table: pa.Table) -> int | Literal["content"]:
-    """All rows, or as many whole ones as are easy to take in: half a row looks like a fault."""
+def table_height(table: pa.Table) -> int | Literal["content"]:
+    """Return a height for all rows, or for as many whole ones as are easy to take in: half a row looks like a fault."""
     return "content" if table.num_rows <= _MOST_TABLE_ROWS else (1 + _MOST_TABLE_ROWS) * _TABLE_ROW + 2
 
 
-def _everything(shown: Shown, base: str | None, prefix: str) -> None:
+def _everything(shown: Shown, baseline: str | None, prefix: str) -> None:
     config: dict[str, Any] = {
         name: st.column_config.NumberColumn(name, format=format_, help=text, width=_NUMBER_WIDTH)
         for name, (format_, text) in tables.number_formats().items()
@@ -210,9 +209,9 @@ def _everything(shown: Shown, base: str | None, prefix: str) -> None:
     config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
     config["outcome"] = st.column_config.TextColumn("outcome", width=110)
     config["rank"] = st.column_config.NumberColumn("rank", width=60)
-    st.markdown("**Everything** in one table" + (f", factors against {look.plain(base)}" if base else ""))
+    st.markdown("**Everything** in one table" + (f", factors against {look.plain(baseline)}" if baseline else ""))
     st.dataframe(
         shown.everything, hide_index=True, key=f"{prefix}everything", column_config=config,
-        row_height=_TABLE_ROW, height=_table_height(shown.everything), placeholder=look.MISSING,
+        row_height=_TABLE_ROW, height=table_height(shown.everything), placeholder=look.MISSING,
         alt="All figures of all strategies",
     )  # fmt: skip

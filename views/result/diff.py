@@ -1,4 +1,4 @@
-"""Two scripts side by side, their differences marked by sign and colour. Pure: text in, HTML out."""
+"""Two texts side by side, their differences marked by sign and colour. Pure: text in, HTML out."""
 
 import difflib
 import html
@@ -30,35 +30,38 @@ class TooLong(ValueError):
 
 
 def pairs(left: str, right: str) -> list[tuple[str | None, str | None, bool]]:
-    """Lines beside each other, None where one side has nothing, and whether they are the same. Raises `TooLong` with a
-    sentence. However the lines repeat, the work is bounded: those that occur most often are not searched for."""
+    """Return lines beside each other, None where one side has nothing, and True where they are the same.
+
+    Raises `TooLong` with a sentence. However the lines repeat, the work is bounded: those that occur most often are not
+    searched for."""
     a, b = left.splitlines(), right.splitlines()
     if max(len(a), len(b)) > MOST_LINES:
         raise TooLong(f"They have more than {MOST_LINES:,} lines, too many to be compared here.")
     common = _too_common(a, b)
     matcher = difflib.SequenceMatcher(lambda line: line in common, a, b, autojunk=False)
-    found: list[tuple[str | None, str | None, bool]] = []
+    compared: list[tuple[str | None, str | None, bool]] = []
     for kind, a0, a1, b0, b1 in matcher.get_opcodes():
         if kind == "equal":
-            found += [(x, y, True) for x, y in zip(a[a0:a1], b[b0:b1], strict=True)]
+            compared += [(x, y, True) for x, y in zip(a[a0:a1], b[b0:b1], strict=True)]
         else:
-            found += [(x, y, x == y) for x, y in zip_longest(a[a0:a1], b[b0:b1])]
-    return found
+            compared += [(x, y, x == y) for x, y in zip_longest(a[a0:a1], b[b0:b1])]
+    return compared
 
 
 def _too_common(a: list[str], b: list[str]) -> set[str]:
-    """Lines without which the matcher takes no more than its steps: each of its searches, at most one for every line,
-    looks at all places where a line of one text occurs in the other. It still matches them beside others that match."""
+    """Return the lines without which the matcher takes no more than its steps: each of its searches, at most one for
+    every line, looks at all places where a line of one text occurs in the other. It still matches them beside others
+    that match."""
     in_a, in_b = Counter(a), Counter(b)
     places = sorted(((in_a[line] * in_b[line], line) for line in in_a.keys() & in_b.keys()), reverse=True)
     total = sum(count for count, _ in places)
-    found = set()
+    common = set()
     for count, line in places:
         if total * min(len(a), len(b)) <= _MOST_STEPS:
             break
-        found.add(line)
+        common.add(line)
         total -= count
-    return found
+    return common
 
 
 def _cell(line: str | None, same: bool, sign: str, kind: str) -> str:
@@ -68,7 +71,7 @@ def _cell(line: str | None, same: bool, sign: str, kind: str) -> str:
 
 
 def side_by_side(left: str, right: str, left_name: str, right_name: str) -> str:
-    """Both texts as HTML; a sentence where they are too long."""
+    """Return both texts as HTML; a sentence where they are too long."""
     try:
         compared = pairs(left, right)
     except TooLong as error:

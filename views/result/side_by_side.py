@@ -11,10 +11,10 @@ from measure.model.why import Ran, Why
 from measure.output.rows import Row
 from measure.statistics import intervals
 from measure.statistics.levels import levels_of
-from measure.subject import hlo as why_hlo
+from measure.subject import hlo
 from views.charts import base, names, timeline
 from views.result import diff
-from views.result import why as why_view
+from views.result.why import text_of
 from views.ui import look
 from views.ui.memo import Memo, packed
 
@@ -185,11 +185,11 @@ def _programs(run: Run, one: Measurement, other: Measurement, prefix: str, how: 
         name = look.plain(compiled[0].strategy)
         st.caption(f"Only {name} is compiled by XLA, so there are no two programs to compare.")
         return
-    texts = [] if prefix else [why_view.text_of(run, item.strategy, why.HLO) for item in (one, other)]
+    texts = [] if prefix else [text_of(run, item.strategy, why.HLO) for item in (one, other)]
     if not all(texts) or not texts:
         st.caption(f"XLA's programs are not known. {how}")
         return
     element = [look.plain(item.strategy) for item in compiled if item.mode != "xla"]
     of = f" That of {' and that of '.join(element)} is the element function's alone." if element else ""
     st.caption(f"Without metadata; the tab «Why» has the whole texts.{of}")
-    _texts(why_hlo.comparable(texts[0]), why_hlo.comparable(texts[1]), one.strategy, other.strategy)
+    _texts(hlo.comparable(texts[0]), hlo.comparable(texts[1]), one.strategy, other.strategy)

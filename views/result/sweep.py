@@ -13,12 +13,13 @@ from measure.judge import rules
 from measure.model.run import Measurement, Point, Run
 from measure.output.sweep_table import cost
 from measure.statistics import pareto
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import analysis
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
 from views.choices.address import option_key, size_key
-from views.result import compare as result
+from views.result.compare import doubts as draw_doubts
+from views.result.compare import draw_comparison, headline
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
@@ -33,7 +34,8 @@ _FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
 @dataclass(frozen=True)
 class Shown:
-    """What is drawn of one version of a sweep over one axis; computed once, however often a widget changes."""
+    """Everything that is drawn of one version of a sweep over one axis; computed once, however often a widget
+    changes."""
 
     latency: pa.Table
     memory: pa.Table
@@ -41,10 +43,10 @@ class Shown:
     memory_alt: str
 
 
-def draw(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
+def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
     with guard.calm("the result"):
         _standing(run, finished)
-        result.doubts(doubts(run), "sweep_doubts")
+        draw_doubts(doubts(run), "sweep_doubts")
         if len(run.axes) == 1:
             _lines(run, version)
             _crossovers(run, finished)
@@ -61,21 +63,21 @@ def draw(run: Run, version: int, *, finished: bool, baseline: str | None, import
 def point_run(run: Run, point: Point) -> Run:
     """One point of a sweep as the comparison that it is."""
     place = "-".join(f"{name}-{value}" for name, value in point.at.items())
-    case = sweep_analysis.comparison(run, point)
+    case = analysis.comparison(run, point)
     if sweep_front.by_option(run):
         names = {item.strategy: sweep_front.own_slug(item) for item in point.measurements if item.twin_of is None}
-        case = sweep_analysis.renamed(case, names)
+        case = analysis.renamed(case, names)
         case = replace(case, request=replace(case.request, strategies=list(names.values())))
     # What is computed of it is kept under its id.
     return replace(case, id=f"{run.id}-{place}")
 
 
 def _standing(run: Run, finished: bool) -> None:
-    """How the sweep came out, in a sentence or two."""
+    """Draw a sentence or two on how the sweep came out."""
     if not finished:
         return
     if run.verdict:
-        result.headline(run.verdict)
+        headline(run.verdict)
     if run.status != "complete":
         words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
         done = sum(point.status == "complete" for point in run.points)
@@ -89,7 +91,7 @@ def _standing(run: Run, finished: bool) -> None:
 
 
 def doubts(run: Run) -> list[str]:
-    """What the sweep cannot tell: of each kind the first point of which it is so, and how many more there are."""
+    """Return what the sweep cannot tell: for each kind the first point that has it, and how many more do."""
     places: dict[str, list[str]] = {}
     first: dict[str, str] = {}
     for point in run.points:
@@ -136,7 +138,7 @@ def _lines(run: Run, version: int) -> None:
 def _crossovers(run: Run, finished: bool) -> None:
     found = [each for each in run.crossovers if each.value is not None]
     without = [each for each in run.crossovers if each.value is None]
-    if not found and not (finished and (without or sweep_analysis.measured(run))):
+    if not found and not (finished and (without or analysis.measured(run))):
         return
     st.markdown("**Where one overtakes another**")
     with st.container(key="crossovers", gap="small"):
@@ -211,7 +213,7 @@ def _map(run: Run, version: int) -> None:
 
 
 def _take_selection(run: Run, event: Any) -> None:
-    """A click chooses the point, until another one is chosen by other means."""
+    """Have a click choose the point, until another one is chosen by other means."""
     picked = [each.get(sweep_map.SELECTION) for each in event.selection.get(sweep_map.SELECTION, [])]
     clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
     if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
@@ -245,7 +247,7 @@ def _draw_front(run: Run, version: int) -> None:
 
 
 def _choose_point(run: Run) -> int:
-    """The largest one, until another one is chosen."""
+    """Draw the list of points; the largest one is chosen at first."""
     offered = {sweep_map.place(run.points[index]): index for index in sweep_front.offered(run)}
     chosen = _chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
@@ -257,18 +259,19 @@ def _choose_point(run: Run) -> int:
 
 
 def _choose(chosen: str, widget: str, run_id: str) -> None:
-    """What is picked in a list holds for this run, wherever its points are by then."""
+    """Keep what is picked in a list for this run, wherever its points are by then."""
     st.session_state[chosen] = (run_id, st.session_state[widget])
 
 
 def _chosen_place(chosen: str, run: Run) -> sweep_map.Place | None:
-    """What was picked for this run; a choice in another one says nothing about it."""
+    """Return what was picked for this run; a choice in another one says nothing about it."""
     run_id, place = st.session_state.get(chosen) or (None, None)
     return place if run_id == run.id else None
 
 
 def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
-    """The memory that there is: beyond all that is needed, until it is moved; then as near to that as is offered."""
+    """Draw the slider of the memory that there is, in bytes: beyond all that is needed, until it is moved; then as near
+    to that as is offered."""
     offered = sweep_front.steps(measurements)
     chosen = st.session_state.get("memory_dial") if st.session_state.get("dial_chosen") == run.id else None
     st.session_state["memory_dial"] = min(max(chosen, offered[0]), offered[-1]) if chosen else offered[-1]
@@ -321,7 +324,7 @@ def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> N
         if not point.measurements:
             st.caption(look.plain(look.sentence(f"{sweep_map.state(point)}")))
             return
-        result.draw(
+        draw_comparison(
             case, version, finished=point.status not in ("waiting", "running"), baseline=baseline, prefix="point_",
             imported=imported,
         )  # fmt: skip
@@ -332,7 +335,7 @@ def _named(point: Point) -> str:
 
 
 def _address(case: Run) -> dict[str, Any]:
-    """The query parameters with which the Compare page makes a case's choices."""
+    """Return the query parameters with which the Compare page makes a case's choices."""
     request = case.request
     found: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
     found |= {size_key(name): str(value) for name, value in request.size.items()}

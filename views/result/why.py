@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from measure import runner
-from measure.engine import explanation as why_job
+from measure.engine import explanation
 from measure.judge import reasons
 from measure.model import why
 from measure.model.place import StoreError
@@ -81,9 +81,9 @@ def _ask(run: Run, *, whole: bool) -> None:
     """The button that asks for the reasons, how far they are, or why they cannot be had here."""
     found = runner.shared().explanation(run.id)
     if found is not None and found[1].state != "finished":
-        st.fragment(_watch, run_every=_POLL_S)(run.id, *why_job.progress(found[1].run))
+        st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(found[1].run))
         return
-    able = why_job.able(run)
+    able = explanation.able(run)
     explained = sum(why.known(item) is not None for item in able)
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
@@ -113,7 +113,7 @@ def _explain(run_id: str) -> None:
 def _watch(run_id: str, shown: int, able: int) -> None:
     with guard.calm("the progress of the explanation"):
         found = runner.shared().explanation(run_id)
-        if found is None or found[1].state == "finished" or why_job.progress(found[1].run)[0] != shown:
+        if found is None or found[1].state == "finished" or explanation.progress(found[1].run)[0] != shown:
             st.rerun()
             return
         job_id, snapshot = found

@@ -11,8 +11,7 @@ from measure import runner
 from measure.output import columns, export, rows, table
 from tests import synthetic
 from tests.engine import ROOT
-from tests.views.pages.test_page import calm
-from tests.views.pages.test_runs import StoredRunner
+from tests.pages import StoredRunner, calm
 from views.result import tables
 
 ID = "0123456789abcdef01234567"

@@ -28,9 +28,8 @@ from measure.sweep import reproduction as sweep_reproduction
 from measure.sweep.request import MOST_CELLS, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
+from tests.pages import StoredRunner, calm
 from tests.synthetic import HOSTILE
-from tests.views.pages.test_page import calm
-from tests.views.pages.test_runs import StoredRunner
 from views.charts import (
     base,
     failures,

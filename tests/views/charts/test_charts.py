@@ -20,7 +20,7 @@ from measure.output import rows
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
 from views.charts import base, latency, memory, names, samples, timeline, totals
-from views.choices import picture
+from views.choices import case
 from views.result import diff, tables
 from views.ui import look
 from workloads.spec import Leaf
@@ -414,7 +414,7 @@ class TestEscaping:
         assert "<img" not in look.strategy_html(HOSTILE, HOSTILE, HOSTILE)
         assert "<img" not in diff.side_by_side(HOSTILE, "x", HOSTILE, HOSTILE)
         assert "<img" not in look.legend_html([HOSTILE], [HOSTILE], lines=True)
-        assert "<img" not in picture.shapes(1, [Leaf((1,), "float32")], [Leaf((1,), "float32")])
+        assert "<img" not in case.picture_html(1, [Leaf((1,), "float32")], [Leaf((1,), "float32")])
 
     def test_keys_are_class_names(self):
         assert look.key("detail", "map_fn.graph?chunk=4&x=<b>").replace("_", "").replace("-", "").isalnum()
@@ -430,10 +430,10 @@ def test_diff_pairs_lines():
 
 def test_picture_tells_shapes_and_bytes():
     inputs, outputs = [Leaf((16, 16), "float32")], [Leaf((16, 16, 16, 16), "float32")]
-    drawn = picture.shapes(100, inputs, outputs)
+    drawn = case.picture_html(100, inputs, outputs)
     assert "100 × 16 × 16 × 16 × 16" in drawn and "out 25.0 MiB" in drawn
-    assert html.escape(picture.words(100, inputs, outputs)) in drawn
-    picture.shapes(1, [Leaf((), "float32")], [Leaf((), "float32"), Leaf((3,), "float64")])  # scalars, several leaves
+    assert html.escape(case.picture_text(100, inputs, outputs)) in drawn
+    case.picture_html(1, [Leaf((), "float32")], [Leaf((), "float32"), Leaf((3,), "float64")])  # scalars, several leaves
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """The page without a browser and without TensorFlow: choices, address, refusals, states of a run, hostile texts."""
 
-import itertools
 import logging
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -18,56 +16,17 @@ import workloads
 from measure import runner
 from measure.engine.launchers import HostState
 from measure.machine import environment
-from measure.model.request import Request, RequestError
+from measure.model.request import Request
 from measure.model.run import Run, decode
 from measure.runner import Snapshot
 from tests import synthetic
+from tests.engine import ROOT
+from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
 from tests.synthetic import HOSTILE
-from views.choices import address as link
-from views.choices import grid
-from views.result import compare as result
+from views.choices import address, grid
+from views.result.compare import table_height
 from views.ui import look
 from workloads.case import Case
-
-ROOT = Path(__file__).resolve().parents[3]
-RUN_ID = "0123456789abcdef01234567"
-_versions = itertools.count(100)  # the page keeps what it computed for a version of a run
-
-
-class FakeRunner:
-    """The runner's side of the page, with nothing behind it."""
-
-    def __init__(self) -> None:
-        self.snapshots: dict[str, Snapshot] = {}
-        self.submitted: list[Request] = []
-        self.cancelled: list[str] = []
-        self.waiting: tuple[str, ...] = ()
-        self.state = HostState("ready", "", ("CPU:0",))
-        self.refusal: str | None = None
-
-    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
-        if self.refusal:
-            raise RequestError(self.refusal)
-        self.submitted.append(request)
-        run = replace(synthetic.partial(0, RUN_ID), request=request.record())
-        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=2, version=1)
-        return RUN_ID
-
-    def snapshot(self, run_id: str) -> Snapshot | None:
-        return self.snapshots.get(run_id)
-
-    def cancel(self, run_id: str) -> None:
-        self.cancelled.append(run_id)
-        self.snapshots[run_id] = Snapshot(replace(synthetic.run(run_id), status="cancelled"), "finished", version=9)
-
-    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
-        return True
-
-    def queue(self) -> tuple[str, ...]:
-        return self.waiting
-
-    def host(self) -> HostState:
-        return self.state
 
 
 @pytest.fixture
@@ -80,27 +39,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
 @pytest.fixture
 def visit(fake: FakeRunner) -> Callable[..., AppTest]:
     """``visit(workload="outer_product", …)`` opens the page with these query parameters."""
-
-    def open_page(**params: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for name, value in params.items():
-            app.query_params[name] = value
-        return calm(app.run())
-
     return open_page
-
-
-def calm(app: AppTest) -> AppTest:
-    assert not app.exception, app.exception
-    assert not app.error, [error.value for error in app.error]
-    return app
-
-
-def words(app: AppTest) -> str:
-    """All text of the page, without the signs that escaping puts in."""
-    kinds = ("markdown", "caption", "html", "warning", "info", "metric")
-    found = [str(element.value) for kind in kinds for element in app.get(kind)]
-    return " ".join(found).replace("\\", "").replace("\u2060", "")
 
 
 def chosen(app: AppTest) -> set[str]:
@@ -291,7 +230,7 @@ class TestAddress:
         run = replace(
             run, request=replace(run.request, workload="image_sqrt_uint8", size={**run.request.size, "batch": 64})
         )
-        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions))
         app = visit(run=RUN_ID)
         assert app.selectbox(key="workload").value == "image_sqrt_uint8"
         assert run.verdict in words(app)
@@ -317,16 +256,16 @@ class TestAddress:
     def test_a_link_to_a_run_may_name_what_its_maker_compares_with(self, visit, fake):
         run = synthetic.run(RUN_ID)
         run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}))
-        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions))
         app = visit(run=RUN_ID, baseline="map_fn.eager")
         assert app.selectbox(key="baseline").value == "map_fn.eager"
         assert app.number_input(key="size_batch").value == 64, "the choices are the run's all the same"
         assert "factors against map_fn.eager" in words(app)
 
     def test_reading_a_link_is_pure_and_knows_all_widgets(self):
-        assert link.read({}) == link.Link()
+        assert address.read({}) == address.Link()
         request = synthetic.run().request
-        values = link.of_request(request)
+        values = address.of_request(request)
         assert values["strategies"] == request.strategies and values["size_batch"] == 100
 
 
@@ -413,7 +352,7 @@ class TestRunning:
 
 class TestResult:
     def show(self, visit, fake, run: Run, **params: str) -> AppTest:
-        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(_versions))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions))
         return visit(run=RUN_ID, **params)
 
     def test_a_first_visit_shows_the_example_with_machine_and_date(self, visit):
@@ -438,7 +377,7 @@ class TestResult:
 
     @pytest.mark.parametrize(("count", "pixels"), [(14, "content"), (15, 15 * 30 + 2)])
     def test_tables_end_with_a_whole_row(self, count, pixels):
-        assert result._table_height(pa.table({"strategy": ["x"] * count})) == pixels
+        assert table_height(pa.table({"strategy": ["x"] * count})) == pixels
 
     def test_the_baseline_can_be_changed_in_the_result_and_is_in_the_address(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
@@ -520,8 +459,8 @@ class TestResult:
 def test_the_pages_process_never_imports_tensorflow():
     script = (
         "import sys; from streamlit.testing.v1 import AppTest; from measure import runner;"
-        "from tests.views.pages import test_page;"
-        "fake = test_page.FakeRunner(); runner.shared = lambda: fake;"
+        "from tests.pages import FakeRunner;"
+        "fake = FakeRunner(); runner.shared = lambda: fake;"
         "app = AppTest.from_file('app.py', default_timeout=60).run(); assert not app.exception and not app.error;"
         "print('tensorflow' in sys.modules)"
     )

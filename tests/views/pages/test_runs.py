@@ -4,7 +4,7 @@ import hashlib
 import io
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +15,18 @@ from streamlit.testing.v1 import AppTest
 from measure import runner
 from measure.engine.launchers import HostState
 from measure.model.place import StoreError
-from measure.model.request import RequestError
+from measure.model.request import RequestError, case_of
 from measure.model.run import Code, Point, Run, encode
-from measure.runner import Snapshot
 from measure.store.store import Store
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run, parse_sweep
+from strategies import script
 from tests import synthetic
-from tests.engine import DEADLINE_S, small_request
+from tests.engine import DEADLINE_S, ROOT, small_request
+from tests.pages import StoredRunner, calm, words
 from tests.synthetic import HOSTILE
-from tests.views.pages.test_page import ROOT, FakeRunner, calm, words
 from views.charts import files
-from views.pages import runs
+from views.result.archive import pack
 
 ID = "0123456789abcdef01234567"
 _BASE = synthetic.run(ID, unhappy=False)
@@ -34,23 +34,6 @@ _BASE = synthetic.run(ID, unhappy=False)
 
 def a_run(number: int = 0, **changes: object) -> Run:
     return replace(_BASE, id=f"{number:024x}", created=f"2025-01-15T09:{number % 60:02d}:00Z", **changes)
-
-
-class StoredRunner(FakeRunner):
-    """A runner with a store, and nothing that measures."""
-
-    def __init__(self, home: Path) -> None:
-        super().__init__()
-        self.store = Store(home)
-
-    def snapshot(self, run_id: str) -> Snapshot | None:
-        if run_id in self.snapshots:
-            return self.snapshots[run_id]
-        kept = self.store.look(run_id)
-        return kept and Snapshot(kept.run, "finished", version=kept.version, imported=kept.imported)
-
-    def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
-        return self.store.delete(ids, owner)
 
 
 @pytest.fixture
@@ -195,29 +178,28 @@ class TestExport:
         for number in range(2):
             fake.store.save(a_run(number))
         ids = fake.store.ids()
-        assert runs._files(ids[:1]) == encode(a_run(1))
-        with zipfile.ZipFile(io.BytesIO(runs._files(ids))) as archive:
+        assert pack(ids[:1]) == encode(a_run(1))
+        with zipfile.ZipFile(io.BytesIO(pack(ids))) as archive:
             assert {name: archive.read(name) for name in archive.namelist()} == {
                 f"mapbench-{number:024x}.json": encode(a_run(number)) for number in range(2)
             }
 
-    def test_what_is_damaged_or_gone_is_left_out_of_an_archive_and_said(self, fake):
+    def test_what_is_damaged_or_gone_is_left_out_of_an_archive_and_said(self, fake, tmp_path):
         for number in range(3):
             fake.store.save(a_run(number))
         ids = fake.store.ids()
-        with sqlite3.connect(fake.store._url.database) as connection:
+        with sqlite3.connect(tmp_path / "runs.db") as connection:
             connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ids[1],))
         connection.close()
-        kept = Store(Path(fake.store._url.database).parent)
-        fake.store = kept
-        with zipfile.ZipFile(io.BytesIO(runs._files([*ids, "e" * 24]))) as archive:
+        fake.store = Store(tmp_path)
+        with zipfile.ZipFile(io.BytesIO(pack([*ids, "e" * 24]))) as archive:
             assert sorted(archive.namelist()) == sorted(
                 [f"mapbench-{ids[0]}.json", f"mapbench-{ids[2]}.json", "left out.txt"]
             )
             said = archive.read("left out.txt").decode().splitlines()
         assert said[0].startswith(f"Run {ids[1]} cannot be read: what is stored of it is damaged")
         assert said[1] == f"Run {'e' * 24} has been deleted."
-        assert runs._files([ids[1]]).startswith(b"Run ")
+        assert pack([ids[1]]).startswith(b"Run ")
 
     def test_only_charts_that_show_something_are_offered(self, fake):
         fake.store.save(a_run(1))
@@ -229,7 +211,7 @@ class TestExport:
             app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
             app.query_params["run"] = f"{number:024x}"
             app.session_state["export"] = True
-            app = calm(app.switch_page(f"views/{page}.py").run())
+            app = calm(app.switch_page(f"views/pages/{page}.py").run())
             keys = {button.key for button in app.get("download_button")}
             offered[number] = {key.removeprefix("download_") for key in keys if key.endswith("-svg")}
         assert offered[1] == {f"{name}-svg" for name in files.COMPARE}
@@ -428,7 +410,7 @@ def measured_sweep(source: str | None = None, sha256: str | None = None) -> tupl
     points = []
     for n in (1, 2):
         asked = request.comparison({"batch": n})
-        right = continuing._script(asked, "batched.eager")
+        right = script.build(case_of(asked), "batched.eager")
         code = Code(source=right, sha256=hashlib.sha256(right.encode()).hexdigest())
         if n == 2:
             code = Code(source=source or right, sha256=sha256 or code.sha256)

@@ -1,16 +1,14 @@
 """The Sweep page without a browser and without TensorFlow: ranges, refusals, forecasts, states of a sweep, links."""
 
-import itertools
 import re
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
-from measure.engine.launchers import HostState
 from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Point, Run
@@ -19,24 +17,21 @@ from measure.sweep import forecast as sweep_forecast
 from measure.sweep import request as sweep_request
 from measure.sweep.request import SweepRequest
 from tests import synthetic
+from tests.engine import ROOT
+from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
 from views.charts import sweep_front
 from views.result import progress, sweep_continue
 
-ROOT = Path(__file__).resolve().parents[3]
-RUN_ID = "0123456789abcdef01234567"
 GIB = 2**30
-_versions = itertools.count(100)  # the page keeps what it computed for a version of a run
 
 
-class FakeRunner:
-    """The runner's side of the page, with nothing behind it."""
+class SweepRunner(FakeRunner):
+    """A runner that takes sweeps, with nothing behind it."""
 
     def __init__(self) -> None:
-        self.snapshots: dict[str, Snapshot] = {}
+        super().__init__()
         self.submitted: list[tuple[SweepRequest, str | None]] = []
         self.parents: list[str | None] = []
-        self.cancelled: list[str] = []
-        self.refusal: str | None = None
 
     def submit_sweep(
         self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
@@ -46,63 +41,36 @@ class FakeRunner:
         self.parents.append(parent)
         self.submitted.append((request, continue_from))
         run = replace(synthetic.sweep(RUN_ID), status="interrupted", points=[], crossovers=[], fits=[], verdict="")
-        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(_versions))
+        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(versions))
         return RUN_ID
-
-    def snapshot(self, run_id: str) -> Snapshot | None:
-        return self.snapshots.get(run_id)
 
     def cancel(self, run_id: str) -> None:
         self.cancelled.append(run_id)
 
-    def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
-        return True
-
-    def queue(self) -> tuple[str, ...]:
-        return ()
-
-    def host(self) -> HostState:
-        return HostState("ready", "", ("CPU:0",))
-
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
-    fake = FakeRunner()
+def fake(monkeypatch: pytest.MonkeyPatch) -> SweepRunner:
+    fake = SweepRunner()
     monkeypatch.setattr(runner, "shared", lambda: fake)
     monkeypatch.setattr(environment, "available_memory", lambda: 8 * GIB)
     return fake
 
 
-def open_page(**params: str | list[str]) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    app.switch_page("views/pages/sweep.py")
-    for name, value in params.items():
-        app.query_params[name] = value
-    return calm(app.run())
-
-
 @pytest.fixture
-def visit(fake: FakeRunner) -> Callable[..., AppTest]:
+def visit(fake: SweepRunner) -> Callable[..., AppTest]:
     """``visit(sweep="batch", …)`` opens the Sweep page with these query parameters."""
-
-    return open_page
+    return partial(open_page, "sweep")
 
 
 @pytest.fixture
-def show(fake: FakeRunner, visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
+def show(fake: SweepRunner, visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
     """``show(run)`` opens the page with a run as it is, or while it is measured."""
 
     def open_run(run: Run, state: str = "finished", **more: object) -> AppTest:
-        fake.snapshots[run.id] = Snapshot(run, state, version=next(_versions), **more)
+        fake.snapshots[run.id] = Snapshot(run, state, version=next(versions), **more)
         return visit(run=run.id)
 
     return open_run
-
-
-def calm(app: AppTest) -> AppTest:
-    assert not app.exception, app.exception
-    assert not app.error, [error.value for error in app.error]
-    return app
 
 
 def without_code(run: Run) -> Run:
@@ -133,13 +101,6 @@ def over_budget(run_id: str = RUN_ID) -> Run:
     ]
     request = replace(run.request, workload="square", size={"batch": 1}, budget_s=60.0)
     return replace(run, request=request, points=points, axes=[replace(run.axes[0], values=values)])
-
-
-def words(app: AppTest) -> str:
-    """All text of the page, without the signs that escaping puts in."""
-    kinds = ("markdown", "caption", "html", "warning", "info")
-    found = [str(element.value) for kind in kinds for element in app.get(kind)]
-    return " ".join(found).replace("\\", "").replace("\u2060", "")
 
 
 def charts(app: AppTest) -> list[str]:
@@ -317,7 +278,7 @@ class TestOneAxis:
         app = calm(app.selectbox(key="sweep_point").select_index(2).run())
         added = replace(run.points[1], at={"batch": 3}, verdict="This is what was added.")
         points = [run.points[0], added, *run.points[1:]]
-        fake.snapshots[run.id] = Snapshot(replace(run, points=points), "finished", version=next(_versions))
+        fake.snapshots[run.id] = Snapshot(replace(run, points=points), "finished", version=next(versions))
         for _ in range(2):
             app = calm(app.run())
             assert app.selectbox(key="sweep_point").value == (100,)
@@ -329,7 +290,7 @@ class TestOneAxis:
         app = show(run)
         app = calm(app.selectbox(key="front_at").select_index(1).run())
         app = calm(app.selectbox(key="sweep_point").select_index(2).run())
-        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(_versions))
+        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(versions))
         app.query_params["run"] = other.id
         app = calm(app.run())
         assert app.selectbox(key="sweep_point").value is None
@@ -425,7 +386,7 @@ class TestOneAxis:
 
     def test_one_that_continues_another_says_so_and_compares_nothing(self, fake, show):
         first = synthetic.sweep("a" * 24)
-        fake.snapshots[first.id] = Snapshot(first, "finished", version=next(_versions))
+        fake.snapshots[first.id] = Snapshot(first, "finished", version=next(versions))
         said = words(show(replace(first, id="b" * 24, parent=first.id)))
         assert "It continues an earlier sweep" in said and "reproduced" not in said
         said = words(show(replace(first, id="b" * 24, parent="c" * 24)))
@@ -485,14 +446,14 @@ class TestLinks:
         assert request == asked
         # By the address that this leaves, too.
         asked_again = {key: str(app.session_state[key]) for key in ("from", "to", "points", "scale")}
-        app = open_page(workload="square", strategies="batched.graph", **asked_again)
+        app = open_page("sweep", workload="square", strategies="batched.graph", **asked_again)
         calm(app.button(key="run").click().run())
         assert fake.submitted[1][0].axes == asked.axes
 
     def test_the_compare_page_hands_a_sweep_over_and_the_sweep_page_a_comparison(self, fake):
-        fake.snapshots[RUN_ID] = Snapshot(synthetic.sweep(RUN_ID), "finished", version=next(_versions))
+        fake.snapshots[RUN_ID] = Snapshot(synthetic.sweep(RUN_ID), "finished", version=next(versions))
         other = "b" * 24
-        fake.snapshots[other] = Snapshot(synthetic.run(other), "finished", version=next(_versions))
+        fake.snapshots[other] = Snapshot(synthetic.run(other), "finished", version=next(versions))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.query_params["run"] = RUN_ID
         app = calm(app.run())

@@ -1,0 +1,210 @@
+"""Widgets for a case: workload, sizes, options, dtype and device, with a picture of its shapes."""
+
+import html
+import math
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import strategies
+import workloads
+from measure.model.request import RequestError, parse_device
+from views.choices.address import option_key, size_key
+from views.ui import look
+from workloads.case import Case
+from workloads.spec import Leaf, Workload
+
+_STEP = 5  # pixels from one slice of the picture to the one behind it
+
+
+def choose_workload(changed: Callable[[], None]) -> Workload:
+    """Draw the list of workloads; ``changed`` is called when another one is chosen."""
+    by_slug = {workload.slug: workload for workload in workloads.all()}
+    groups = list(dict.fromkeys(workload.group for workload in by_slug.values()))
+    slugs = sorted(by_slug, key=lambda slug: groups.index(by_slug[slug].group))
+    for path, message in {**workloads.broken(), **strategies.broken()}.items():
+        st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
+    # Kept in the address by hand: a widget bound to it would write its labels there.
+    asked = st.query_params.get("workload")
+    slug = asked if asked in by_slug else workloads.names()[0]
+    if asked is not None and asked != slug:
+        del st.query_params["workload"]
+    st.session_state["workload"] = slug
+    st.selectbox(
+        "Workload", slugs, key="workload", on_change=changed,
+        format_func=lambda slug: f"{by_slug[slug].group} · {slug}",
+    )  # fmt: skip
+    return by_slug[slug]
+
+
+def start_with_defaults() -> None:
+    """Set the defaults of a workload that has just been chosen: another one's sizes say nothing about it."""
+    workload = workloads.get(st.session_state["workload"])
+    address_workload(workload.slug)
+    for parameter in workload.sizes:
+        st.session_state[size_key(parameter.name)] = parameter.default
+    for option in workload.options:
+        st.session_state[option_key(option.name)] = option.default
+
+
+def address_workload(slug: str) -> None:
+    """Put a workload into the address; the default is left out, as it is of what is bound to the address."""
+    if slug == workloads.names()[0]:
+        st.query_params.pop("workload", None)
+    else:
+        st.query_params["workload"] = slug
+
+
+def _set_size(workload: Workload) -> None:
+    preset = workload.presets.get(st.session_state["size_preset"] or "")
+    for name, value in ({**workload.default_size(), **preset} if preset else {}).items():
+        st.session_state[size_key(name)] = value
+
+
+def sizes(workload: Workload, swept: Collection[str] = ()) -> dict[str, int]:
+    """Draw the sizes; those that are ``swept`` have no field here, and are returned at their defaults."""
+    about = st.container(gap="xsmall", key="about_workload")
+    presets = st.container(key="size_presets")
+    size = workload.default_size()
+    with st.grid(2, min_column_width=110, gap="small", key="sizes"):
+        for parameter in [parameter for parameter in workload.sizes if parameter.name not in swept]:
+            value = st.number_input(
+                parameter.name,
+                min_value=parameter.least,
+                max_value=parameter.most,
+                value=parameter.default,
+                step=1,
+                key=size_key(parameter.name),
+                help=f"{parameter.help}; from {parameter.least:,} to {parameter.most:,}",
+                bind="query-params",
+            )
+            size[parameter.name] = int(value)
+    if not swept:
+        with presets:
+            _size_presets(workload, size)
+    with about:
+        st.caption(
+            f"**{look.plain(workload.title)}** · {look.plain(workload.formula)}",
+            help=look.plain(workload.summary),
+        )
+        if not swept:
+            st.html(_picture(workload, size))
+    return size
+
+
+def _size_presets(workload: Workload, size: dict[str, int]) -> None:
+    fitting = [name for name, preset in workload.presets.items() if {**workload.default_size(), **preset} == size]
+    st.session_state["size_preset"] = fitting[0] if fitting else None
+    st.pills(
+        "Sizes", list(workload.presets), key="size_preset", on_change=_set_size, args=(workload,),
+        label_visibility="collapsed",
+    )  # fmt: skip
+
+
+def _picture(workload: Workload, size: dict[str, int]) -> str:
+    dtype = st.session_state.get("dtype") or workload.dtypes[0]
+    dtype = dtype if dtype in workload.dtypes else workload.dtypes[0]
+    case = Case(workload, size, dtype)
+    return picture_html(case.batch, case.leaves(workload.element_input), case.leaves(workload.element_output))
+
+
+def workload_options(workload: Workload) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for option in workload.options:
+        if option.values is not None:
+            texts = [str(value) for value in option.values]
+            picked = st.selectbox(
+                option.name, texts, index=texts.index(str(option.default)), key=option_key(option.name),
+                help=option.help, bind="query-params",
+            )  # fmt: skip
+            chosen[option.name] = option.parse(picked)
+        else:
+            chosen[option.name] = int(
+                st.number_input(
+                    option.name, min_value=option.least, max_value=option.most, value=int(option.default), step=1,
+                    key=option_key(option.name), help=option.help, bind="query-params",
+                )
+            )  # fmt: skip
+    return chosen
+
+
+def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str, str]:
+    # Until the host has told what there is, a device named by a link is taken at its word.
+    asked = st.session_state.get("device") or _asked_device()
+    offered = list(dict.fromkeys(("CPU:0", *devices, *(() if devices or not asked else (asked,)))))
+    left, right = st.columns(2, wrap=False)
+    dtype = left.selectbox("dtype", list(workload.dtypes), key="dtype", bind="query-params")
+    device = right.selectbox(
+        "device", offered, key="device", bind="query-params",
+        help="Found by the measuring process; a GPU is listed where TensorFlow sees one.",
+    )  # fmt: skip
+    return dtype, device
+
+
+def _asked_device() -> str | None:
+    try:
+        return parse_device(st.query_params["device"])
+    except (KeyError, RequestError):
+        return None
+
+
+# --- the picture of its shapes, pure ---------------------------------------------------------------------------------
+
+
+def _shape(batch: int, leaf: Leaf) -> str:
+    return " × ".join(f"{side:,}" for side in (batch, *leaf.shape))
+
+
+def _stack(leaf: Leaf, largest: int) -> str:
+    """Return three slices, one behind the other; their side follows the logarithm of a slice's bytes."""
+    side = 14 + 22 * math.log2(leaf.bytes + 2) / math.log2(largest + 2)
+    wide, high = (side, side) if len(leaf.shape) > 1 else (max(7.0, side / 3), side)
+    boxes = "".join(
+        f'<div style="position:absolute;left:{_STEP * back}px;top:{_STEP * (2 - back)}px;width:{wide:.0f}px;'
+        f"height:{high:.0f}px;border:1.5px solid currentColor;border-radius:3px;"
+        'background:light-dark(#e3edf9, #23364f);box-sizing:border-box"></div>'
+        for back in (2, 1, 0)
+    )
+    return (
+        f'<div style="position:relative;width:{wide + 2 * _STEP:.0f}px;height:{high + 2 * _STEP:.0f}px;'
+        f'margin:2px 0 6px" aria-hidden="true">{boxes}</div>'
+    )
+
+
+def _side(title: str, batch: int, leaves: Sequence[Leaf], largest: int) -> str:
+    largest_leaf = max(leaves, key=lambda leaf: leaf.bytes)
+    lines = "".join(
+        f'<div style="white-space:nowrap">{_shape(batch, leaf)}'
+        f' <span style="opacity:.65">{html.escape(leaf.dtype)}</span></div>'
+        for leaf in leaves
+    )
+    total = look.size(batch * sum(leaf.bytes for leaf in leaves))
+    return (
+        '<div style="display:flex;flex-direction:column;align-items:center;min-width:0">'
+        f'<div style="height:52px;display:flex;align-items:center">{_stack(largest_leaf, largest)}</div>{lines}'
+        f'<div style="opacity:.65">{title} {total}</div></div>'
+    )
+
+
+def picture_text(batch: int, inputs: Sequence[Leaf], outputs: Sequence[Leaf]) -> str:
+    """In: 100 × 64 × 64 × 3 float32. Out: 100 × 64 × 64 × 3 float32."""
+    sides = [" and ".join(f"{_shape(batch, leaf)} {leaf.dtype}" for leaf in leaves) for leaves in (inputs, outputs)]
+    return f"In: {sides[0]}. Out: {sides[1]}."
+
+
+def picture_html(batch: int, inputs: Sequence[Leaf], outputs: Sequence[Leaf]) -> str:
+    """Return the picture of a batch as stacks of slices, in and out, as HTML; it takes the colour of the text around
+    it."""
+    largest = max(leaf.bytes for leaf in (*inputs, *outputs))
+    arrow = (
+        '<div style="display:flex;flex-direction:column;align-items:center;opacity:.85;padding-top:8px">'
+        '<code style="font-size:.8rem">fn</code><div style="font-size:1.3rem;line-height:1.1">⟶</div>'
+        f'<div style="opacity:.75">{batch:,} times</div></div>'
+    )
+    return (
+        f'<div role="img" aria-label="{html.escape(picture_text(batch, inputs, outputs))}" '
+        'style="display:flex;align-items:flex-start;justify-content:space-around;gap:.4rem;font-size:.82rem;flex-wrap:wrap">'
+        f"{_side('in', batch, inputs, largest)}{arrow}{_side('out', batch, outputs, largest)}</div>"
+    )
