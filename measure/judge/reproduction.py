@@ -1,4 +1,4 @@
-"""Was a verdict reproduced? Two runs of one request, compared by statistics. Pure functions of their samples.
+"""Two runs of one request, compared by statistics: was the verdict reproduced? Pure functions of their samples.
 
 Latencies of different machines, or of one machine on different days, differ as a whole, which says nothing about a
 verdict. So strategies are compared by their latency *relative to one of them*, the leader of the first run: whether
@@ -21,7 +21,7 @@ Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
 
 
 @dataclass(frozen=True)
-class Line:
+class Compared:
     """A strategy that both runs rank. Ranks count the strategies of both runs only. ``change``: by what its latency,
     relative to the reference, has changed; None for the reference itself. ``changed``: beyond chance."""
 
@@ -34,16 +34,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """``sentence``: the answer, plain text. ``lines`` are in the order of the first run's ranking."""
+    """``sentence``: the answer, plain text. ``strategies`` are in the order of the first run's ranking."""
 
     outcome: Outcome
     sentence: str
     reference: str | None = None
-    lines: tuple[Line, ...] = ()
+    strategies: tuple[Compared, ...] = ()
 
     @property
-    def moved(self) -> list[Line]:
-        return [line for line in self.lines if line.rank_before != line.rank_now]
+    def moved(self) -> list[Compared]:
+        """The strategies whose rank is another one now."""
+        return [strategy for strategy in self.strategies if strategy.rank_before != strategy.rank_now]
 
 
 Levels = Mapping[str, Level]
@@ -58,10 +59,10 @@ def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None)
         return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
     its_leaders = now[0]
     reference = then[0][0]
-    lines = tuple(_lines(first, again, then, now, reference, before, after))
+    strategies = tuple(_compared(first, again, then, now, reference, before, after))
     pace = _pace(first, reference, before, after)
     lost = [slug for slug in first.ranking[0] if slug not in then[0]]
-    changed = {line.slug for line in lines if line.changed}
+    changed = {strategy.slug for strategy in strategies if strategy.changed}
     if lost:
         outcome: Outcome = "refuted"
         sentence = f"The verdict was not reproduced: {_names(lost)}, which led, {_is(lost)} not ranked here."
@@ -80,7 +81,7 @@ def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None)
             f"The verdict was neither reproduced nor refuted: {_names(then[0])} led, {_names(its_leaders)} "
             f"{_lead(its_leaders)} here, but how they stand to each other has not changed beyond chance."
         )
-    return Reproduction(outcome, f"{sentence} {pace}".strip(), reference, lines)
+    return Reproduction(outcome, f"{sentence} {pace}".strip(), reference, strategies)
 
 
 def _groups(run: Run, other: Run) -> list[list[str]]:
@@ -89,7 +90,7 @@ def _groups(run: Run, other: Run) -> list[list[str]]:
     return [kept for group in run.ranking if (kept := [slug for slug in group if slug in ranked])]
 
 
-def _lines(
+def _compared(
     first: Run,
     again: Run,
     then: Sequence[Sequence[str]],
@@ -97,13 +98,13 @@ def _lines(
     reference: str,
     levels_before: Levels,
     levels_after: Levels,
-) -> list[Line]:
+) -> list[Compared]:
     before, after = ranks(then), ranks(now)
     confidence = first.analysis.confidence
     # All decisions together err with at most 1 − confidence (Bonferroni).
     level = (1 - confidence) / max(1, len(before) - 1)
     resolution = max((run.control.resolution for run in (first, again) if run.control is not None), default=0.0)
-    lines = []
+    compared = []
     for slug in before:
         change = None
         if slug != reference and {slug, reference} <= levels_before.keys() & levels_after.keys():
@@ -113,8 +114,8 @@ def _lines(
                 confidence,
             )
         beyond = change is not None and change.p < level and abs(math.log(change.ratio)) > math.log1p(resolution)
-        lines.append(Line(slug, before[slug], after[slug], change, beyond))
-    return lines
+        compared.append(Compared(slug, before[slug], after[slug], change, beyond))
+    return compared
 
 
 def _levels(run: Run) -> Levels:

@@ -1,5 +1,8 @@
 """What is derived from the samples of frozen files stays the same, to the byte."""
 
+import os
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,6 +11,8 @@ import pytest
 from measure.judge import analysis
 from measure.model.run import decode, encode
 from measure.sweep import analysis as sweep_analysis
+from tests.samples import run_of
+from tests.simulation import Model, simulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,3 +31,33 @@ def test_the_same_samples_give_the_same_bytes(path: str, digest: str) -> None:
     run = decode((ROOT / path).read_bytes())
     analyse = sweep_analysis.analyse if run.kind == "sweep" else analysis.analyse
     assert sha256(encode(analyse(run))).hexdigest()[:16] == digest
+
+
+def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_digit() -> None:
+    simulated = simulate({"a": 1e-3, "b": 1.02e-3, "c": 4e-3}, Model(), seed=5)
+    first = analysis.analyse(run_of(*simulated.measurements))
+    again = analysis.analyse(decode(encode(first)))
+    assert encode(again) == encode(first)
+    assert first.ranking
+
+
+def test_another_processor_computes_the_same_numbers_to_the_last_digit() -> None:
+    """The libraries have kernels for each family of processors, which differ in the last bits."""
+    script = (
+        "import sys; from measure.judge import analysis; from measure.model.run import decode, encode; "
+        "sys.stdout.buffer.write(encode(analysis.analyse(decode(sys.stdin.buffer.read()))))"
+    )
+    here, elsewhere = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**os.environ, **kernels},
+            input=(ROOT / "views/example_run.json").read_bytes(),
+            capture_output=True,
+            check=True,
+        ).stdout
+        for kernels in ({}, {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"})
+    )
+    assert here == elsewhere
+    latencies = [item.latency for item in decode(here).measurements if item.latency]
+    assert latencies and all(each.low_s == float(f"{each.low_s:.10g}") for each in latencies)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from measure import runner
 from measure.judge import reproduction
-from measure.judge.reproduction import Line, Reproduction
+from measure.judge.reproduction import Compared, Reproduction
 from measure.machine import environment
 from measure.model import request as requests
 from measure.model.place import StoreError
@@ -179,33 +179,33 @@ def _sweep_reproduction(found: SweepReproduction) -> None:
 
 def _reproduction(found: Reproduction) -> None:
     _answer(found.outcome, found.sentence)
-    if found.lines:
+    if found.strategies:
         st.caption(
             look.plain(f"Ranks that changed: {moves}." if (moves := _moves(found)) else "All ranks are the same.")
         )
         with st.expander("Then and now", type="compact", key="then_and_now"):
             st.dataframe(
-                [_row(line, found) for line in found.lines], hide_index=True, key="reproduction_table",
+                [_row(strategy, found) for strategy in found.strategies], hide_index=True, key="reproduction_table",
                 alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
             )  # fmt: skip
 
 
 def _moves(found: Reproduction) -> str:
-    """Which ranks have changed, and whether that is more than chance."""
+    """The ranks that have changed, each within or beyond chance."""
     return ", ".join(
-        f"{line.slug} {line.rank_before} → {line.rank_now} ({'beyond' if line.changed else 'within'} chance)"
-        for line in found.moved
+        f"{moved.slug} {moved.rank_before} → {moved.rank_now} ({'beyond' if moved.changed else 'within'} chance)"
+        for moved in found.moved
     )
 
 
-def _row(line: Line, found: Reproduction) -> dict[str, str]:
-    change = line.change
+def _row(strategy: Compared, found: Reproduction) -> dict[str, str]:
+    change = strategy.change
     return {
-        "strategy": line.slug,
-        "rank then": str(line.rank_before),
-        "rank now": str(line.rank_now),
+        "strategy": strategy.slug,
+        "rank then": str(strategy.rank_before),
+        "rank now": str(strategy.rank_now),
         f"latency over that of {found.reference}, now against then": look.MISSING
         if change is None
         else " ".join(look.factor_with_interval(change.ratio, change.low, change.high)),
-        "beyond chance": "yes" if line.changed else "no",
+        "beyond chance": "yes" if strategy.changed else "no",
     }

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from measure.judge import advice, analysis, rules
 from measure.model.run import Control, Error, Run
 from measure.statistics.effects import detrend
-from tests.measure.statistics.test_statistics import measurement, run_of
+from tests.samples import measurement, run_of
 from tests.simulation import Model, simulate
 
 # Samples that count of each process of a contender where a race is decided at the first look: four rounds with all. Of

@@ -14,7 +14,7 @@ from measure.statistics import break_even, intervals
 from measure.statistics.break_even import Cost, Crossing
 from measure.statistics.intervals import Level, Spread
 from tests.engine import ROOT
-from tests.measure.statistics.test_statistics import FACTORS, constant, measurement, run_of
+from tests.samples import FACTORS, constant, measurement, run_of
 
 
 def figure(value_s: float, down: float = 1.0, up: float = 1.0) -> Latency:

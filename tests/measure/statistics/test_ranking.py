@@ -12,7 +12,7 @@ from measure.model.run import Analysis, Control, Measurement, Memory
 from measure.statistics import intervals, ranking
 from measure.statistics.intervals import Level
 from measure.statistics.levels import levels_of
-from tests.measure.statistics.test_statistics import constant, measurement, run_of
+from tests.samples import constant, measurement, run_of
 
 
 def level(seconds: float, relative_error: float = 0.005) -> Level:
