@@ -148,8 +148,8 @@ def host() -> Iterator[HostLauncher]:
             launcher.close()
 
 
-def measured(launcher: HostLauncher, variant: Variant) -> list[Row]:
-    """Every cell of the variant, each in a subject of its own, two at a time."""
+def measured(launcher: Launcher, variant: Variant) -> list[Row]:
+    """What becomes of every cell of the variant."""
     run = untimed(parse(variant.request()), launcher, Settings(timeout_floor_s=60.0))
     return [row(variant, item) for item in run.measurements]
 

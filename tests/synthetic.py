@@ -1,5 +1,7 @@
 """Made-up runs with known figures, for tests of charts, tables and the page: nothing here was measured."""
 
+import functools
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -157,6 +159,7 @@ def failures(rng: np.random.Generator) -> list[Measurement]:
     ]  # fmt: skip
 
 
+@functools.cache
 def run(
     run_id: str = "0123456789abcdef01234567", slugs: tuple[str, ...] = tuple(TIMED), unhappy: bool = True, seed: int = 0
 ) -> Run:

@@ -1,5 +1,6 @@
 """Every workload × mapper × mode has the outcome that the committed table says, and the document shows that table."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -9,6 +10,7 @@ import workloads
 from measure.engine.launchers import HostLauncher
 from tests import grid
 from tests.grid import Row, Variant
+from tests.in_turn import InTurn
 
 
 def test_the_table_has_every_cell_of_what_is_in_it_once() -> None:
@@ -40,7 +42,10 @@ def test_what_is_not_right_says_why() -> None:
 @pytest.mark.parametrize("variant", grid.variants(), ids=str)
 def test_outcomes_are_those_of_the_table(variant: Variant, host: HostLauncher) -> None:
     expected = {each.strategy: each for each in grid.read() if Variant(each.workload, each.options) == variant}
-    measured = grid.measured(host, variant)
+    # What ends well and without a word beside the outcome leaves nothing behind that could change the next one.
+    calm = {each.strategy for each in expected.values() if each.outcome == "ok" and each.warnings in ("", "retrace")}
+    with contextlib.closing(InTurn(host, calm)) as launcher:
+        measured = grid.measured(launcher, variant)
     for each in measured:
         if each.strategy in expected:
             assert settled(each) == settled(expected.pop(each.strategy))

@@ -1,0 +1,105 @@
+"""A launcher whose memory subjects are one process, which is each of them in turn: what it starts once, it starts once.
+
+Of the processor time of a subject at a small size, more than half goes into its fork, TensorFlow's start and XLA's.
+"""
+
+import itertools
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Any, Literal
+
+import msgspec
+
+from measure.engine.launchers import Event, HostLauncher, HostState
+from measure.subject.subject import Spec
+
+# A subject's script: for every spec that comes in, it does what a subject of that spec would do.
+_IN_TURN = """
+import msgspec
+from measure.subject.messages import Channel
+from measure.subject.subject import Spec, serve
+
+channel = Channel(3, 3)
+while asked := channel.receive():
+    serve(msgspec.convert(asked["spec"], Spec), channel)
+    channel.send({"event": "served"})
+"""
+_ENDED = {"status": 0, "signal": None, "tail": ""}
+
+
+class InTurn:
+    """Memory subjects with one of these names share a process of the host; each of the others has its own."""
+
+    start_method: Literal["fork", "fresh"] = "fork"
+
+    def __init__(self, host: HostLauncher, names: Collection[str]) -> None:
+        self._host, self._names = host, names
+        self._numbers = itertools.count(-1, -1)  # none of the host's
+        self._lock = threading.RLock()
+        self._waiting: deque[tuple[int, Spec, queue.Queue[Event]]] = deque()
+        self._now: tuple[int, queue.Queue[Event]] | None = None
+        self._process: int | None = None
+
+    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+        if spec.role != "memory" or spec.name not in self._names:
+            return self._host.start(spec, events)
+        number = next(self._numbers)
+        with self._lock:
+            self._waiting.append((number, spec, events))
+            self._go_on()
+        return number
+
+    def put(self, event: Event) -> None:
+        """Take an event of the shared process: to its host this launcher is a queue of events."""
+        with self._lock:
+            if event.subject != self._process:
+                return
+            if event.kind in ("exit", "lost"):
+                self._process = None
+            if self._now is not None:
+                number, events = self._now
+                if event.fields.get("event") == "served":
+                    event = Event(event.subject, "exit", _ENDED)
+                if event.kind in ("exit", "lost"):
+                    self._now = None
+                events.put(Event(number, event.kind, event.fields))
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._now is not None or not self._waiting:
+            return
+        number, spec, events = self._waiting.popleft()
+        self._now = number, events
+        if self._process is None:
+            everything: Any = self
+            self._process = self._host.start(Spec(role="memory", name="in turn", script=_IN_TURN), everything)
+        self._host.send(self._process, {"spec": msgspec.to_builtins(spec)})
+
+    def kill(self, subject: int) -> None:
+        if subject > 0:
+            self._host.kill(subject)
+            return
+        with self._lock:
+            if self._now is not None and self._now[0] == subject and self._process is not None:
+                self._host.kill(self._process)
+            for waiting in [each for each in self._waiting if each[0] == subject]:
+                self._waiting.remove(waiting)
+                waiting[2].put(Event(subject, "exit", _ENDED))
+
+    def send(self, subject: int, message: dict[str, Any]) -> None:
+        self._host.send(subject, message)  # one that measures memory is told nothing
+
+    def state(self) -> HostState:
+        return self._host.state()
+
+    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        return self._host.wait_ready(timeout_s, cancelled)
+
+    def close(self) -> None:
+        """End the shared process; the host stays."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            self._host.kill(process)
