@@ -203,14 +203,23 @@ def test_threads_in_effect_are_told_where_tensorflow_chooses(monkeypatch, config
     assert (facts["threads_intra_used"], facts["threads_inter_used"]) == (within, across)
 
 
+# Forks of a process that has imported TensorFlow, one for each set of variables.
 _THREADS = """
-import os, sys
+import json, os, sys
 from collections import Counter
 from pathlib import Path
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 import tensorflow as tf
-from measure import processor
+from measure.machine import processor
+
+for variables in json.loads(sys.argv[1]):
+    if not os.fork():
+        os.environ.update(variables)
+        break
+    os.wait()
+else:
+    sys.exit()
 
 def count():
     return Counter(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
@@ -227,16 +236,13 @@ print(within, across, *(processor.tensorflow_threads(None, os.environ, across_op
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads by the files of Linux")
-@pytest.mark.parametrize(
-    ("variables", "threads"),
-    [({}, (1, 1)), ({"TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "5"}, (3, 5))],
-)
-def test_tensorflow_starts_as_many_threads_as_are_told(variables, threads):
+def test_tensorflow_starts_as_many_threads_as_are_told():
     own = {name: value for name, value in os.environ.items() if not name.startswith("TF_NUM_")}
-    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1", **variables}
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1"}
+    variables = json.dumps([{}, {"TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "5"}])
     root = Path(__file__).parents[3]
-    run = subprocess.run([sys.executable, "-c", _THREADS], cwd=root, env=own, capture_output=True, text=True)
-    assert tuple(map(int, run.stdout.split())) == threads * 2, run.stderr[-2_000:]
+    run = subprocess.run([sys.executable, "-c", _THREADS, variables], cwd=root, env=own, capture_output=True, text=True)
+    assert run.stdout.split() == ["1"] * 4 + ["3", "5"] * 2, run.stderr[-2_000:]
 
 
 # --- allocators, as the processes that are measured have them ---------------------------------------------------------
@@ -263,8 +269,17 @@ def test_the_allocator_of_gpus_is_bfc_or_what_a_variable_names():
 
 
 _FAULTS = """
-import json, os, resource
-from measure import allocator, subject
+import json, os, resource, sys
+import tensorflow as tf
+from measure.subject import subject
+
+for variables in json.loads(sys.argv[1]):
+    if not os.fork():
+        os.environ.update(variables)
+        break
+    os.wait()
+else:
+    sys.exit()
 
 class Channel:
     def send(self, message): said.append(message)
@@ -272,7 +287,6 @@ class Channel:
 
 said = []
 subject.serve(subject.Spec(role="devices"), Channel())
-import tensorflow as tf
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -290,29 +304,29 @@ print(json.dumps([said[0], faults() - before]))
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults as Linux does")
 @pytest.mark.parametrize(
-    "variables",
+    ("imported_with", "later"),
     [
-        {"OPENBLAS_NUM_THREADS": "1"},
-        {"TF_ENABLE_ONEDNN_OPTS": "0", "OPENBLAS_NUM_THREADS": "1"},
-        {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": "true"},
-        {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"},
+        ({}, {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}),
+        ({"TF_ENABLE_ONEDNN_OPTS": "0", "OPENBLAS_NUM_THREADS": "1"}, {"TF_CPU_ALLOCATOR_USE_BFC": "true"}),
     ],
 )
-def test_a_process_tells_its_allocator_and_pages_are_fresh_where_that_is_the_c_library(variables):
+def test_a_process_tells_its_allocator_and_pages_are_fresh_where_that_is_the_c_library(imported_with, later):
     others = ("TF_", "OPENBLAS", "OMP_", "MALLOC")
     own = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", **variables}
+    own |= {"TF_CPP_MIN_LOG_LEVEL": "3", **imported_with}
+    command = [sys.executable, "-c", _FAULTS, json.dumps([{}, later])]
     root = Path(__file__).parents[3]
-    run = subprocess.run([sys.executable, "-c", _FAULTS], cwd=root, env=own, capture_output=True, text=True, check=True)
-    told, faults = json.loads(run.stdout)
-    expected = allocator.of_processor(variables, told["onednn"])
-    assert told["tensorflow_allocator"] == expected
-    # 40 MiB are 20 large pages, or 10 240 small ones.
-    assert (faults >= 20) == (expected == allocator.C_LIBRARY)
-    # NumPy's wheels have an OpenBLAS of at most 64.
-    most = 1 if "OPENBLAS_NUM_THREADS" in variables else 64
-    assert told["openblas_threads"] == min(most, processor.affinity())
-    assert told["gpu_allocator"] is None and told["gpu_memory_growth"] is None
+    run = subprocess.run(command, cwd=root, env=own, capture_output=True, text=True, check=True)
+    for variables, line in zip((imported_with, imported_with | later), run.stdout.splitlines(), strict=True):
+        told, faults = json.loads(line)
+        expected = allocator.of_processor(variables, told["onednn"])
+        assert told["tensorflow_allocator"] == expected
+        # 40 MiB are 20 large pages, or 10 240 small ones.
+        assert (faults >= 20) == (expected == allocator.C_LIBRARY)
+        # NumPy's wheels have an OpenBLAS of at most 64.
+        most = 1 if "OPENBLAS_NUM_THREADS" in variables else 64
+        assert told["openblas_threads"] == min(most, processor.affinity())
+        assert told["gpu_allocator"] is None and told["gpu_memory_growth"] is None
 
 
 # --- control groups ---------------------------------------------------------------------------------------------------
@@ -499,7 +513,7 @@ def test_the_load_is_measured_only_when_asked(machine):
 def test_this_machine_is_described_without_tensorflow():
     code = """
 import sys
-from measure import environment
+from measure.machine import environment
 facts = environment.collect(start_method="fork")
 print(facts["tensorflow"], facts["numpy"], "tensorflow" in sys.modules, environment.available_memory() > 0)
 """
