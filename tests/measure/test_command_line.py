@@ -236,6 +236,7 @@ def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
     assert Store(tmp_path / "home").load(run.id) == run, "it is in the store as well"
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_refused_with_status_2(tmp_path: Path):
     command = start(tmp_path, *SMALL, "--device", "GPU:63")
     out, err = command.communicate(timeout=DEADLINE_S)
@@ -250,6 +251,7 @@ def closed_pipe() -> int:
     return write
 
 
+@pytest.mark.slow
 def test_readers_that_have_gone_away_cost_neither_the_run_nor_a_traceback(tmp_path: Path):
     command = start(tmp_path, "list", stdout=closed_pipe())
     _, err = command.communicate(timeout=DEADLINE_S)
@@ -269,6 +271,7 @@ def test_readers_that_have_gone_away_cost_neither_the_run_nor_a_traceback(tmp_pa
     assert decode(file.read_bytes()).measurements[0].outcome == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_path: Path, end: signal.Signals):
     mappers = tmp_path / "mappers"

@@ -174,6 +174,7 @@ def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_que
 # --- faults around a run ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_when_the_host_is_killed_the_run_keeps_what_it_had_and_the_next_one_runs(tmp_path: Path):
     with running_host(tmp_path) as host, running(host, tmp_path, timeout_floor_s=DEADLINE_S) as own:
         run_id = own.submit(small_request("batched.eager", "batched.graph", "hangs_when_timed.eager"))
@@ -297,6 +298,7 @@ def test_a_run_that_waits_for_another_process_can_be_cancelled(own: runner.Runne
     own.cancel(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
     own: runner.Runner, tmp_path: Path, end: signal.Signals

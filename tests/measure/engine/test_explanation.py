@@ -41,6 +41,7 @@ def measured(own: runner.Runner) -> Run:
     return measure(own, small_request(*SLUGS, size={"batch": 100, "features": 2}))
 
 
+@pytest.mark.slow
 def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner.Runner, measured: Run):
     assert all(why.known(item) is None for item in measured.measurements), "nothing is explained unless asked for"
     job = own.explain(measured.id)
@@ -77,6 +78,7 @@ def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     assert why.TRACE in own.store.artifacts(run_id, "batched.graph")
 
 
+@pytest.mark.slow
 def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runner):
     # What goes where, once both branches are computed, depends on the values; XLA needs such indices as constants.
     asked = {"workload": "branch", "size": {"batch": 5, "width": 4}}

@@ -344,6 +344,7 @@ def test_subjects_inherit_nothing_but_their_own_channel(host: HostLauncher):
             assert len(listed) <= 1 + 4, "the listing's own, and those that TensorFlow opens"
 
 
+@pytest.mark.slow
 def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path):
     with running_host(tmp_path) as launcher:
         events: queue.Queue[Event] = queue.Queue()
@@ -361,6 +362,7 @@ def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path):
         assert one.exit is not None and one.exit["status"] == 0
 
 
+@pytest.mark.slow
 def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Path):
     with running_host(tmp_path) as launcher:
         launcher.close()
@@ -368,6 +370,7 @@ def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Pa
         assert one.exit == {"kind": "lost"}
 
 
+@pytest.mark.slow
 def test_closing_a_launcher_ends_its_host_with_all_subjects(tmp_path: Path):
     launcher = HostLauncher(tmp_path / "host.log")
     assert launcher.wait_ready(DEADLINE_S, lambda: False)
@@ -406,6 +409,7 @@ def _kill_and_watch(server: subprocess.Popen[bytes], known: list[int]) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "fresh"])
 def test_nothing_is_left_when_the_server_is_killed_while_strategies_hang(tmp_path: Path, start: str):
     path = tmp_path / "pids"
@@ -471,6 +475,7 @@ def fresh() -> Iterator[FreshLauncher]:
     launcher.close()
 
 
+@pytest.mark.slow
 def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert "CPU:0" in fresh.state().devices
     plain, exits, garbage = talk(
@@ -490,10 +495,12 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert garbage.exit["signal"] == signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_little_lies_below_a_call_in_a_fresh_interpreter(fresh: FreshLauncher):
     assert_little_lies_below_a_call(fresh)
 
 
+@pytest.mark.slow
 def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(fresh: FreshLauncher, tmp_path: Path):
     path = tmp_path / "pids"
     leave = LEAVE_A_PROCESS.format(path=str(path))

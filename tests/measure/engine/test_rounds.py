@@ -180,6 +180,7 @@ def test_what_one_process_says_is_doubted_unless_it_is_far_behind() -> None:
     assert all(count >= 5 for slug, count in processes.items() if slug.startswith("a"))
 
 
+@pytest.mark.slow
 def test_a_process_that_is_slow_as_a_whole_does_not_put_its_strategy_behind() -> None:
     """Of a strategy and itself, the one whose first process was slow is called slower no more often than 1 in 20."""
     model, pairs = Model(slow_share=0.1), 300

@@ -334,6 +334,7 @@ def test_disturbed_samples_make_no_process_another() -> None:
     assert found_in(few) == ["few_rounds"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Model(process=0.02, sample=0.03), Model(process=0.06, sample=0.05)])
 @pytest.mark.parametrize("behind", [1.02, 1.5])
 def test_ordinary_races_are_not_warned_about(model: Model, behind: float) -> None:

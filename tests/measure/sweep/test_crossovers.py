@@ -59,6 +59,7 @@ def test_points_next_to_each_other_leave_only_the_step_between_them() -> None:
     assert 6 < found.low <= 6.401 <= found.high < 7
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_size_as_often_as_they_say_and_refining_narrows_them() -> None:
     """200 pairs with a known crossing, before and after points are added inside the interval."""
     held, refined, widths, narrower = 0, 0, [], []
@@ -86,6 +87,7 @@ def test_intervals_contain_the_true_size_as_often_as_they_say_and_refining_narro
     assert np.median(narrower) < np.median(widths)
 
 
+@pytest.mark.slow
 def test_intervals_are_right_with_few_rounds_far_from_a_crossing_and_more_beside_it() -> None:
     held = 0
     for seed in range(200):

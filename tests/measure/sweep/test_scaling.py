@@ -52,6 +52,7 @@ def test_costs_that_are_no_line_have_a_note_and_wide_intervals() -> None:
     assert found.per_element_high_s > 1.2 * found.per_element_low_s
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_costs_as_often_as_they_say() -> None:
     fixed = each = 0
     for seed in range(100):

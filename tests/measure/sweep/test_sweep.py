@@ -480,6 +480,7 @@ def outcome(point: Point, slug: str) -> str:
     return next(item.outcome for item in point.measurements if item.strategy == slug)
 
 
+@pytest.mark.slow
 def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(own: runner.Runner):
     request = asked("rises.eager", "stays.eager", "behind.eager", axes=batch(1, 4, 16))
     run_id = own.submit_sweep(request)
@@ -514,6 +515,7 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert not set(first.rounds) & set(second.rounds), "rounds of an earlier part are others"
 
 
+@pytest.mark.slow
 def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(host: HostLauncher):
     axes = [{"kind": "option", "name": "level", "values": [1, 2, 3, 4]}]
     run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), host, lambda view: None).run()
@@ -646,6 +648,7 @@ class Counting:
         return self._launcher.start(spec, *more)
 
 
+@pytest.mark.slow
 def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_measured(host: HostLauncher):
     rng = np.random.default_rng(0)
     # Slug → seconds of a call; nobody overtakes anybody.
@@ -713,6 +716,7 @@ class LeftOpen:
         pass
 
 
+@pytest.mark.slow
 def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_long_as_its_code_is_the_same(
     own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -812,6 +816,7 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monke
         own.submit_sweep(asked("batched.eager", axes=batch(90_000_000, 100_000_000)))
 
 
+@pytest.mark.slow
 def test_a_swept_option_is_one_line_and_strategies_without_it_have_one_point(own: runner.Runner):
     axes = [{"kind": "option", "name": "chunk", "values": [1, 4]}]
     run = finished(own, own.submit_sweep(asked("chunked.graph", "batched.eager", axes=axes, size={"batch": 8})))
@@ -824,6 +829,7 @@ def test_a_swept_option_is_one_line_and_strategies_without_it_have_one_point(own
     assert run.verdict.endswith("] as long.")
 
 
+@pytest.mark.slow
 def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.Runner):
     raw = {"workload": "outer_product", "strategies": ["batched.eager", "loop.eager"], "budget_s": 300.0}
     axes = [{"name": "batch", "values": [8, 16, 32, 64]}, {"name": "side", "values": [2, 3, 4, 5]}]
@@ -838,6 +844,7 @@ def test_a_map_fills_from_its_corners_and_infers_what_lies_between(own: runner.R
     assert corners <= {tuple(point.at.values()) for point in measured}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("doubted_within", "processes"), [(1e9, 2), (1.0, 1)])
 def test_no_cell_of_a_map_is_won_by_one_process_of_what_may_lead(
     host: HostLauncher, monkeypatch: pytest.MonkeyPatch, doubted_within: float, processes: int

@@ -116,6 +116,7 @@ def test_choose_run_watch_and_read_the_result(page: Page, app_server: AppServer)
     shot(page, "result", whole=True)
 
 
+@pytest.mark.slow
 def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_server: AppServer):
     """Marks move with the results: at the end the rows of the chart stand as the run ranks them."""
     open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16&strategies=all")
@@ -178,6 +179,7 @@ def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server:
     assert "batched.graph is fastest" in verdict(other)
 
 
+@pytest.mark.slow
 def test_a_link_opens_choices_and_starts_nothing_and_back_works(page: Page, app_server: AppServer):
     open_page(page, app_server, SMALL)
     box = page.locator(".st-key-size_batch input")
@@ -236,6 +238,7 @@ def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, 
     expect(page.locator("[data-testid=stNumberInput]")).not_to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app_server: AppServer):
     """The same headings, charts, tables and buttons, none of them beyond the edge."""
 
@@ -298,6 +301,7 @@ def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
     assert pages >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_light_dark_and_narrow(new_page: Callable[..., Page], app_server: AppServer, scheme: str, width: int):

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from measure.store.store import Store
@@ -9,6 +10,7 @@ from tests.browser import AppServer, Watch
 from tests.views.pages.test_browser import _LOST, LONG, RUN_MS, SMALL, finish, open_page, press, sever, start, verdict
 
 
+@pytest.mark.slow
 def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, watch: Watch):
     open_page(page, app_server, LONG)
     start(page)
@@ -29,6 +31,7 @@ def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, wat
     watch.forgive(_LOST)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_server: AppServer, watch: Watch):
     open_page(page, app_server, SMALL)
     run_id = start(page)

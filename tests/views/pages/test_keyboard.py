@@ -2,12 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
 from tests.views.pages.test_browser import LONG, RUN_MS, finish, open_page, press, tab_to
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     """Choose, run and cancel without a mouse, from the top of the page."""
     open_page(page, app_server, LONG.replace("strategies=all", "strategies=batched.graph"))

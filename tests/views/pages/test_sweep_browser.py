@@ -161,6 +161,7 @@ def fill(page: Page, number: int, fields: dict[str, str]) -> None:
         wait_idle(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swept", BAD)
 def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch, swept: str):
     address, number, name, bad = BAD[swept]
