@@ -24,9 +24,10 @@ from msgspec.structs import replace
 from measure.engine import explanation as why_job
 from measure.engine.bench import Settings, clear_leftovers
 from measure.engine.comparison import Comparison
-from measure.engine.launchers import HostState, Launcher, launcher
+from measure.engine.launcher import HostState, Launcher
 from measure.engine.privacy import without_folders
 from measure.engine.record import View
+from measure.engine.start_method import launcher
 from measure.judge import advice
 from measure.judge.verdict import verdict
 from measure.machine import environment

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from tests.browser import ROOT, TIMEOUT_MS, TRACEBACK, AppServer, Watch, launch
 from tests.engine import running_host
 

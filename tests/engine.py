@@ -15,7 +15,8 @@ import pytest
 
 from measure import runner
 from measure.engine.bench import Settings
-from measure.engine.launchers import Event, HostLauncher, Launcher
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Event, Launcher
 from measure.engine.rounds import Rules
 from measure.model import request
 from measure.model.run import Run

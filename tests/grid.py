@@ -17,7 +17,8 @@ import strategies
 import workloads
 from measure.engine import stages
 from measure.engine.bench import Bench, Settings
-from measure.engine.launchers import HostLauncher, Launcher
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Launcher
 from measure.model.request import Request, parse
 from measure.model.run import Measurement, Run
 from workloads.spec import Workload

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure.engine.launchers import HostState
+from measure.engine.launcher import HostState
 from measure.model.request import Request, RequestError
 from measure.runner import Snapshot
 from measure.store.store import Store

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from measure.engine.launchers import Event, HostState
+from measure.engine.launcher import Event, HostState
 from measure.model import why
 from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory

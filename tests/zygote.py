@@ -17,10 +17,9 @@ from typing import Any
 import tensorflow  # noqa: F401
 
 from measure import runner
-from measure.engine import host
-from measure.engine import launchers as processes
+from measure.engine import host, host_launcher
 from measure.engine.bench import Settings
-from measure.engine.record import View
+from measure.model.run import Run
 from measure.store import store
 from tests.engine import QUICK, small_request
 
@@ -51,18 +50,18 @@ class ForkedHost(subprocess.Popen[bytes]):
         self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
 
 
-class Told(runner.Runner):
-    def _take(self, run_id: str, view: View) -> None:
-        say("view", *(m.strategy for m in view.run.measurements if m.outcome != "not_run" and m.memory))
-        super()._take(run_id, view)
+class Told(store.Store):
+    def save(self, run: Run, **more: Any) -> None:
+        say("view", *(m.strategy for m in run.measurements if m.outcome != "not_run" and m.memory))
+        super().save(run, **more)
 
 
 def serve(home: Path, *slugs: str) -> None:
     """One server, until its run has finished."""
-    processes.subprocess.Popen = ForkedHost  # type: ignore[misc, attr-defined]
-    own = Told(
-        store_=store.Store(home),
-        launcher_=processes.HostLauncher(home / "host.log"),
+    host_launcher.subprocess.Popen = ForkedHost  # type: ignore[misc, attr-defined]
+    own = runner.Runner(
+        store_=Told(home),
+        launcher_=host_launcher.HostLauncher(home / "host.log"),
         settings=Settings(rules=QUICK, probes=False, process_peaks_s=0.0),
     )
     run_id = own.submit(small_request(*slugs))

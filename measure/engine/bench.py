@@ -15,7 +15,7 @@ import psutil
 import strategies
 from measure.engine import rounds
 from measure.engine.dialogue import Cancelled, Dialogues, SubjectFailed
-from measure.engine.launchers import Launcher
+from measure.engine.launcher import Launcher
 from measure.engine.record import Record, View, original
 from measure.machine import environment
 from measure.model import forecast

@@ -12,7 +12,7 @@ from typing import Any
 from measure.engine import stages
 from measure.engine.bench import Bench, Job, Settings
 from measure.engine.dialogue import Cancelled, HostLost
-from measure.engine.launchers import Launcher
+from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.sampling import Sampling
 from measure.engine.stages import Keep

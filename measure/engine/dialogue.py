@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from measure.engine.launchers import Event, Launcher
+from measure.engine.launcher import Event, Launcher
 from measure.engine.privacy import cleaned
 from measure.model.run import Error, OutcomeName
 from measure.subject.said import is_well_formed

@@ -9,7 +9,7 @@ import msgspec
 from measure.engine import stages
 from measure.engine.bench import Bench, Job, Settings
 from measure.engine.dialogue import Cancelled, HostLost
-from measure.engine.launchers import Launcher
+from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.stages import Keep
 from measure.machine import environment

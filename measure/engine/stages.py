@@ -18,7 +18,7 @@ from msgspec.structs import replace
 import strategies
 from measure.engine.bench import Bench
 from measure.engine.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, SubjectFailed
-from measure.engine.launchers import FreshLauncher
+from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice, limit
 from measure.machine import environment, load

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from measure.engine import rounds
 from measure.engine.bench import Settings
 from measure.engine.dialogue import Cancelled, Dialogues, HostLost
-from measure.engine.launchers import Launcher
+from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model.place import utc_now

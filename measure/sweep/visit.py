@@ -11,7 +11,7 @@ from msgspec import structs
 from measure.engine import stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.dialogue import Dialogues
-from measure.engine.launchers import Launcher
+from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice

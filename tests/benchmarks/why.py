@@ -24,7 +24,8 @@ from typing import Any
 import workloads
 from measure.engine import stages
 from measure.engine.bench import Bench, Settings
-from measure.engine.launchers import HostLauncher, Launcher
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Launcher
 from measure.judge import reasons
 from measure.model import why
 from measure.model.request import parse

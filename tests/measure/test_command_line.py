@@ -16,7 +16,7 @@ import pytest
 import strategies
 import workloads
 from measure import __main__ as command_line
-from measure.engine.launchers import HostState
+from measure.engine.launcher import HostState
 from measure.model.run import Run, decode, encode
 from measure.runner import Snapshot
 from measure.store.store import Store

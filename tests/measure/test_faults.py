@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from measure.engine.bench import Settings
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Measurement, Run, decode, encode
 from strategies.spec import MODES
 from tests.engine import (

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from measure import runner
-from measure.engine.launchers import FreshLauncher, HostLauncher
+from measure.engine.fresh_launcher import FreshLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
@@ -67,8 +68,7 @@ def own(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
     with running(host, tmp_path, timeout_floor_s=10 * DEADLINE_S) as running_:
         yield running_
-    assert host._process is not None
-    eventually(lambda: not descendants(host._process.pid), "no subject is left")
+    eventually(lambda: not descendants(host.pid), "no subject is left")
 
 
 def state(own: runner.Runner, run_id: str) -> str:
@@ -179,7 +179,7 @@ def test_when_the_host_is_killed_the_run_keeps_what_it_had_and_the_next_one_runs
     with running_host(tmp_path) as host, running(host, tmp_path, timeout_floor_s=DEADLINE_S) as own:
         run_id = own.submit(small_request("batched.eager", "batched.graph", "hangs_when_timed.eager"))
         eventually(lambda: stage(own, run_id, "hangs_when_timed.eager") == "first call", "first calls are made")
-        os.kill(host._process.pid, signal.SIGKILL)
+        os.kill(host.pid, signal.SIGKILL)
         run = finished(own, run_id)
         assert run.status == "interrupted" and "ended unexpectedly" in run.stop_reason
         assert all(item.memory is not None and item.correctness is not None for item in run.measurements)
@@ -353,8 +353,7 @@ def test_closing_a_runner_ends_what_it_runs(host: HostLauncher, tmp_path: Path):
     for run_id in (first, second):
         run = own.store.load(run_id)
         assert run is not None and run.status == "cancelled"
-    assert host._process is not None
-    eventually(lambda: not descendants(host._process.pid), "no subject is left")
+    eventually(lambda: not descendants(host.pid), "no subject is left")
 
 
 def test_the_runner_of_a_process_is_made_once(monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.subject.subject import Spec
 from tests.engine import talk
 from workloads.spec import Leaf

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from measure.engine.bench import Settings
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from tests.grid import untimed

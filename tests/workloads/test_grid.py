@@ -7,7 +7,7 @@ import pytest
 
 import strategies
 import workloads
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from tests import grid
 from tests.grid import Row, Variant
 from tests.in_turn import InTurn

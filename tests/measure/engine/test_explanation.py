@@ -13,7 +13,7 @@ from measure import runner
 from measure.engine import explanation
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.judge import reasons
 from measure.judge.advice import COMPILED_VALUES
 from measure.model import why

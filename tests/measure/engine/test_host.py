@@ -13,7 +13,9 @@ import psutil
 import pytest
 
 from measure.engine.dialogue import Dialogues, HostLost, SubjectFailed, ended
-from measure.engine.launchers import Event, FreshLauncher, HostLauncher, Launcher
+from measure.engine.fresh_launcher import FreshLauncher
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Event, Launcher
 from measure.subject.messages import Lines, ProtocolError, encode
 from measure.subject.subject import Spec, shorten
 from tests.engine import (
@@ -236,8 +238,8 @@ def test_dialogues_that_need_more_memory_than_there_is_are_not_held_together():
 
 
 def host_pid(launcher: HostLauncher) -> int:
-    assert launcher._process is not None
-    return launcher._process.pid
+    assert launcher.pid is not None
+    return launcher.pid
 
 
 def test_the_host_knows_the_devices(host: HostLauncher):

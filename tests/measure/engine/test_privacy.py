@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.dialogue import Dialogue, Dialogues, SubjectFailed
-from measure.engine.launchers import Event, HostLauncher
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Event
 from measure.engine.privacy import without_folders
 from measure.model.place import StoreError
 from measure.model.request import parse

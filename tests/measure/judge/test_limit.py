@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.judge import limit, verdict
 from measure.machine import allocator
 from measure.model.request import case_of

@@ -396,7 +396,7 @@ class Fake:
         return ()
 
     def host(self) -> Any:
-        from measure.engine.launchers import HostState
+        from measure.engine.launcher import HostState
 
         return HostState("ready", "", ("CPU:0",))
 

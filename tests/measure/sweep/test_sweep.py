@@ -15,7 +15,7 @@ from measure import __main__ as command
 from measure import runner
 from measure.engine.bench import Settings
 from measure.engine.dialogue import Dialogues
-from measure.engine.launchers import HostLauncher
+from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model import forecast, text

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import strategies
 import workloads
 from measure import runner
-from measure.engine.launchers import HostState
+from measure.engine.launcher import HostState
 from measure.machine import environment
 from measure.model.request import Request
 from measure.model.run import Run, decode

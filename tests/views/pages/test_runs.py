@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
-from measure.engine.launchers import HostState
+from measure.engine.launcher import HostState
 from measure.model.place import StoreError
 from measure.model.request import RequestError, case_of
 from measure.model.run import Code, Point, Run, encode
