@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from measure.engine.launchers import Event, HostLauncher, HostState
+from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Event, HostState
 from measure.subject.subject import Spec
 
 # A subject's script: for every spec that comes in, it does what a subject of that spec would do.

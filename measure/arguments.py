@@ -1,0 +1,150 @@
+"""The arguments of the command line: what can be written, and the request that is meant by it."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+import workloads
+from measure.model.request import DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
+from measure.model.run import Run
+from measure.output import export_command
+from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
+from measure.sweep.request import SweepRequest, parse_sweep
+
+
+def parser() -> argparse.ArgumentParser:
+    description = "The command line: the same measurements without a browser (`python -m measure`)."
+    whole = argparse.ArgumentParser(prog="python -m measure", description=description)
+    commands = whole.add_subparsers(dest="command", required=True)
+
+    compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
+    compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
+    _add_case(compare)
+    compare.add_argument("--budget", default=DEFAULT_BUDGET_S, metavar="SECONDS", help="time to measure for")
+    _add_output(compare)
+    compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
+
+    sweep = commands.add_parser("sweep", help="compare strategies over ranges of sizes or options")
+    sweep.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=RANGE",
+        help="1:1000, with 9 points 1:1000:9, values 1,2,8, or one number for a size that stays; repeatable",
+    )
+    sweep.add_argument(
+        "--option", action="append", default=[], metavar="NAME=RANGE", help="of strategies, as chunk=1:64; repeatable"
+    )
+    sweep.add_argument("--points", metavar="N", help="of each range that names no number of points (9; of two axes 5)")
+    sweep.add_argument("--scale", default="log", help="log or linear")
+    _add_case(sweep)
+    sweep.add_argument("--budget", metavar="SECONDS", help=f"time for the whole sweep ({SWEEP_BUDGET_S:.0f})")
+    sweep.add_argument(
+        "--continue",
+        dest="continue_from",
+        metavar="ID",
+        help="go on with a sweep that ended early, as it was asked",
+    )
+    _add_output(sweep)
+
+    listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
+    listing.add_argument("--json", action="store_true")
+
+    export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
+    return whole
+
+
+def _add_case(command: argparse.ArgumentParser) -> None:
+    command.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
+    command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
+    command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
+    command.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
+    command.add_argument("--dtype")
+    command.add_argument("--device", default="CPU:0")
+    command.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
+    command.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
+    command.add_argument("--seed", default=0, help="seed of the inputs")
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", metavar="FILE", help="write the run here ('-' for stdout, in place of the table)")
+    command.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def compare_request(arguments: argparse.Namespace) -> Request:
+    """The comparison that is asked for. Raises `RequestError`, as the others here do."""
+    return parse(_request(arguments, _pairs("--size", arguments.size)))
+
+
+def sweep_request(arguments: argparse.Namespace) -> SweepRequest:
+    """The sweep that is asked for. A size with several values is an axis, and so is an option; others are fixed."""
+    sizes, axes = {}, []
+    for name, value in _pairs("--size", arguments.size).items():
+        if ":" in value or "," in value:
+            axes.append({"kind": "size", "name": name, "range": value})
+        else:
+            sizes[name] = value
+    for name, value in _pairs("--option", arguments.option).items():
+        axes.append({"kind": "option", "name": name, "range": value})
+    more = {"scale": arguments.scale, "points": arguments.points}
+    return parse_sweep({**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]})
+
+
+def sweep_to_continue(arguments: argparse.Namespace) -> Run:
+    """The kept sweep that is to be continued, with the budget that is given."""
+    if arguments.workload or arguments.size or arguments.option:
+        raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
+    run = export_command.kept(arguments.continue_from)
+    if arguments.workload_file and (own := _own_workload(arguments)) != run.request.workload:
+        raise RequestError(
+            f"run {run.id} is of the workload {run.request.workload!r}, not of {own!r} in {arguments.workload_file}"
+        )
+    if run.request.workload not in workloads.names():
+        raise RequestError(
+            f"run {run.id} is of the workload {run.request.workload!r}, which is not here: "
+            "where it is in a file of your own, name that by --workload-file"
+        )
+    if arguments.budget is not None:
+        run = replace(run, request=replace(run.request, budget_s=parse_budget(arguments.budget)))
+    return run
+
+
+def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key or not value:
+            raise RequestError(f"{name} {item!r} is not valid: write NAME=VALUE")
+        if key in pairs:
+            raise RequestError(f"{name} gives {key} twice: give it once")
+        pairs[key] = value
+    return pairs
+
+
+def _own_workload(arguments: argparse.Namespace) -> str:
+    """The name of the workload in --workload-file, which from here on is one of the workloads."""
+    path = os.path.abspath(arguments.workload_file)
+    others = os.environ.get(workloads.VARIABLE, "")
+    os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, path]))
+    own = workloads.in_file(path)
+    if arguments.workload not in (None, own):
+        raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
+    return own
+
+
+def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:
+    return {
+        "workload": _own_workload(arguments) if arguments.workload_file else arguments.workload,
+        "workload_options": _pairs("--workload-option", arguments.workload_option),
+        "size": size,
+        "dtype": arguments.dtype,
+        "device": arguments.device,
+        "strategies": arguments.strategies,
+        "budget_s": arguments.budget,
+        "memory_limit_mib": arguments.memory_limit,
+        "threads": arguments.threads,
+        "seed": arguments.seed,
+    }
