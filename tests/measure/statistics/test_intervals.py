@@ -49,6 +49,13 @@ def test_a_level_of_another_run_is_compared_with_the_uncertainty_of_its_rounds()
     assert intervals.difference(level, level).variance == pytest.approx(8e-4)
 
 
+def test_the_width_between_two_points_is_that_of_a_ratio_at_each_place() -> None:
+    a, b = Level(0.0, 4e-4, 8.0, 5), Level(0.1, 9e-4, 3.0, 4)
+    low, high = intervals.difference(a, b).interval(0.95)
+    terms = [(np.array([level.variance, 0.0]), level.degrees) for level in (a, b)]
+    assert intervals.half_width(terms, 0.95) == pytest.approx([math.log(high / low) / 2, 0.0], rel=1e-12)
+
+
 # A spread between processes of a third to three times the scatter of the samples, as real runs show it.
 MODELS = [
     Model(process=process, sample=sample)
