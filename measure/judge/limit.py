@@ -67,22 +67,22 @@ def limit(asked: Work, rates: Rates) -> Limit:
     )
 
 
-def describe(found: Limit) -> str:
+def describe(roof: Limit) -> str:
     """The limit and what sets it: 710 µs, memory-bound: 9.38 MiB at 13.8 GB/s."""
     by_term = {
-        "memory-bound": f"{text.size(found.bytes)} at {found.bandwidth_bytes_per_s / 1e9:.3g} GB/s",
-        "compute-bound": _arithmetic(found),
-        "dispatch-bound": "one eager op" if found.dispatch_s == found.op_s else "one call of a tf.function",
+        "memory-bound": f"{text.size(roof.bytes)} at {roof.bandwidth_bytes_per_s / 1e9:.3g} GB/s",
+        "compute-bound": _arithmetic(roof),
+        "dispatch-bound": "one eager op" if roof.dispatch_s == roof.op_s else "one call of a tf.function",
     }
-    reason = f", {found.term}: {by_term[found.term]}" if found.term else ""
-    return text.seconds(found.seconds) + reason
+    reason = f", {roof.term}: {by_term[roof.term]}" if roof.term else ""
+    return text.seconds(roof.seconds) + reason
 
 
 def fresh_pages(run: Run) -> str:
     """The sentence that a memory-bound run needs where an output is larger than what the C library keeps for its next
     use, so that calls of some or all strategies pay for fresh pages; empty where that is not so, or not known."""
-    found, environment = run.limit, run.environment
-    if found is None or found.term != "memory-bound" or found.largest_output_bytes <= _MOST_KEPT_BYTES:
+    roof, environment = run.limit, run.environment
+    if roof is None or roof.term != "memory-bound" or roof.largest_output_bytes <= _MOST_KEPT_BYTES:
         return ""
     if not run.request.device.startswith("CPU") or not str(environment.get("allocator")).startswith("glibc"):
         return ""
@@ -93,7 +93,7 @@ def fresh_pages(run: Run) -> str:
     else:
         return ""
     return (
-        f"An output of {text.size(found.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
+        f"An output of {text.size(roof.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
         f"library keeps: fresh pages from the system are part of {whose}, and not of the limit."
     )
 
@@ -103,29 +103,29 @@ def shown(times: float | None) -> str:
     return "≈ 1 ×" if times == 1.0 else text.factor(times)
 
 
-def probes(found: Limit) -> str:
-    """All that the probes found, whichever of it sets the limit."""
-    moved = found.bandwidth_bytes_per_s / 1e9
-    parts = [f"{text.size(found.bytes)} at {moved:.3g} GB/s", f"{found.flops_per_s / 1e9:.3g} GFLOP/s"]
-    parts += [f"{rate / 1e9:.3g} G {name}/s" for name, rate in found.functions_per_s.items()]
-    parts += [f"an eager op {text.seconds(found.op_s)}"] if found.op_s is not None else []
-    parts += [f"a call of a tf.function {text.seconds(found.call_s)}"] if found.call_s is not None else []
+def probes(roof: Limit) -> str:
+    """All figures of the probes, not only those that set the limit."""
+    moved = roof.bandwidth_bytes_per_s / 1e9
+    parts = [f"{text.size(roof.bytes)} at {moved:.3g} GB/s", f"{roof.flops_per_s / 1e9:.3g} GFLOP/s"]
+    parts += [f"{rate / 1e9:.3g} G {name}/s" for name, rate in roof.functions_per_s.items()]
+    parts += [f"an eager op {text.seconds(roof.op_s)}"] if roof.op_s is not None else []
+    parts += [f"a call of a tf.function {text.seconds(roof.call_s)}"] if roof.call_s is not None else []
     return ", ".join(parts)
 
 
-def _arithmetic(found: Limit) -> str:
-    if _is_of_flops(found):
-        return f"{_count(found.flops)} FLOP at {found.flops_per_s / 1e9:.3g} GFLOP/s"
+def _arithmetic(roof: Limit) -> str:
+    if _is_of_flops(roof):
+        return f"{_count(roof.flops)} FLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
     return ", ".join(
-        f"{_count(count)} {name} at {found.functions_per_s[name] / 1e9:.3g} G/s"
-        for name, count in found.functions.items()
-        if name in found.functions_per_s
+        f"{_count(count)} {name} at {roof.functions_per_s[name] / 1e9:.3g} G/s"
+        for name, count in roof.functions.items()
+        if name in roof.functions_per_s
     )
 
 
-def _is_of_flops(found: Limit) -> bool:
-    """Of a limit that is compute-bound: whether multiplications and additions set it, not functions such as ``sin``."""
-    return found.flops / found.flops_per_s >= found.seconds * (1 - 1e-9)
+def _is_of_flops(roof: Limit) -> bool:
+    """True if multiplications and additions set a compute-bound limit, not functions such as ``sin``."""
+    return roof.flops / roof.flops_per_s >= roof.seconds * (1 - 1e-9)
 
 
 def _count(number: int) -> str:
@@ -164,14 +164,14 @@ def _judged(item: Measurement, found: Limit | None) -> Measurement:
     return item if why == item.why else replace(item, why=why)
 
 
-def _below(item: Measurement, found: Limit) -> str:
-    """Why a strategy can be faster than the limit: which is that of the element function done as it is written."""
-    if found.term == "memory-bound":
+def _below(item: Measurement, roof: Limit) -> str:
+    """The reason that a strategy is faster than the limit, which is that of the element function as it is written."""
+    if roof.term == "memory-bound":
         return (
             "faster than the limit: it moves its bytes faster than the probe could, since part of them stayed in a "
             "cache between calls or the machine was busier when it was probed"
         )
-    if found.term == "dispatch-bound":
+    if roof.term == "dispatch-bound":
         if _is_of_numpy(item.mapper):
             return "faster than the limit: a call of it starts no op of TensorFlow's"
         return "faster than the limit: the machine was busier when it was probed"
@@ -181,15 +181,15 @@ def _below(item: Measurement, found: Limit) -> str:
         reason = "XLA has simplified it"
     else:
         reason = "not all of its arithmetic is done"
-    if not _is_of_flops(found):
+    if not _is_of_flops(roof):
         # A product of matrices is as quick as arithmetic gets; a function is only as quick as the probe's way to it.
-        names = ", ".join(f"`{name}`" for name in found.functions)
-        reason = f"{reason}, or its {names} {'is' if len(found.functions) == 1 else 'are'} quicker than the probe's"
+        names = ", ".join(f"`{name}`" for name in roof.functions)
+        reason = f"{reason}, or its {names} {'is' if len(roof.functions) == 1 else 'are'} quicker than the probe's"
     return f"faster than the limit, which counts the element function as it is written: {reason}"
 
 
 def _is_of_numpy(mapper: str) -> bool:
-    """Whether all that a mapper allocates is Python's and NumPy's."""
+    """True if all that a mapper allocates is Python's and NumPy's."""
     try:
         return strategies.mapper(mapper).memory == "tracemalloc"
     except strategies.StrategyError:  # of a run made elsewhere

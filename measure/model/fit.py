@@ -1,4 +1,4 @@
-"""The check that a request can fit into memory at all, before anything is started, with the nearest size that fits."""
+"""Check that a request can fit into memory, before anything is started, and name the nearest size that fits."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
