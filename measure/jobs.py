@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from measure.judge import advice
 from measure.model.place import StoreError
 from measure.model.request import Request
 from measure.model.run import Run, Warning
+from measure.model.why import Why
 
 if TYPE_CHECKING:
     from measure.store.store import Store
@@ -222,7 +223,7 @@ class Jobs:
                 del self._jobs[key]
         job.finished.set()
 
-    def keep_reasons(self, run_id: str, slug: str, why: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
+    def keep_reasons(self, run_id: str, slug: str, why: Why, artifacts: dict[str, bytes]) -> bool:
         """Write the reasons of a strategy into a run that has ended; False where that is gone."""
         kept = self._store().explain(run_id, slug, why, artifacts)
         with self._changed:
@@ -231,7 +232,7 @@ class Jobs:
                 del self._jobs[run_id]  # from now on the store knows more
         return kept
 
-    def keep_artifacts(self, run_id: str, slug: str, why: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
+    def keep_artifacts(self, run_id: str, slug: str, why: Why, artifacts: dict[str, bytes]) -> bool:
         """Write them beside a run that goes on; without a disk its figures are kept where the run is."""
         with contextlib.suppress(StoreError):
             self._store().explain(run_id, slug, why, artifacts)

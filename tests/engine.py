@@ -21,7 +21,7 @@ from measure.engine.rounds import Rules
 from measure.model import request
 from measure.model.run import Run
 from measure.store import store
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 
 ROOT = Path(__file__).parent.parent
 # Far beyond what anything here takes: a test that waits this long has failed.

@@ -14,17 +14,16 @@ import msgspec
 
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, HostState
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 
 # A subject's script: for every spec that comes in, it does what a subject of that spec would do.
 _IN_TURN = """
-import msgspec
-from measure.subject.messages import Channel
-from measure.subject.subject import Spec, serve
+from measure.subject.messages import Channel, Spec
+from measure.subject.subject import serve
 
 channel = Channel(3, 3)
-while asked := channel.receive():
-    serve(msgspec.convert(asked["spec"], Spec), channel)
+while spec := channel.receive(Spec):
+    serve(spec, channel)
     channel.send({"event": "served"})
 """
 _ENDED = {"status": 0, "signal": None, "tail": ""}
@@ -76,7 +75,7 @@ class InTurn:
         if self._process is None:
             everything: Any = self
             self._process = self._host.start(Spec(role="memory", name="in turn", script=_IN_TURN), everything)
-        self._host.send(self._process, {"spec": msgspec.to_builtins(spec)})
+        self._host.send(self._process, msgspec.to_builtins(spec))
 
     def kill(self, subject: int) -> None:
         if subject > 0:

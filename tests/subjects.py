@@ -12,7 +12,7 @@ from measure.engine.launcher import Event, HostState
 from measure.model import why
 from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from measure.subject.timing import SEVERAL_THREADS
 
 Message = dict[str, Any]
@@ -35,7 +35,7 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
     check = msgspec.to_builtins(Correctness(ok=right))
     return [
         {"event": "checked", "correctness": check, "sentence": None if right else "other values"},
-        {"event": "memory", "memory": msgspec.to_builtins(memory), "said": [], "retraces": 0},
+        {"event": "memory", "memory": msgspec.to_builtins(memory), "warnings": [], "fallbacks": [], "retraces": 0},
     ]
 
 
@@ -130,7 +130,7 @@ class Subjects:
             case "process_peak":
                 return [{"event": "process_peak", "bytes": 2**21}]
             case "why":
-                return [{"event": "why", "why": why.written(why.Why(op_count=1, profiled_s=0.005))}]
+                return [{"event": "why", "why": msgspec.to_builtins(why.Explained(op_count=1, profiled_s=0.005))}]
         raise AssertionError(f"nothing is known of {spec.role}")
 
     def _answer(self, slug: str, message: Message) -> Message:

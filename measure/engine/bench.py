@@ -22,7 +22,7 @@ from measure.model import forecast
 from measure.model.place import utc_now
 from measure.model.request import Request, case_of
 from measure.model.run import Analysis, Run, Status, Warning
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from strategies import script
 
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.

@@ -11,17 +11,20 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from measure.engine.launcher import Event, Launcher
 from measure.engine.privacy import cleaned
 from measure.model.run import Error, OutcomeName
-from measure.subject.said import is_well_formed
-from measure.subject.subject import Spec, disturbed
+from measure.subject import messages
+from measure.subject.messages import Command, Failed, ProtocolError, Said, Spec, disturbed
 
 # A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
 Dialogue = Generator[tuple[int, float], Event | None, None]
-Step = Generator[tuple[int, float], Event | None, dict[str, Any]]
+S = TypeVar("S", bound=Said)
+Step = Generator[tuple[int, float], Event | None, S]
 
 # What is allowed for killed processes to be gone.
 _END_S = 2.0
@@ -67,13 +70,13 @@ class Dialogues:
         self._alive.add(subject)
         return subject
 
-    def send(self, subject: int, message: dict[str, Any]) -> None:
-        self._launcher.send(subject, message)
+    def send(self, subject: int, command: Command) -> None:
+        self._launcher.send(subject, msgspec.to_builtins(command))
 
     def until(
-        self, subject: int, wanted: str, timeout_s: float, take: Callable[[dict[str, Any]], None] | None = None
-    ) -> Step:
-        """A step of a dialogue: the message ``wanted``; earlier ones go to ``take``. Raises `SubjectFailed`."""
+        self, subject: int, wanted: type[S], timeout_s: float, take: Callable[[Said], None] | None = None
+    ) -> Step[S]:
+        """A step of a dialogue: the next ``wanted`` message; earlier ones go to ``take``. Raises `SubjectFailed`."""
         deadline = time.monotonic() + timeout_s
         while True:
             event = self._unheard.pop(subject, None) or (yield subject, deadline)
@@ -87,13 +90,14 @@ class Dialogues:
                 raise ended(event.fields)
             if event.kind != "message":
                 continue
-            message = event.fields
-            if not is_well_formed(message):
+            try:
+                message = messages.read(event.fields)
+            except ProtocolError as error:
                 self._launcher.kill(subject)
-                raise _failed(disturbed(f"not a message: {message!r:.200}"))
-            if message["event"] == "error":
+                raise _failed(disturbed(str(error))) from None
+            if isinstance(message, Failed):
                 raise _failed(message)
-            if message["event"] == wanted:
+            if isinstance(message, wanted):
                 return message
             if take is not None:
                 take(message)
@@ -131,7 +135,7 @@ class Dialogues:
             elif event.subject in held:
                 dialogue, _, cost = held.pop(event.subject)
                 go_on(dialogue, cost, event)
-            elif event.kind == "exit" or event.fields.get("event") == "error":
+            elif event.kind == "exit" or messages.tells_of_failure(event.fields):
                 self._unheard.setdefault(event.subject, event)
 
     def _next(self, deadline: float) -> Event | None:
@@ -163,10 +167,9 @@ class Dialogues:
                     self._alive.discard(event.subject)
 
 
-def _failed(message: dict[str, Any]) -> SubjectFailed:
-    """A subject's own word that it has failed."""
-    error = Error(type=message["type"], message=message["message"], detail=message["detail"])
-    return SubjectFailed(message["outcome"], error)
+def _failed(said: Failed) -> SubjectFailed:
+    """The failure that a subject has told of."""
+    return SubjectFailed(said.outcome, Error(type=said.type, message=said.message, detail=said.detail))
 
 
 # Ends that a defect in native code brings about.

@@ -84,4 +84,4 @@ def able(run: Run) -> list[Measurement]:
 def progress(run: Run) -> tuple[int, int]:
     """How many strategies of a run have been looked at, with figures or the reason why there are none, and of how many
     that can be."""
-    return sum(why.known(item) is not None or "note" in item.why for item in able(run)), len(able(run))
+    return sum(isinstance(item.why, why.Explained) for item in able(run)), len(able(run))

@@ -16,8 +16,7 @@ import msgspec
 from measure.engine.launcher import Event, HostState, command, environment_of_subjects, find_devices
 from measure.model.place import PROJECT
 from measure.subject.lifeline import end_family, family_name
-from measure.subject.messages import Lines, ProtocolError, encode
-from measure.subject.subject import Spec, disturbed
+from measure.subject.messages import Lines, ProtocolError, Spec, disturbed, encode
 
 _TAIL_BYTES = 8_192
 # For what a subject has written before its end.
@@ -119,7 +118,7 @@ class FreshLauncher:
             try:
                 messages = lines.feed(data)
             except ProtocolError as error:
-                events.put(Event(number, "message", disturbed(str(error))))
+                events.put(Event(number, "message", msgspec.to_builtins(disturbed(str(error)))))
                 self.kill(number)
                 return
             for message in messages:

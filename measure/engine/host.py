@@ -24,8 +24,8 @@ from typing import Any
 import msgspec
 
 from measure.subject.lifeline import adopt_orphans, children, die_with_parent
-from measure.subject.messages import Channel, Lines, ProtocolError, encode
-from measure.subject.subject import Spec, disturbed, refused, serve
+from measure.subject.messages import Channel, Lines, ProtocolError, Spec, disturbed, encode, refused
+from measure.subject.subject import serve
 
 # What is kept of what a subject prints: enough for the last words of an abort in native code.
 _TAIL_BYTES = 8_192

@@ -16,8 +16,7 @@ import msgspec
 
 from measure.engine.launcher import Event, HostState, command, environment_of_subjects, find_devices
 from measure.model.place import PROJECT
-from measure.subject.messages import Lines, ProtocolError, encode
-from measure.subject.subject import Spec
+from measure.subject.messages import Lines, ProtocolError, Spec, encode
 
 # Waits between the ends of a host and its next starts; one that stayed up for long starts over at the first.
 _BACK_OFF_S = (0.0, 1.0, 5.0, 15.0, 60.0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from measure.model.place import PROJECT
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 
 # For how long a subject is waited for that finds out which devices there are.
 _DEVICES_S = 60.0

@@ -5,10 +5,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from measure.engine.bench import Bench
 from measure.engine.dialogue import Dialogue, SubjectFailed
 from measure.judge import advice
 from measure.model.run import Replica
+from measure.subject import messages
 from measure.subject.timing import SAMPLE_S, SEVERAL_THREADS, calls_per_sample
 
 _LEAST_SAMPLE_S = 1e-9
@@ -60,31 +63,31 @@ class Living:
         timeout_s = bench.timeout_s(slug)
         subject = dialogues.start(bench.spec("timing", slug))
         try:
-            ready = yield from dialogues.until(subject, "ready", timeout_s)
-            dialogues.send(subject, {"op": "first_call"})
-            first = yield from dialogues.until(subject, "first_call", timeout_s)
-            dialogues.send(subject, {"op": "settle"})
-            settled = yield from dialogues.until(subject, "settled", timeout_s)
+            ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
+            dialogues.send(subject, messages.CallFirst())
+            first = yield from dialogues.until(subject, messages.FirstCall, timeout_s)
+            dialogues.send(subject, messages.Settle())
+            settled = yield from dialogues.until(subject, messages.Settled, timeout_s)
             other_s = None
-            if record[slug].first_call_s is None and settled["seconds"] < _LONG_CALL_S:
-                dialogues.send(subject, {"op": "other_values"})
-                other_s = (yield from dialogues.until(subject, "other_values", timeout_s))["seconds"]
+            if record[slug].first_call_s is None and settled.seconds < _LONG_CALL_S:
+                dialogues.send(subject, messages.CallWithOtherValues())
+                other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
         except SubjectFailed as failure:
             self._fail(slug, "first_call", failure)
             return
-        calls, replica = calls_per_sample(settled["seconds"]), len(record[slug].replicas)
-        self._live[subject] = Live(subject, slug, replica, settled["seconds"], calls)
+        calls, replica = calls_per_sample(settled.seconds), len(record[slug].replicas)
+        self._live[subject] = Live(subject, slug, replica, settled.seconds, calls)
         record.add_replica(
             slug,
-            Replica(id=replica, first_call_s=first["seconds"], calls_per_sample=calls, ended="interrupted"),
+            Replica(id=replica, first_call_s=first.seconds, calls_per_sample=calls, ended="interrupted"),
         )
         item = record[slug]
         if item.first_call_s is None:
             outcome = "ok" if item.outcome == "not_run" else item.outcome
             # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
-            why = {**item.why, "runtime_start_s": ready["runtime_s"]}
-            record.update(slug, first_call_s=first["seconds"], outcome=outcome, why=why)
-            if other_s is not None and (warning := advice.compiled_values(settled["seconds"], other_s)):
+            why = replace(item.why, runtime_start_s=ready.runtime_s)
+            record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
+            if other_s is not None and (warning := advice.compiled_values(settled.seconds, other_s)):
                 record.update(slug, warnings=[*item.warnings, warning])
         record.set_stage([slug], "sampling")
         bench.say()
@@ -94,20 +97,20 @@ class Living:
         bench = self._bench
         expected_s = live.call_s * live.calls
         warm_s = warm_s if expected_s < _WARM_WITHIN * SAMPLE_S else 0.0
-        bench.dialogues.send(live.subject, {"op": "sample", "calls": live.calls, "warm_s": warm_s})
+        bench.dialogues.send(live.subject, messages.TakeSample(live.calls, warm_s))
         timeout_s = bench.settings.timeout_floor_s + 10 * (expected_s + live.call_s)
         try:
-            message = yield from bench.dialogues.until(live.subject, "sample", timeout_s)
+            sample = yield from bench.dialogues.until(live.subject, messages.Sample, timeout_s)
         except SubjectFailed as failure:
             del self._live[live.subject]
             bench.record.end_replica(live.slug, live.replica, failure.outcome)
             self._fail(live.slug, "sampling", failure)
             return
-        self._busy_cores[live.slug] = max(self._busy_cores.get(live.slug, 0.0), message["busy_cores"])
+        self._busy_cores[live.slug] = max(self._busy_cores.get(live.slug, 0.0), sample.busy_cores)
         assert bench.started_s is not None
         at_s = time.monotonic() - bench.started_s
         # A clock of coarse resolution may not have moved; the analysis takes logarithms.
-        sample_s = max(message["seconds"], _LEAST_SAMPLE_S)
+        sample_s = max(sample.seconds, _LEAST_SAMPLE_S)
         bench.record.add_sample(live.slug, live.replica, round_number, at_s, sample_s)
 
     def is_threaded(self, slug: str) -> bool:
@@ -118,7 +121,7 @@ class Living:
         """Stop these; ``reason`` says in their replicas why they ended."""
         for live in subjects:
             del self._live[live.subject]
-            self._bench.dialogues.send(live.subject, {"op": "stop"})
+            self._bench.dialogues.send(live.subject, messages.Stop())
             self._bench.record.end_replica(live.slug, live.replica, reason)
 
     def _fail(self, slug: str, stage: str, failure: SubjectFailed) -> None:

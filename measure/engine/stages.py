@@ -10,9 +10,7 @@ import pickle
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 import strategies
@@ -23,9 +21,10 @@ from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice, limit
 from measure.machine import environment, load
 from measure.model import why
-from measure.model.roofline import Rates
-from measure.model.run import Correctness, Error, Memory, Status, Warning
-from measure.subject.subject import Spec
+from measure.model.run import Error, Status, Warning
+from measure.model.why import Why
+from measure.subject import messages
+from measure.subject.messages import Spec
 from strategies import planning, script
 
 # A reference is waited for as long as this, or as the run's budget where that is longer.
@@ -49,7 +48,7 @@ _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 _EXPLAINING_TAKES = 3
 
 # Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
-Keep = Callable[[str, dict[str, Any], dict[str, bytes]], bool]
+Keep = Callable[[str, Why, dict[str, bytes]], bool]
 
 
 def ask_for_room(bench: Bench) -> None:
@@ -62,7 +61,7 @@ def ask_for_room(bench: Bench) -> None:
         subject = bench.dialogues.start(Spec(role="room", device=bench.request.device))
         with contextlib.suppress(SubjectFailed):
             timeout_s = bench.settings.timeout_floor_s + bench.settings.fresh_start_s
-            bench.gpu_bytes = (yield from bench.dialogues.until(subject, "room", timeout_s))["bytes"]
+            bench.gpu_bytes = (yield from bench.dialogues.until(subject, messages.Room, timeout_s)).bytes
 
     bench.dialogues.hold([dialogue()])
 
@@ -77,7 +76,7 @@ def compute_reference(bench: Bench) -> None:
         spec = Spec(role="reference", script=text, name="reference", case_dir=str(bench.folder))
         subject = bench.dialogues.start(spec)
         try:
-            yield from bench.dialogues.until(subject, "saved", max(_REFERENCE_S, bench.request.budget_s))
+            yield from bench.dialogues.until(subject, messages.Saved, max(_REFERENCE_S, bench.request.budget_s))
         except SubjectFailed as failure:
             message = f"the reference could not be computed: {failure.error.message}"
             failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
@@ -133,15 +132,14 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     subject = bench.dialogues.start(bench.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib))
     timeout_s = bench.timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
 
-    def take(message: dict[str, Any]) -> None:
-        if message["event"] == "checked":
-            check = msgspec.convert(message["correctness"], Correctness)
-            record.update(slug, stage="memory", correctness=check)
-            if not check.ok:
-                record.update(slug, error=Error(type="WrongValues", message=message["sentence"]))
+    def take(said: messages.Said) -> None:
+        if isinstance(said, messages.Checked):
+            record.update(slug, stage="memory", correctness=said.correctness)
+            if not said.correctness.ok:
+                record.update(slug, error=Error(type="WrongValues", message=said.sentence or ""))
 
     try:
-        message = yield from bench.dialogues.until(subject, "memory", timeout_s, take)
+        measured = yield from bench.dialogues.until(subject, messages.Measured, timeout_s, take)
     except SubjectFailed as failure:
         bench.fail(slug, "memory", failure)
         return
@@ -150,8 +148,11 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
         slug,
         outcome="ok" if check is not None and check.ok else "wrong",
         stage="memory",
-        memory=msgspec.convert(message["memory"], Memory),
-        warnings=[*_choices(bench, slug), *advice.of_strategy(message["said"], message["retraces"])],
+        memory=measured.memory,
+        warnings=[
+            *_choices(bench, slug),
+            *advice.of_strategy(measured.warnings, measured.fallbacks, measured.retraces),
+        ],
     )
     record.set_stage([slug], "waiting")
     bench.say(result=True)
@@ -189,13 +190,13 @@ def rerun_without_onednn(bench: Bench) -> None:
             subject = dialogues.start(bench.spec("memory", slug, memory_method="allocator"))
             right: list[bool] = []
 
-            def take(message: dict[str, Any]) -> None:
-                if message["event"] == "checked":
-                    right.append(message["correctness"]["ok"])
+            def take(said: messages.Said) -> None:
+                if isinstance(said, messages.Checked):
+                    right.append(said.correctness.ok)
 
             with contextlib.suppress(SubjectFailed):
                 timeout_s = bench.timeout_s(slug) + bench.settings.fresh_start_s
-                yield from dialogues.until(subject, "memory", timeout_s, take)
+                yield from dialogues.until(subject, messages.Measured, timeout_s, take)
             if right == [True]:
                 bench.record.update(slug, warnings=[*bench.record[slug].warnings, advice.onednn()])
                 bench.say(result=True)
@@ -257,11 +258,11 @@ def probe_limit(bench: Bench) -> None:
         subject = bench.dialogues.start(Spec(role="probes", script=settings, device=request.device, work=work))
         timeout_s = bench.settings.timeout_floor_s + bench.start_s
         try:
-            message = yield from bench.dialogues.until(subject, "rates", timeout_s)
+            probed = yield from bench.dialogues.until(subject, messages.Probed, timeout_s)
         except SubjectFailed as failure:
             bench.record.warn(advice.no_limit(failure.error.message))
         else:
-            bench.record.set_run(limit=limit.limit(work, msgspec.convert(message["rates"], Rates)))
+            bench.record.set_run(limit=limit.limit(work, probed.rates))
 
     bench.dialogues.hold([dialogue()])
     bench.record.analyse()
@@ -283,10 +284,10 @@ def measure_process_peaks(bench: Bench) -> None:
         bench.record.set_stage([slug], "process peak")
         subject = bench.dialogues.start(bench.spec("process_peak", slug))
         with contextlib.suppress(SubjectFailed):
-            message = yield from bench.dialogues.until(subject, "process_peak", bench.timeout_s(slug))
+            peak = yield from bench.dialogues.until(subject, messages.ProcessPeak, bench.timeout_s(slug))
             memory = bench.record[slug].memory
-            if message["bytes"] is not None and memory is not None:
-                bench.record.update(slug, memory=replace(memory, process_peak_bytes=message["bytes"]))
+            if peak.bytes is not None and memory is not None:
+                bench.record.update(slug, memory=replace(memory, process_peak_bytes=peak.bytes))
         bench.record.set_stage([slug], "done")
 
     slugs = [slug for slug in bench.record.working() if bench.record[slug].memory is not None]
@@ -296,7 +297,7 @@ def measure_process_peaks(bench: Bench) -> None:
 
 def explain(bench: Bench, keep: Keep) -> None:
     """Find out what happens in a call of each strategy, one after another. A failure costs nothing else."""
-    slugs = [slug for slug in bench.record.working() if why.known(bench.record[slug]) is None]
+    slugs = [slug for slug in bench.record.working() if why.known(bench.record[slug].why) is None]
 
     def dialogue(number: int, slug: str) -> Dialogue:
         bench.record.set_stage([slug], "explaining")
@@ -306,11 +307,10 @@ def explain(bench: Bench, keep: Keep) -> None:
         subject = bench.dialogues.start(bench.spec("why", slug, artifacts=str(folder)))
         try:
             timeout_s = _EXPLAINING_TAKES * bench.timeout_s(slug)
-            message = yield from bench.dialogues.until(subject, "why", timeout_s)
-            explained = why.read(message["why"])
+            explained = (yield from bench.dialogues.until(subject, messages.Reasons, timeout_s)).why
         except SubjectFailed as failure:
-            explained = why.Why(note=failure.error.message[: why.MOST_NOTE])
-        bench.record.update(slug, why=why.written(explained, bench.record[slug].why))
+            explained = why.Explained(note=failure.error.message[: why.MOST_NOTE])
+        bench.record.update(slug, why=explained.beside(bench.record[slug].why))
         kept = keep(slug, bench.record[slug].why, why.artifacts(folder))
         shutil.rmtree(folder)
         bench.record.set_stage([slug], "done")

@@ -1,6 +1,5 @@
 """The warnings of what is seen while a run goes on; those that its data give are in `measure.judge.rules`."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from measure.model import text
@@ -23,10 +22,6 @@ def busy_during(cores_of_others: float) -> Warning | None:
     )
 
 
-# What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
-_FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
-
-
 def falls_back(ops: Sequence[str]) -> Warning:
     """tf.vectorized_map does not vectorise everything."""
     ops = list(dict.fromkeys(ops))
@@ -38,11 +33,11 @@ def falls_back(ops: Sequence[str]) -> Warning:
     )
 
 
-def of_strategy(said: Sequence[str], retraces: int) -> list[Warning]:
-    """Warnings from what TensorFlow said while a strategy ran, and from how many functions one steady call traced."""
-    fallbacks = [found[1] for sentence in said if (found := _FALLBACK.match(sentence))]
+def of_strategy(said: Sequence[str], fallbacks: Sequence[str], retraces: int) -> list[Warning]:
+    """Warnings from what TensorFlow said while a strategy ran, from the ops that tf.vectorized_map could not vectorise,
+    and from how many functions one steady call traced."""
     warnings = [falls_back(fallbacks)] if fallbacks else []
-    warnings += [Warning(code="tensorflow", message=sentence) for sentence in said if not _FALLBACK.match(sentence)]
+    warnings += [Warning(code="tensorflow", message=sentence) for sentence in said]
     if retraces:
         functions = "a function" if retraces == 1 else f"{retraces} functions"
         warnings.append(

@@ -4,6 +4,7 @@ Pure functions of what the case asks for (`Work`) and of what the probes found i
 itself bounds the time of a call from below, so the highest one is the limit.
 """
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 import strategies
@@ -16,8 +17,6 @@ from workloads.spec import leaves
 
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
 RESOLUTION = 0.15
-# What `judge` keeps in a measurement's ``why``.
-MULTIPLE, NOTE = "times_limit", "limit_note"
 # Larger blocks glibc maps anew each time and gives back when they are freed: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit
 # systems, beyond which neither the threshold that adapts itself nor M_MMAP_THRESHOLD can go (mallopt(3)).
 _MOST_KEPT_BYTES = 32 * 2**20
@@ -138,14 +137,14 @@ def _count(number: int) -> str:
 def multiple(item: Measurement) -> float | None:
     """How many times the limit a measurement takes, at least 1, for probes cannot tell what is a little below from it;
     None where that is not known, or where `note` says why not."""
-    times = item.why.get(MULTIPLE)
-    return float(times) if isinstance(times, int | float) and not isinstance(times, bool) else None
+    times = item.why.times_limit
+    return times if isinstance(times, float) else None
 
 
 def note(item: Measurement) -> str:
     """The sentence that stands in place of a multiple below 1."""
-    said = item.why.get(NOTE)
-    return said if isinstance(said, str) else ""
+    sentence = item.why.limit_note
+    return sentence if isinstance(sentence, str) else ""
 
 
 def judge(run: Run) -> Run:
@@ -154,14 +153,15 @@ def judge(run: Run) -> Run:
 
 
 def _judged(item: Measurement, found: Limit | None) -> Measurement:
-    why = {key: value for key, value in item.why.items() if key not in (MULTIPLE, NOTE)}
+    times: float | UnsetType = UNSET
+    sentence: str | UnsetType = UNSET
     if found is not None and found.seconds > 0 and item.latency is not None:
         times = item.latency.median_s / found.seconds
         if times >= 1 - RESOLUTION:
-            why[MULTIPLE] = max(1.0, times)
+            times = max(1.0, times)
         else:
-            why[NOTE] = _below(item, found)
-    return item if why == item.why else replace(item, why=why)
+            times, sentence = UNSET, _below(item, found)
+    return replace(item, why=replace(item.why, times_limit=times, limit_note=sentence))
 
 
 def _below(item: Measurement, roof: Limit) -> str:

@@ -64,12 +64,12 @@ def sentence(
 def _predicate(item: Measurement, batch: int, best: Measurement | None, ratio: Ratio | None, roof: Limit | None) -> str:
     if item.outcome == "unsupported":
         return f"cannot run: {_reason(item)}."
-    why = known(item)
+    why = known(item.why)
     if why is None and item.outcome in _OUTCOMES:
         reason = _reason(item)
         return f"{_OUTCOMES[item.outcome]}, so there is no steady call to explain{reason and f': {reason}'}."
     if why is None:
-        note = str(item.why.get("note") or "").rstrip(".")
+        note = item.why.note.rstrip(".")
         state = f"could not be explained: {note}" if note else "has not been explained yet"
         return f"{state}{_WRONG if item.outcome == 'wrong' else ''}."
     gap = _gap(best, ratio) or _to_the_limit(item, roof)
@@ -89,7 +89,7 @@ def _gap(best: Measurement | None, ratio: Ratio | None) -> str:
     else:
         low, high = text.times(ratio.low), text.times(ratio.high)
         gap = f"that takes {text.factor(ratio.ratio)} [{low}, {high}] as long as `{best.strategy}`"
-    why = known(best)
+    why = known(best.why)
     if why is None:
         return gap
     runs = counted(why.kernel_count, "kernel") if is_compiled(why) and why.kernel_count else counts(why)

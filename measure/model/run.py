@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from measure.model.why import Why
+from measure.model.why import read as read_why
+
 SCHEMA = "mapbench.run/1"
 # A timeline with more points is no finer on a screen.
 TIMELINE_POINTS = 500
@@ -202,8 +205,11 @@ class Measurement(Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     correctness: Correctness | None = None
     break_even: list[BreakEven] = []
-    why: dict[str, Any] = {}
+    why: Why = Why()
     code: Code | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "why", read_why(self.why))
 
 
 class Axis(Struct, frozen=True, kw_only=True):

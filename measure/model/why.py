@@ -1,20 +1,16 @@
-"""What happened in a call, which is why a strategy is as fast as it is.
+"""The ``why`` of a measurement: what tells, beside its figures, why a strategy is as fast as it is.
 
-The figures are of a process that only explains (`measure.subject.explain`) and lie in a run's ``why``, whose keys are
-those of `Why`; nothing else may be in it. `measure.judge.reasons` makes sentences of them.
+The figures of a call are of a process that only explains (`measure.subject.explain`); `measure.judge.reasons` makes
+sentences of them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from msgspec import Meta
-
-from measure.judge import advice
-from measure.model.run import Measurement
-from measure.subject.profile import CONTAINERS, Share
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict, replace
 
 # What an explanation leaves beside its figures, under the names of its files.
 GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
@@ -24,15 +20,26 @@ MOST_ARTIFACT_BYTES = 16 * 2**20
 
 # The longest reason for having no figures.
 MOST_NOTE = 2_000
-_MOST_ROWS = 60
+# Of a table in an explanation; what is beyond them is summed up in one.
+MOST_ROWS = 60
 OTHER = "other"
+
+# Ops that only run other ops, which are counted themselves: their time is not the time of an op.
+CONTAINERS = frozenset(
+    (
+        *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall"),
+        *("StatefulPartitionedCall", "For", "SymbolicGradient", "RemoteCall"),
+    )
+)
 
 _Name = Annotated[str, Meta(max_length=200)]
 _Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]
+_Factor = Annotated[float, Meta(ge=0.0, le=1e24)]
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
+_Note = Annotated[str, Meta(max_length=MOST_NOTE)]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Part(msgspec.Struct, frozen=True, kw_only=True):
     """Base of what ``why`` is made of."""
 
 
@@ -50,7 +57,7 @@ class Graph(_Part, frozen=True, kw_only=True):
     nodes: _Count
     top_nodes: _Count
     functions: _Count
-    by_op: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
+    by_op: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
 
 
 class Fusion(_Part, frozen=True, kw_only=True):
@@ -60,12 +67,12 @@ class Fusion(_Part, frozen=True, kw_only=True):
     ops: Annotated[tuple[_Name, ...], Meta(max_length=100)] = ()
 
 
-_COMPARISONS_OWN = ("runtime_start_s", "times_limit", "limit_note")
+class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """What a comparison knows without explaining anything, which are the three last fields, and the figures of one
+    steady call, which only an `Explained` strategy has. What is not known is not in the file.
 
-
-class Why(_Part, frozen=True, kw_only=True):
-    """What happened in one steady call.
-
+    ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``: the latency over the
+    limit's, and ``limit_note`` why it has no such multiple.
     ``call_s``: median of calls that nobody watched, in the same process; ``profiled_s``: the call that was traced, of
     which are all other seconds. ``traces_first``: functions traced by the first call; ``traces_warm``: by the few that
     followed it before one was watched; ``traces_per_call``: by each that was watched, on average; ``tracing_count``: as
@@ -77,9 +84,6 @@ class Why(_Part, frozen=True, kw_only=True):
     processor time over wall-clock time. ``loops``: while loops that XLA left; ``compiled_in``: inputs whose values are
     part of XLA's program, which serves no others; ``other_instructions``: those outside of fusions; ``of_element``:
     what XLA compiled is not the strategy but its element function, by itself. ``note``: why there are no figures.
-    ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``: the latency over the
-    limit's, and ``limit_note`` why it has no such multiple.
-    A comparison knows these three without explaining anything.
     """
 
     call_s: _Seconds = 0.0
@@ -91,10 +95,10 @@ class Why(_Part, frozen=True, kw_only=True):
     building_s: _Seconds = 0.0
     graph: Graph | None = None
     op_count: _Count = 0
-    ops: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
+    ops: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
     in_ops_s: _Seconds = 0.0
     kernel_count: _Count = 0
-    kernels: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
+    kernels: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
     in_kernels_s: _Seconds = 0.0
     in_streams_s: _Seconds = 0.0
     python_s: _Seconds = 0.0
@@ -102,43 +106,44 @@ class Why(_Part, frozen=True, kw_only=True):
     op_threads: _Count = 0
     threads: _Count | None = None
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
-    fallbacks: Annotated[list[_Name], Meta(max_length=_MOST_ROWS)] = []
+    fallbacks: Annotated[list[_Name], Meta(max_length=MOST_ROWS)] = []
     loops: _Count | None = None
     compiled_in: _Count = 0
     fusion_count: _Count = 0
     fused_ops: _Count = 0
-    fusions: Annotated[list[Fusion], Meta(max_length=_MOST_ROWS)] = []
-    other_instructions: Annotated[list[Ran], Meta(max_length=_MOST_ROWS)] = []
+    fusions: Annotated[list[Fusion], Meta(max_length=MOST_ROWS)] = []
+    other_instructions: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
     of_element: bool = False
-    note: Annotated[str, Meta(max_length=MOST_NOTE)] = ""
-    runtime_start_s: _Seconds | None = None
-    times_limit: _Seconds | None = None
-    limit_note: Annotated[str, Meta(max_length=MOST_NOTE)] = ""
+    note: _Note = ""
+    runtime_start_s: _Seconds | UnsetType | None = UNSET
+    times_limit: _Factor | UnsetType | None = UNSET
+    limit_note: _Note | UnsetType = UNSET
 
 
-def read(raw: dict[str, Any]) -> Why:
-    """What a measurement's ``why`` says. ValueError with a sentence where it is not valid."""
-    try:
-        return msgspec.convert(raw, Why)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
+class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
+    """The ``why`` of a strategy that somebody wanted explained, whether that gave figures or a ``note``: all of its
+    fields are in the file."""
+
+    runtime_start_s: _Seconds | UnsetType | None = None
+    times_limit: _Factor | UnsetType | None = None
+    limit_note: _Note | UnsetType = ""
+
+    def beside(self, known: Why) -> "Explained":
+        """The same with what a comparison knew before it was explained."""
+        names = ("runtime_start_s", "times_limit", "limit_note")
+        return replace(self, **{name: value for name in names if (value := getattr(known, name)) is not UNSET})
 
 
-def known(item: Measurement) -> Why | None:
-    """The figures of a measurement, or None where there are none, or none that are valid."""
-    if not item.why:
-        return None
-    try:
-        found = read(item.why)
-    except ValueError:
-        return None
-    return found if found.profiled_s > 0 else None
+def read(why: Why) -> Why:
+    """As `Explained` if it is the ``why`` of an explanation, which no tag in the file says."""
+    if isinstance(why, Explained) or not (why.profiled_s > 0 or why.note):
+        return why
+    return Explained(**asdict(why))
 
 
-def written(found: Why, before: dict[str, Any] | None = None) -> dict[str, Any]:
-    """As it stands in a run; ``before``: what stood there, of which is kept what an explanation does not know."""
-    raw: dict[str, Any] = msgspec.to_builtins(found)
-    return raw | {name: (before or {})[name] for name in _COMPARISONS_OWN if name in (before or {})}
+def known(why: Why) -> Explained | None:
+    """The ``why`` with the figures of a call, or None where there are none."""
+    return why if isinstance(why, Explained) and why.profiled_s > 0 else None
 
 
 def artifacts(folder: Path) -> dict[str, bytes]:
@@ -148,26 +153,6 @@ def artifacts(folder: Path) -> dict[str, bytes]:
         for name in ARTIFACTS
         if (path := folder / name).is_file() and path.stat().st_size <= MOST_ARTIFACT_BYTES
     }
-
-
-def most_of(shares: Iterable[Share], most: int = _MOST_ROWS) -> list[Ran]:
-    """Those that took longest; what is beyond ``most`` rows is one row."""
-    rows = [Ran(name=share.name[:200], count=share.count, seconds=share.seconds) for share in shares]
-    if len(rows) <= most:
-        return rows
-    rest = rows[most - 1 :]
-    last = Ran(name=OTHER, count=sum(row.count for row in rest), seconds=sum(row.seconds for row in rest))
-    return [*rows[: most - 1], last]
-
-
-def fallbacks(said: Iterable[str]) -> list[str]:
-    """The ops for which tf.vectorized_map fell back to a while loop, from what TensorFlow said."""
-    return [
-        str(op)
-        for warning in advice.of_strategy(list(said), 0)
-        if warning.code == "falls_back"
-        for op in warning.values["ops"]
-    ][:_MOST_ROWS]
 
 
 def op_rows(why: Why) -> list[Ran]:

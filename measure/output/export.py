@@ -109,7 +109,7 @@ def _sweep(run: Run) -> list[str]:
 
 def _reasons(run: Run) -> str:
     """A sentence for each strategy that has been explained."""
-    explained = {item.strategy for item in run.measurements if why.known(item) is not None}
+    explained = {item.strategy for item in run.measurements if why.known(item.why) is not None}
     if run.kind != "compare" or not explained:
         return ""
     return "\n".join(f"- {_plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)

@@ -143,6 +143,5 @@ def pairs(run: Run) -> dict[str, list[BreakEven]]:
 
 def runtime_start_s(measurements: Sequence[Measurement]) -> float | None:
     """The most seconds that TensorFlow and XLA took to start in a strategy's first process, or None if not known."""
-    known = [item.why.get("runtime_start_s") for item in measurements]
-    numbers = [float(each) for each in known if isinstance(each, int | float) and math.isfinite(each) and each > 0]
-    return max(numbers, default=None)
+    known = [item.why.runtime_start_s for item in measurements]
+    return max((seconds for seconds in known if isinstance(seconds, float) and seconds > 0), default=None)

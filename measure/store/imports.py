@@ -100,7 +100,7 @@ def _check_fields(raw: Any, value: Any, path: Path) -> None:
             if name not in names:
                 refuse((*path, name), "there is no such field")
         for name in names:
-            if name in raw and name not in values.FREE:
+            if name in raw:
                 _check_fields(raw[name], getattr(value, name), (*path, name))
     elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
         for index, item in enumerate(value):

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -21,6 +20,7 @@ from msgspec.structs import replace
 from measure.model import place
 from measure.model.place import StoreError
 from measure.model.run import Run
+from measure.model.why import Why
 from measure.store import database, documents, entries, holders
 from measure.store.database import artifacts, parts, runs
 from measure.store.entries import Entry, Query
@@ -109,7 +109,7 @@ class Store:
             connection.execute(sa.delete(runs).where(runs.c.id.in_(gone)))
         return gone
 
-    def explain(self, run_id: str, slug: str, why: dict[str, Any], left: Mapping[str, bytes]) -> bool:
+    def explain(self, run_id: str, slug: str, why: Why, left: Mapping[str, bytes]) -> bool:
         """Keep why a strategy of a run is as it is, and the artifacts of that; False where the run is gone."""
         with self._lock, self._faults(), self._writing() as connection:
             version = connection.execute(sa.select(runs.c.version).where(runs.c.id == run_id)).scalar()

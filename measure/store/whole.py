@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from measure.model import why
 from measure.model.place import is_id
 from measure.model.run import TIMELINE_POINTS, Analysis, Measurement, Point, Replica, RequestRecord, Run
 from measure.store.refusal import Path, quoted, refuse
@@ -188,11 +187,6 @@ def _check_times(run: Run) -> None:
 def _check_measurement(item: Measurement, path: Path) -> None:
     if item.code is not None and item.code.sha256 not in (_hash(item.code.source), _NOT_HASHED):
         refuse((*path, "code", "sha256"), "it is not the hash of the source")
-    try:
-        why.read(item.why)
-    except ValueError as error:
-        reason, _, inside = str(error).partition(" - at `$.")
-        refuse((*path, "why", *filter(None, (inside.rstrip("`"),))), reason)
     seen = set()
     for index, replica in enumerate(item.replicas):
         its_path = (*path, "replicas", index)

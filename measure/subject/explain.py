@@ -1,23 +1,23 @@
 """What happens when a strategy is called, asked of TensorFlow in a process that measures nothing else.
 
 The figures go back to the runner; what is too much for a run's file (graph, program, trace) is left in a folder, as
-the files `measure.why.ARTIFACTS`.
+the files `measure.model.why.ARTIFACTS`.
 """
 
 import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from measure.model.why import GRAPH, HLO, TRACE, Fusion, Graph, Ran, Why, most_of
+from measure.model.why import GRAPH, HLO, MOST_ROWS, OTHER, TRACE, Explained, Fusion, Graph, Ran
 from measure.subject import hlo as why_hlo
 from measure.subject import profile as trace
-from measure.subject.subject import compiles_element
-from measure.subject.traced import Traced, traced
+from measure.subject.profile import Share
+from measure.subject.traced import Traced, compiles_element, traced
 
 # Enough calls for a median and for a share of threads that means something, and no more than a moment.
 _PLAIN_S = 0.2
@@ -34,7 +34,7 @@ _MOST_NODES = 50_000
 
 def explain(
     module: ModuleType, mode: str, slug: str, folder: Path, synchronise: Callable[[], None], *, on_gpu: bool
-) -> Why:
+) -> Explained:
     """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``."""
     import tensorflow as tf
 
@@ -74,7 +74,7 @@ def explain(
     fusions = tuple(Fusion(name=each.name, ops=each.ops) for each in program.fusions) if program else ()
     others = program.others if program else ()
     count = getattr(module.strategy, "experimental_get_tracing_count", None)
-    return Why(
+    return Explained(
         call_s=call_s,
         profiled_s=profile.call_s,
         traces_first=named,
@@ -84,10 +84,10 @@ def explain(
         building_s=profile.building_s,
         graph=_facts(graphs),
         op_count=sum(share.count for share in profile.ops),
-        ops=most_of(profile.ops),
+        ops=_most_of(profile.ops),
         in_ops_s=profile.in_ops_s,
         kernel_count=sum(share.count for share in profile.kernels),
-        kernels=most_of(profile.kernels),
+        kernels=_most_of(profile.kernels),
         in_kernels_s=profile.in_kernels_s,
         in_streams_s=profile.in_streams_s,
         python_s=profile.python_s,
@@ -122,6 +122,15 @@ def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[why
     (folder / HLO).write_text(_cut(text), encoding="utf-8")
     program = why_hlo.parse(text)
     return program, max(0, len(function.get_concrete_function(values).inputs) - program.inputs)
+
+
+def _most_of(shares: Iterable[Share]) -> list[Ran]:
+    """Rows of what took longest; what is beyond the last row but one is summed up in the last."""
+    rows = [Ran(name=share.name[:200], count=share.count, seconds=share.seconds) for share in shares]
+    if len(rows) <= MOST_ROWS:
+        return rows
+    kept, rest = rows[: MOST_ROWS - 1], rows[MOST_ROWS - 1 :]
+    return [*kept, Ran(name=OTHER, count=sum(row.count for row in rest), seconds=sum(row.seconds for row in rest))]
 
 
 def _largest(fusions: tuple[Fusion, ...]) -> list[Fusion]:

@@ -1,24 +1,230 @@
-"""The lines that processes exchange: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
+"""What processes say to each other, declared once: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
 
-Runner → host: ``{"op": "fork", "id", "spec"}``, ``{"op": "send", "id", "message"}``, ``{"op": "kill", "id"}``.
-Host → runner: ``{"event": "ready" | "devices", …}`` of its own; of a subject ``{"id", "event": "started", "pid"}``,
-``{"id", "event": "message", "message"}``, ``{"id", "event": "exit", "status", "signal", "tail"}``.
-What is inside ``message`` is between the runner and the subject (see `measure.subject.subject`).
+The runner tells a subject what it is to be with a `Spec`, and a timing subject what to do with each `Command`; a
+subject answers with what is derived from `Said`. A strategy runs inside its subject and can write into its channel, so
+that what comes from there is taken in only once `read` has made a message of it.
+
+The host stands between: runner → host ``{"op": "fork", "id", "spec"}``, ``{"op": "send", "id", "message"}``,
+``{"op": "kill", "id"}``; host → runner ``{"event": "ready", "pid"}`` of its own, and of a subject
+``{"id", "event": "started", "pid"}``, ``{"id", "event": "message", "message"}``,
+``{"id", "event": "exit", "status", "signal", "tail"}``. To a subject in a fresh interpreter the runner speaks directly,
+and its spec is the first line.
 """
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, Union
 
 import msgspec
 
+from measure.model.roofline import Rates, Work
+from measure.model.run import Correctness, Memory, OutcomeName, Struct
+from measure.model.why import Explained
+
 LONGEST_LINE = 64 * 2**20
+
+Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices"]
 
 
 class ProtocolError(ValueError):
     """The other side sent what is not a line of this protocol."""
 
 
-def encode(message: dict[str, Any]) -> bytes:
+class Spec(Struct, frozen=True, kw_only=True):
+    """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
+    structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
+    timed. ``artifacts`` is the folder for what a why subject leaves beside its figures."""
+
+    role: Role
+    script: str = ""
+    name: str = ""
+    mode: str = "eager"
+    device: str = "CPU:0"
+    case_dir: str = ""
+    artifacts: str = ""
+    depth: int = 1
+    tolerance: dict[str, Any] | None = None
+    memory_limit_mib: int | None = None
+    memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
+    captured_bytes: int = 0
+    input_bytes: int = 0
+    work: Work | None = None
+
+
+# --- to a timing subject ---------------------------------------------------------------------------------------------
+
+
+class _Command(msgspec.Struct, frozen=True, tag_field="op"):
+    """Base of what a timing subject is told; each command is known by its ``op``."""
+
+
+class CallFirst(_Command, frozen=True, tag="first_call"):
+    """Answered by `FirstCall`."""
+
+
+class Settle(_Command, frozen=True, tag="settle"):
+    """Answered by `Settled`."""
+
+
+class CallWithOtherValues(_Command, frozen=True, tag="other_values"):
+    """Answered by `OtherValues`."""
+
+
+class TakeSample(_Command, frozen=True, tag="sample"):
+    """Answered by `Sample`, of ``calls`` in a row after calls for ``warm_s`` seconds outside of the clock."""
+
+    calls: int
+    warm_s: float
+
+
+class Stop(_Command, frozen=True, tag="stop"):
+    """The subject ends."""
+
+
+Command = CallFirst | Settle | CallWithOtherValues | TakeSample | Stop
+
+
+# --- from a subject --------------------------------------------------------------------------------------------------
+
+
+class Said(msgspec.Struct, frozen=True, tag_field="event"):
+    """Base of what a subject says; each message is known by its ``event``."""
+
+
+class Ready(Said, frozen=True, tag="ready"):
+    """TensorFlow's runtime has started, which took so long, and the strategy can be called."""
+
+    runtime_s: float
+
+
+class FirstCall(Said, frozen=True, tag="first_call"):
+    seconds: float
+
+
+class Settled(Said, frozen=True, tag="settled"):
+    """After so many ``calls`` the pace is steady: ``seconds`` per call."""
+
+    seconds: float
+    calls: int
+
+
+class OtherValues(Said, frozen=True, tag="other_values"):
+    """Seconds of the quickest of a few calls with other values; None where the strategy does not take them."""
+
+    seconds: float | None
+
+
+class Sample(Said, frozen=True, tag="sample"):
+    """``seconds`` per call, and how many processors the calls kept busy."""
+
+    seconds: float
+    busy_cores: float
+
+
+class Checked(Said, frozen=True, tag="checked"):
+    """``sentence`` says what is wrong with the values, if anything is."""
+
+    correctness: Correctness
+    sentence: str | None
+
+
+class Measured(Said, frozen=True, tag="memory"):
+    """``warnings``: what TensorFlow said; ``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop;
+    ``retraces``: functions that one steady call traced."""
+
+    memory: Memory
+    warnings: list[str]
+    fallbacks: list[str]
+    retraces: int
+
+
+class ProcessPeak(Said, frozen=True, tag="process_peak"):
+    """None where the system does not tell."""
+
+    bytes: int | None
+
+
+class Probed(Said, frozen=True, tag="rates"):
+    rates: Rates
+
+
+class Room(Said, frozen=True, tag="room"):
+    """Bytes that a GPU has left for tensors; None where there is no such GPU."""
+
+    bytes: int | None
+
+
+class Reasons(Said, frozen=True, tag="why"):
+    why: Explained
+
+
+class Saved(Said, frozen=True, tag="saved"):
+    """The reference lies in the folder of the case."""
+
+
+class Gpu(Struct, frozen=True, kw_only=True):
+    name: str | None
+    compute_capability: str
+    memory_bytes: int | None
+
+
+class Devices(Said, frozen=True, kw_only=True, tag="devices"):
+    """The devices by their names, such as ``CPU:0``, and what `measure.machine.environment` asks of TensorFlow. What
+    is about GPUs is None where there is none."""
+
+    names: list[str]
+    gpus: list[Gpu]
+    gpu_driver: str | None
+    gpu_allocator: str | None
+    gpu_memory_growth: bool | None
+    cuda: str | None
+    cudnn: str | None
+    onednn: bool
+    openblas_threads: int | None
+    tensorflow_allocator: str
+
+
+class Failed(Said, frozen=True, tag="error"):
+    """``message`` is the line that a person can act on, ``detail`` the full text."""
+
+    outcome: OutcomeName
+    type: str
+    message: str
+    detail: str = ""
+
+
+def refused(reason: str) -> Failed:
+    """The failure of a subject that could not be started."""
+    return Failed("failed", "NotStarted", f"the process could not be started: {reason}")
+
+
+def disturbed(reason: str) -> Failed:
+    """The failure of a subject whose strategy has written into its channel, so that nothing there can be trusted."""
+    message = "the strategy wrote into the channel between its process and Mapbench, so the process was ended"
+    return Failed("failed", "ProtocolError", message, reason)
+
+
+_ANY_OF_SAID: Any = Union[tuple(Said.__subclasses__())]  # noqa: UP007
+
+
+def read(line: Mapping[str, Any]) -> Said:
+    """The message that a subject has sent, with all of its fields. Raises `ProtocolError` where it is none."""
+    try:
+        message: Said = msgspec.convert(line, _ANY_OF_SAID)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"not a message: {line!r:.200} ({error})") from None
+    return message
+
+
+def tells_of_failure(line: Mapping[str, Any]) -> bool:
+    """True if what a subject has sent would be read as `Failed`."""
+    return line.get("event") == Failed.__struct_config__.tag
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def encode(message: msgspec.Struct | Mapping[str, Any]) -> bytes:
     """One line. Numbers that are not finite become null."""
     return msgspec.json.encode(message) + b"\n"
 
@@ -61,16 +267,16 @@ class Channel:
         self._lines = Lines()
         self._ready: list[dict[str, Any]] = []
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Said) -> None:
         data = memoryview(encode(message))
         while data:
             data = data[os.write(self._write_fd, data) :]
 
-    def receive(self) -> dict[str, Any] | None:
-        """The next message, or None when the other side has closed."""
+    def receive(self, kind: Any) -> Any:
+        """The next message, which is to be a ``kind``, or None when the other side has closed."""
         while not self._ready:
             data = os.read(self._read_fd, 2**16)
             if not data:
                 return None
             self._ready = self._lines.feed(data)
-        return self._ready.pop(0)
+        return msgspec.convert(self._ready.pop(0), kind)

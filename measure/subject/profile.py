@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from measure.model.why import CONTAINERS
+
 CALL = "mapbench call"
 MOST_EVENTS = 100_000
 
@@ -20,13 +22,6 @@ _PS_PER_S = 1e12
 _PS_PER_NS = 1000
 _PS_PER_US = 1e6
 
-# Ops that only run other ops, which are counted themselves: their time is not the time of an op.
-CONTAINERS = frozenset(
-    (
-        *("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase", "PartitionedCall"),
-        *("StatefulPartitionedCall", "For", "SymbolicGradient", "RemoteCall"),
-    )
-)
 # By which a call that is watched waits for its device: no op of the strategy's.
 _WAITING = "SyncDevice"
 _TYPE = re.compile(r"_?[A-Z]\w*")

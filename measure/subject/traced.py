@@ -1,4 +1,4 @@
-"""Which functions TensorFlow traces while something runs."""
+"""Tracing: which functions TensorFlow traces while something runs, and what a strategy compiles by itself."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ class Traced:
 
 @contextlib.contextmanager
 def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
-    """Collects the functions that are traced meanwhile; their graphs only if asked, for they stay alive then."""
+    """Collect the functions that are traced meanwhile; their graphs only if asked, for they stay alive then."""
     from tensorflow.python.framework import func_graph
 
     found = Traced()
@@ -40,3 +40,8 @@ def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
         yield found
     finally:
         func_graph.func_graph_from_py_func = original
+
+
+def compiles_element(slug: str) -> bool:
+    """True if an option of the strategy has its element function compiled with XLA, whatever its mode."""
+    return "jit_compile=true" in slug.partition("?")[2].split("&")

@@ -30,7 +30,7 @@ from measure.machine import processor, system
 from measure.model.request import Request
 from measure.model.roofline import Rates, Work
 from measure.model.run import Measurement, Run
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from strategies import script
 from tests import engine
 from tests.benchmarks import common

@@ -15,7 +15,7 @@ def main() -> None:
     runner.argparser.add_argument("--strategy-file", required=True)
     arguments = runner.parse_args()
     if arguments.worker:
-        from measure.subject.subject import load
+        from measure.subject.roles import load
 
         module = load(Path(arguments.strategy_file).read_text(encoding="utf-8"), "strategy")
         module.strategy(module.elems)  # the first call traces and compiles

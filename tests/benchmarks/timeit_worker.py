@@ -5,7 +5,7 @@ import sys
 import timeit
 from pathlib import Path
 
-from measure.subject.subject import load
+from measure.subject.roles import load
 
 
 def main() -> None:

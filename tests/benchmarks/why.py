@@ -70,7 +70,7 @@ _PLUMBING = frozenset((
 _COUNTER = r"""
 import json, sys, time, types
 asked = json.loads(sys.stdin.readline())
-from measure.subject import load
+from measure.subject.roles import load
 module = load(asked["script"], "independent")
 import re
 import tensorflow as tf
@@ -212,7 +212,7 @@ def gaps(run: Run) -> Iterator[str]:
     said = reasons.sentences(run)
     for item in run.measurements:
         sentence = said.get(item.strategy, "")
-        if not sentence or (item.outcome == "ok" and why.known(item) is None):
+        if not sentence or (item.outcome == "ok" and why.known(item.why) is None):
             yield f"{run.request.workload} {item.strategy}: {sentence or 'no sentence'}"
 
 
@@ -282,8 +282,8 @@ def cases(launcher: HostLauncher) -> int:
         # Where a share of time is judged, the least disturbed of a few processes, as of a few calls.
         times = _JUDGED if mode == "eager" else 1
         runs = [explained(launcher, {"workload": name, "size": size, "strategies": [slug]}) for _ in range(times)]
-        run = min(runs, key=lambda each: _watched_s(why.known(each.measurements[0])))
-        found = why.known(run.measurements[0])
+        run = min(runs, key=lambda each: _watched_s(why.known(each.measurements[0].why)))
+        found = why.known(run.measurements[0].why)
         print(f"\n{name} batch={batch} {reasons.sentences(run)[slug]}")
         if found is not None:
             print("  explained:  ", {each.name: each.count for each in (*found.ops, *found.kernels)})

@@ -22,18 +22,21 @@ GIB = 2**30
 
 _SIMULATED = """
     import pickle, sys
+    import msgspec
     import tensorflow as tf
     from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
     from tensorflow.python.client import device_lib
-    from measure import allocations, correctness, probes, subject
-    from measure.run import Correctness, Memory
-    from measure.subject import Spec
+    from measure.machine import gpu
+    from measure.model.run import Correctness, Memory
+    from measure.model.roofline import Rates
+    from measure.subject import allocations, correctness, memory, probes, subject
+    from measure.subject.messages import CallFirst, Spec, TakeSample
 
     asked, said = [], []
 
     class Channel:
-        def send(self, message): said.append(message)
-        def receive(self): return commands.pop(0) if commands else None
+        def send(self, message): said.append(msgspec.to_builtins(message))
+        def receive(self, kind): return commands.pop(0) if commands else None
 
     commands = []
 
@@ -44,7 +47,7 @@ _SIMULATED = """
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
 
     def timed(device):
-        commands[:] = [{"op": "first_call"}, {"op": "sample", "calls": 2, "warm_s": 0}]
+        commands[:] = [CallFirst(), TakeSample(2, 0.0)]
         return serve(role="timing", device=device, **case)
 
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
@@ -80,7 +83,7 @@ _SIMULATED = """
             pickle.dump([], file)
     script = "elems = 1\\ndef strategy(elems): return elems"
     case = {"script": script, "name": "x", "case_dir": folder}
-    probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or probes.Rates(
+    probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or Rates(
         copy_bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
     )
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
@@ -117,8 +120,8 @@ _SIMULATED = """
         allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
     details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
     tf.config.experimental.get_device_details = lambda device: details
-    subject.gpu.memory_bytes = lambda index: (index + 1) * 2**30
-    subject.gpu.driver = lambda: "550.54.15"
+    gpu.memory_bytes = lambda index: (index + 1) * 2**30
+    gpu.driver = lambda: "550.54.15"
     result = {
         "devices": serve(role="devices"),
         "room": serve(role="room", device="GPU:1"),
@@ -181,7 +184,7 @@ def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None
     # Before and after the first call, and the sample.
     assert simulated["timing"]["asked"] == ["sync"] * 4 and simulated["timing_cpu"]["asked"] == []
     said = [message["event"] for message in simulated["timing"]["said"]]
-    assert said == ["stage", "ready", "first_call", "sample"]
+    assert said == ["ready", "first_call", "sample"]
 
 
 # --- the allocator's events -------------------------------------------------------------------------------------------
@@ -318,15 +321,15 @@ def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
 # --- the reasons ------------------------------------------------------------------------------------------------------
 
 _EXPLAINED = """
+    import msgspec
     import tensorflow as tf
-    from measure import subject, trace, why_subject
-    from measure.subject import Spec
+    from measure.subject import explain as why_subject, profile as trace, subject
+    from measure.subject.messages import Spec
 
     asked, said = [], []
 
     class Channel:
-        def send(self, message): said.append(message)
-        def receive(self): return None
+        def send(self, message): said.append(msgspec.to_builtins(message))
 
     tf.test.experimental.sync_devices = lambda: asked.append("sync")
     start = tf.profiler.experimental.start
@@ -434,7 +437,7 @@ def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_
     scripts = [spec.script for spec in launcher.specs if spec.role in on_gpu and spec.role != "room"]
     assert all("set_visible_devices" in each and "[1]" in each for each in scripts) and len(scripts) > 10
     assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
-    assert all(why.known(item) for item in run.measurements if not item.twin_of)
+    assert all(why.known(item.why) for item in run.measurements if not item.twin_of)
 
 
 def test_the_room_of_a_gpu_is_the_memory_limit_where_none_was_asked_for() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from measure.engine.host_launcher import HostLauncher
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from tests.engine import talk
 from workloads.spec import Leaf
 

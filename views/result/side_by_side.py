@@ -113,9 +113,9 @@ def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix
 
 def _ops(one: Measurement, other: Measurement, prefix: str, how: str) -> None:
     st.markdown("**Ops and kernels** of one call")
-    found = [(item, known) for item in (one, other) if (known := why.known(item)) is not None]
+    found = [(item, known) for item in (one, other) if (known := why.known(item.why)) is not None]
     if len(found) < 2:
-        missing = [item for item in (one, other) if why.known(item) is None]
+        missing = [item for item in (one, other) if why.known(item.why) is None]
         # What did not get through a call has nothing to be asked for.
         never = not all(item.outcome in ("ok", "wrong") for item in missing)
         names = look.plain(" and ".join(item.strategy for item in missing))

@@ -53,13 +53,13 @@ _WHAT = {
 def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
     """The tab «Why»; where nothing is explained yet, what asks for it."""
     by_slug = {item.strategy: item for item in run.measurements}
-    explained = [row for row in rows if why.known(by_slug[row.slug]) is not None]
+    explained = [row for row in rows if why.known(by_slug[row.slug].why) is not None]
     if prefix or imported:
         if not explained:
             st.caption(f"This run holds no reasons. {_ELSEWHERE if imported else _HERE}")
     else:
         _ask(run, whole=not explained)
-    if not any(by_slug[row.slug].why.get("profiled_s") or "note" in by_slug[row.slug].why for row in rows):
+    if not any(isinstance(by_slug[row.slug].why, why.Explained) for row in rows):
         return
     predicates = _memo.get((run.id, version, "sentences"), lambda: reasons.predicates(run))
     st.html(_sentences(rows, predicates))
@@ -84,7 +84,7 @@ def _ask(run: Run, *, whole: bool) -> None:
         st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(found[1].run))
         return
     able = explanation.able(run)
-    explained = sum(why.known(item) is not None for item in able)
+    explained = sum(why.known(item.why) is not None for item in able)
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
         st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
@@ -152,7 +152,7 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
     """Milliseconds and counts; a column that says nothing of any strategy is left out."""
     lines = []
     for row in rows:
-        found = why.known(by_slug[row.slug])
+        found = why.known(by_slug[row.slug].why)
         assert found is not None
         parts = why.spent(found)
         lines.append(
@@ -200,7 +200,7 @@ def _traces(found: Why) -> str:
 
 def _one(run: Run, item: Measurement, prefix: str) -> None:
     """What ran in a call of one strategy, and its artifacts."""
-    found = why.known(item)
+    found = why.known(item.why)
     assert found is not None
     with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
         for title, ran in (("ops", found.ops), ("kernels", found.kernels)):

@@ -16,7 +16,7 @@ from measure.engine.record import View
 from measure.machine import load
 from measure.model import why
 from measure.model.run import Run
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from strategies import parse
 from tests.engine import QUICK, small_request
 from tests.subjects import LOST, RATES, Message, Subjects, error, measured
@@ -62,7 +62,7 @@ def test_stages_follow_each_other_and_each_looks_at_every_strategy():
     assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
     for slug in SLUGS:
         item = run.measurement(slug)
-        assert item.outcome == "ok" and item.latency is not None and why.known(item) is not None
+        assert item.outcome == "ok" and item.latency is not None and why.known(item.why) is not None
         assert item.memory is not None and item.memory.process_peak_bytes == 2**21
 
 
@@ -151,7 +151,7 @@ def test_a_failure_after_the_verdict_costs_nothing_else(role: str):
     assert ["no_limit" in {warning.code for warning in run.warnings}] == [role == "probes"]
     peaks = [item.memory.process_peak_bytes for item in run.measurements if item.memory]
     assert peaks == [None if role == "process_peak" else 2**21] * 3
-    notes = {item.why.get("note") for item in run.measurements if not item.twin_of}
+    notes = {item.why.note for item in run.measurements if not item.twin_of}
     assert notes == {"broken" if role == "why" else ""}
 
 

@@ -43,7 +43,7 @@ def measured(own: runner.Runner) -> Run:
 
 @pytest.mark.slow
 def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner.Runner, measured: Run):
-    assert all(why.known(item) is None for item in measured.measurements), "nothing is explained unless asked for"
+    assert all(why.known(item.why) is None for item in measured.measurements), "nothing is explained unless asked for"
     job = own.explain(measured.id)
     assert own.explain(measured.id) == job and own.snapshot(measured.id).state == "finished"
     assert own.wait(job, DEADLINE_S) and own.queue() == ()
@@ -51,8 +51,8 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner
     assert replace(run, measurements=[]) == replace(measured, measurements=[])
     for item, before in zip(run.measurements, measured.measurements, strict=True):
         assert replace(item, why=before.why) == before
-        assert item.why.get("runtime_start_s") == before.why.get("runtime_start_s")
-    eager, graph, xla = (why.known(run.measurement(slug)) for slug in SLUGS)
+        assert item.why.runtime_start_s == before.why.runtime_start_s > 0
+    eager, graph, xla = (why.known(run.measurement(slug).why) for slug in SLUGS)
     of = {row.name: row.count for row in graph.ops}
     # By the loop's own arithmetic: its condition is asked once more than its body runs. The executor would leave a
     # quick op out of a trace after some 90 runs.
@@ -74,7 +74,7 @@ def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     run_id = own.submit(small_request("batched.graph"), why=True)
     assert own.wait(run_id, DEADLINE_S)
     run = own.snapshot(run_id).run
-    assert run.status == "complete" and run.verdict and why.known(run.measurement("batched.graph")).op_count
+    assert run.status == "complete" and run.verdict and why.known(run.measurement("batched.graph").why).op_count
     assert why.TRACE in own.store.artifacts(run_id, "batched.graph")
 
 
@@ -88,7 +88,7 @@ def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runn
     strategies = [item for item in run.measurements if not item.twin_of]
     warned = [item.strategy for item in strategies if COMPILED_VALUES in {each.code for each in item.warnings}]
     assert warned == ["vectorized_map.xla"]
-    compiled_in = {item.strategy: why.known(item).compiled_in for item in strategies}
+    compiled_in = {item.strategy: why.known(item.why).compiled_in for item in strategies}
     assert compiled_in == {"vectorized_map.xla": 1, "batched.xla": 0}
     assert "the program serves no others" in reasons.sentences(run)["vectorized_map.xla"]
 
@@ -146,8 +146,8 @@ def test_the_threads_that_were_asked_for_are_those_of_the_explanation(own: runne
 def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
     kept: list[Why] = []
 
-    def keep(slug: str, raw: dict[str, Any], artifacts: dict[str, bytes]) -> bool:
-        kept.append(why.read(raw))
+    def keep(slug: str, found: Why, artifacts: dict[str, bytes]) -> bool:
+        kept.append(found)
         return True
 
     subjects = Subjects(answers={"why": lambda spec: [error(message="x" * 5_000)]})
@@ -168,4 +168,4 @@ def test_the_benchmark_of_the_reasons_measures_what_it_explains():
     subjects = Subjects()
     run = explained(subjects, msgspec.to_builtins(small_request(*SLUGS).record()))
     assert sorted(spec.name for spec in subjects.specs if spec.role == "why") == sorted(SLUGS)
-    assert all(item.memory is not None and why.known(item) for item in run.measurements)
+    assert all(item.memory is not None and why.known(item.why) for item in run.measurements)

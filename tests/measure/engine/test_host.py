@@ -16,8 +16,8 @@ from measure.engine.dialogue import Dialogues, HostLost, SubjectFailed, ended
 from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, Launcher
-from measure.subject.messages import Lines, ProtocolError, encode
-from measure.subject.subject import Spec, shorten
+from measure.subject import messages
+from measure.subject.messages import Lines, ProtocolError, Spec, encode
 from tests.engine import (
     DEADLINE_S,
     GONE_WITHIN_S,
@@ -127,16 +127,6 @@ def test_what_tensorflow_logged_before_is_not_taken_for_last_words():
     assert ended({**fields, "tail": logged}).error.message == "the process crashed in native code"
 
 
-def test_of_a_long_error_the_line_that_a_person_can_act_on_is_kept():
-    assert shorten('in user code:\n\n    File "x.py", line 3, in f\n        g()\n\n    ValueError: too small') == (
-        "ValueError: too small"
-    )
-    assert shorten("{{function_node __wrapped__MatMul}} Matrix size-incompatible: In[0]: [1,2] [Op:MatMul] name: ") == (
-        "Matrix size-incompatible: In[0]: [1,2]"
-    )
-    assert shorten("") == ""
-
-
 # --- dialogues -------------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +153,7 @@ class _Scripted:
         self.events.put(Event(subject, "exit", {"status": None, "signal": 9, "tail": ""}))
 
 
-def _hold_one(dialogues: Dialogues, subject: int, wanted: str, timeout_s: float = DEADLINE_S) -> list:
+def _hold_one(dialogues: Dialogues, subject: int, wanted: type[messages.Said], timeout_s: float = DEADLINE_S) -> list:
     """What waiting for one message of a subject comes to: the message, or the failure."""
     found: list = []
 
@@ -183,8 +173,8 @@ def test_a_process_that_dies_while_nobody_waits_for_it_is_reported_when_somebody
     first, second = dialogues.start(Spec(role="timing")), dialogues.start(Spec(role="timing"))
     launcher.events.put(Event(second, "exit", {"status": None, "signal": 9, "tail": ""}))
     launcher.events.put(Event(first, "message", {"event": "sample", "seconds": 1.0, "busy_cores": 1.0}))
-    assert _hold_one(dialogues, first, "sample") == [{"event": "sample", "seconds": 1.0, "busy_cores": 1.0}]
-    (failure,) = _hold_one(dialogues, second, "sample")
+    assert _hold_one(dialogues, first, messages.Sample) == [messages.Sample(seconds=1.0, busy_cores=1.0)]
+    (failure,) = _hold_one(dialogues, second, messages.Sample)
     assert (failure.outcome, failure.error.type) == ("failed", "SIGKILL")
 
 
@@ -192,8 +182,19 @@ def test_silence_is_a_timeout_and_the_process_is_killed():
     launcher = _Scripted()
     dialogues = Dialogues(launcher)
     subject = dialogues.start(Spec(role="timing"))
-    (failure,) = _hold_one(dialogues, subject, "ready", timeout_s=0.0)
+    (failure,) = _hold_one(dialogues, subject, messages.Ready, timeout_s=0.0)
     assert (failure.outcome, failure.error.type, launcher.killed) == ("timeout", "Timeout", [subject])
+
+
+@pytest.mark.parametrize("line", [{}, {"event": "sample", "seconds": "soon", "busy_cores": 1.0}, {"event": ["sample"]}])
+def test_what_is_no_message_fails_its_strategy_and_ends_the_process(line: dict):
+    launcher = _Scripted()
+    dialogues = Dialogues(launcher)
+    subject = dialogues.start(Spec(role="timing"))
+    launcher.events.put(Event(subject, "message", line))
+    (failure,) = _hold_one(dialogues, subject, messages.Sample)
+    assert (failure.outcome, failure.error.type, launcher.killed) == ("failed", "ProtocolError", [subject])
+    assert "wrote into the channel" in failure.error.message and "not a message" in failure.error.detail
 
 
 def test_the_loss_of_the_host_ends_all_dialogues_and_leaves_nobody_to_wait_for():
@@ -202,7 +203,7 @@ def test_the_loss_of_the_host_ends_all_dialogues_and_leaves_nobody_to_wait_for()
     subject = dialogues.start(Spec(role="timing"))
     launcher.events.put(Event(subject, "lost", {}))
     with pytest.raises(HostLost):
-        _hold_one(dialogues, subject, "ready")
+        _hold_one(dialogues, subject, messages.Ready)
     dialogues.end()
     assert launcher.killed == []
 
@@ -217,7 +218,7 @@ def test_dialogues_that_need_more_memory_than_there_is_are_not_held_together():
         subject = dialogues.start(Spec(role="memory"))
         launcher.events.put(Event(subject, "message", {"event": "saved"}))
         most = max(most, len(launcher.started) - finished)
-        yield from dialogues.until(subject, "saved", DEADLINE_S)
+        yield from dialogues.until(subject, messages.Saved, DEADLINE_S)
         done()
 
     finished = 0
@@ -250,7 +251,7 @@ def test_the_host_knows_the_devices(host: HostLauncher):
 
 def test_a_subject_says_what_it_does_and_ends_when_it_is_told_to(host: HostLauncher):
     (one,) = talk(host, [timing("plain")])
-    assert one.said == ["stage", "ready", "first_call", "settled", "sample"]
+    assert one.said == ["ready", "first_call", "settled", "sample"]
     assert one.exit is not None and (one.exit["kind"], one.exit["status"], one.exit["signal"]) == ("exit", 0, None)
 
 
@@ -323,7 +324,7 @@ def test_a_subject_that_is_killed_takes_its_children_along(host: HostLauncher, t
 def test_a_fork_that_a_strategy_makes_does_not_speak_for_its_subject(host: HostLauncher):
     body = "import os\nif not hasattr(tf, 'forked'):\n    tf.forked = True\n    os.fork()"
     (one,) = talk(host, [timing("forks", body)])
-    assert one.said == ["stage", "ready", "first_call", "settled", "sample"]
+    assert one.said == ["ready", "first_call", "settled", "sample"]
     assert one.exit is not None and one.exit["status"] == 0
 
 
@@ -490,7 +491,7 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
         ],
         at_once=2,
     )  # fmt: skip
-    assert plain.said == ["stage", "ready", "first_call", "settled", "sample"]
+    assert plain.said == ["ready", "first_call", "settled", "sample"]
     assert plain.exit is not None and plain.exit["status"] == 0
     assert exits.exit is not None and exits.exit["status"] == 4 and exits.exit["tail"].endswith("the last words")
     assert garbage.messages[-1]["type"] == "ProtocolError" and garbage.exit is not None

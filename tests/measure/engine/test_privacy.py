@@ -18,8 +18,9 @@ from measure.model.place import StoreError
 from measure.model.request import parse
 from measure.model.run import Run, encode
 from measure.store.store import Store
-from measure.subject import subject
-from measure.subject.subject import Spec
+from measure.subject import messages, subject
+from measure.subject.errors import describe
+from measure.subject.messages import Measured, Reasons, Spec
 from tests.engine import DEADLINE_S, running, small_request
 from tests.grid import untimed
 from tests.subjects import Subjects
@@ -31,7 +32,7 @@ from tests.workloads.test_workloads import CUBE
     [
         ('File "/home/alice/venv/lib/python3.11/site-packages/numpy/core.py", line 1',
          'File "site-packages/numpy/core.py", line 1'),
-        (f'File "{subject.__file__}", line 2', 'File "measure/subject.py", line 2'),
+        (f'File "{subject.__file__}", line 2', 'File "measure/subject/subject.py", line 2'),
         ('File "/srv/alice/mine.py", line 3', 'File "mine.py", line 3'),
         ('File "/srv/Alice Smith/mine", line 3', 'File "mine", line 3'),
         ('File "<map_fn.graph>", line 4', 'File "<map_fn.graph>", line 4'),
@@ -89,7 +90,7 @@ class Says:
         pass
 
 
-def heard(launcher: Says, wanted: str) -> Any:
+def heard(launcher: Says, wanted: type[messages.Said] = Measured) -> Any:
     """What comes of a subject's words: the message, or the error."""
     dialogues, found = Dialogues(launcher), []  # type: ignore[arg-type]
 
@@ -114,35 +115,35 @@ def raised() -> BaseException:
 
 MEMORY = {"peak_bytes": 8, "output_bytes": 8, "temporary_bytes": 0, "input_bytes": 0, "captured_bytes": 0,
           "method": "events", "at_peak": [{"op": "map/while/mul (3 ops)", "bytes": 8}]}  # fmt: skip
+MEASURED = {"event": "memory", "memory": MEMORY, "warnings": ["careful"], "fallbacks": [], "retraces": 0}
 
 
 @pytest.mark.parametrize(
     ("launcher", "wanted"),
     [
-        (Says({"event": "error", "stage": "memory", **subject.describe(raised())}), "memory"),
-        (Says(subject.refused(f"the system refused {SECRET}/data.csv")), "memory"),
-        (Says(subject.disturbed(f"a line that is none: '{SECRET}/data.csv'")), "memory"),
-        (Says({"event": "surprise", "said": f"{SECRET}/data.csv"}), "memory"),
-        (Says({"status": None, "signal": 6, "tail": f"abort in {SECRET}/data.csv"}, kind="exit"), "memory"),
-        (Says({"event": "memory", "memory": MEMORY, "said": [f"slow: {SECRET}/data.csv"], "retraces": 0}), "memory"),
-        (Says({"event": "why", "why": {"note": f"{SECRET}/data.csv", "fallbacks": [f"{SECRET}/data.csv"]}}), "why"),
+        (Says(msgspec.to_builtins(describe(raised()))), Measured),
+        (Says(msgspec.to_builtins(messages.refused(f"the system refused {SECRET}/data.csv"))), Measured),
+        (Says(msgspec.to_builtins(messages.disturbed(f"a line that is none: '{SECRET}/data.csv'"))), Measured),
+        (Says({"event": "surprise", "said": f"{SECRET}/data.csv"}), Measured),
+        (Says({"status": None, "signal": 6, "tail": f"abort in {SECRET}/data.csv"}, kind="exit"), Measured),
+        (Says(MEASURED | {"warnings": [f"slow: {SECRET}/data.csv"]}), Measured),
+        (Says({"event": "why", "why": {"note": f"{SECRET}/data.csv", "fallbacks": [f"{SECRET}/data.csv"]}}), Reasons),
     ],
 )
-def test_whatever_a_process_says_comes_in_without_folders(launcher: Says, wanted: str) -> None:
+def test_whatever_a_process_says_comes_in_without_folders(launcher: Says, wanted: type[messages.Said]) -> None:
     found = str(heard(launcher, wanted))
     assert "alice" not in found and "clients" not in found
     assert "data.csv" in found
 
 
 def test_what_is_no_path_comes_in_as_it_was_said() -> None:
-    said = {"event": "memory", "memory": MEMORY, "said": ["careful"], "retraces": 0}
-    assert heard(Says(said), "memory") == said
+    assert heard(Says(MEASURED)) == messages.read(MEASURED)
 
 
 def test_a_long_error_is_cut_where_a_line_ends() -> None:
     """The rest of a path could not be told from other words."""
     lines = "\n".join(f"{SECRET}/{number:05}/data.csv" for number in range(2_000))
-    detail = subject.describe(ValueError(lines))["detail"]
+    detail = describe(ValueError(lines)).detail
     assert len(detail) <= 20_010
     _, _, last = detail.partition("\n[…]\n")
     assert all(line.startswith(SECRET) for line in last.splitlines())

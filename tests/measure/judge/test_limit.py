@@ -19,9 +19,9 @@ from measure.machine import allocator
 from measure.model.request import case_of
 from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Run
+from measure.model.why import Why
 from measure.output import rows, table
-from measure.subject import probes
-from measure.subject.said import is_well_formed
+from measure.subject import messages, probes
 from tests import synthetic
 from tests.benchmarks.limit import AS_TIMED, LARGE, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
 from tests.engine import measure, running, small_request
@@ -114,7 +114,7 @@ def judged(seconds: float, found: Limit | None = None, slug: str = "batched.xla"
     run = synthetic.run(unhappy=False)
     mapper, _, mode = slug.partition(".")
     item = replace(
-        run.measurements[0], strategy=slug, mapper=mapper, mode=mode, latency=synthetic.latency(seconds), why={}
+        run.measurements[0], strategy=slug, mapper=mapper, mode=mode, latency=synthetic.latency(seconds), why=Why()
     )
     return limit.judge(replace(run, limit=found, measurements=[item])).measurements[0]
 
@@ -158,7 +158,7 @@ def test_a_mapper_of_elsewhere_needs_no_entry_here() -> None:
 def test_judging_anew_leaves_nothing_of_before() -> None:
     item = judged(0.001)
     run = replace(synthetic.run(unhappy=False), limit=None, measurements=[item])
-    assert limit.judge(run).measurements[0].why == {}
+    assert limit.judge(run).measurements[0].why == Why()
 
 
 def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at_all() -> None:
@@ -168,11 +168,11 @@ def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at
     items = [replace(judged(seconds, slug=slug), strategy=slug) for seconds, slug in by_time.items()]
     good = replace(run, limit=found, measurements=items)
     assert not list(faults(good))
-    bare = [replace(item, why={}) for item in items]
+    bare = [replace(item, why=Why()) for item in items]
     assert len(list(faults(replace(good, measurements=bare)))) == 3
-    wrong = [replace(item, why={limit.MULTIPLE: 1.5}) for item in items]
+    wrong = [replace(item, why=Why(times_limit=1.5)) for item in items]
     assert [line.split()[1] for line in faults(replace(good, measurements=wrong))] == ["b.graph:"]
-    below = [replace(items[0], why={limit.MULTIPLE: 0.9})]
+    below = [replace(items[0], why=Why(times_limit=0.9))]
     assert list(faults(replace(good, measurements=below))) == [f"{run.request.workload} a.graph: 0.900 ×"]
     assert len(list(faults(replace(good, limit=None)))) == 3
 
@@ -410,14 +410,14 @@ _PROBE = """
 import json, sys, msgspec
 from measure.model.roofline import Work
 from measure.subject import subject
+from measure.subject.messages import Spec
 from strategies import script
 
 class Channel:
-    def send(self, message): print(json.dumps(message))
-    def receive(self): return None
+    def send(self, message): print(msgspec.json.encode(message).decode())
 
 for work in json.loads(sys.argv[1]):
-    spec = subject.Spec(role="probes", script=script.build_settings("CPU:0", 1), work=msgspec.convert(work, Work))
+    spec = Spec(role="probes", script=script.build_settings("CPU:0", 1), work=msgspec.convert(work, Work))
     subject.serve(spec, Channel())
     break
 import tensorflow as tf
@@ -441,12 +441,10 @@ def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
         [sys.executable, "-c", _PROBE, json.dumps(works)],
         cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True, timeout=300, check=True,
     ).stdout.splitlines()  # fmt: skip
-    messages = [json.loads(line) for line in said]
-    assert messages.pop()["threads"] == 1, "as many threads as the case has"
-    stage, *found = messages
-    assert stage == {"event": "stage", "stage": "probes"}
-    assert all(map(is_well_formed, found))
-    rates = [message["rates"] for message in found]
+    *lines, last = [json.loads(line) for line in said]
+    assert last["threads"] == 1, "as many threads as the case has"
+    assert all(isinstance(messages.read(line), messages.Probed) for line in lines)
+    rates = [line["rates"] for line in lines]
     assert [set(each["functions_per_s"]) for each in rates] == [set(work["functions"]) for work in works]
     assert [each["read_bytes_per_s"] is not None for each in rates] == [False, False, True, False]
     assert [each["write_bytes_per_s"] is not None for each in rates] == [False, False, False, True]

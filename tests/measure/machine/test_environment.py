@@ -270,8 +270,10 @@ def test_the_allocator_of_gpus_is_bfc_or_what_a_variable_names():
 
 _FAULTS = """
 import json, os, resource, sys
+import msgspec
 import tensorflow as tf
 from measure.subject import subject
+from measure.subject.messages import Spec
 
 for variables in json.loads(sys.argv[1]):
     if not os.fork():
@@ -282,11 +284,10 @@ else:
     sys.exit()
 
 class Channel:
-    def send(self, message): said.append(message)
-    def receive(self): return None
+    def send(self, message): said.append(msgspec.to_builtins(message))
 
 said = []
-subject.serve(subject.Spec(role="devices"), Channel())
+subject.serve(Spec(role="devices"), Channel())
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -219,7 +219,7 @@ def test_a_summary_holds_the_reasons_in_a_fold_where_there_are_some():
     found = why.Why(
         call_s=1e-3, profiled_s=1e-3, op_count=1, in_ops_s=9e-4, ops=[why.Ran(name="</details>", count=1, seconds=9e-4)]
     )
-    explained = [replace(run.measurements[0], why=why.written(found)), *run.measurements[1:]]
+    explained = [replace(run.measurements[0], why=found), *run.measurements[1:]]
     page = rendered(export.markdown(replace(run, measurements=explained)))
     fold = page.split("<summary>Why</summary>")[1].split("</details>")[0]
     assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from measure.judge import payoff
 from measure.judge.analysis import analyse
 from measure.model.run import Latency, Measurement, Replica, Run, decode, encode
+from measure.model.why import Why
 from measure.statistics import break_even, intervals
 from measure.statistics.break_even import Cost, Crossing
 from measure.statistics.intervals import Level, Spread
@@ -166,8 +167,8 @@ def test_older_files_stay_as_they_are_and_are_shown_with_what_they_do_not_hold()
 def test_what_is_spent_once_per_process_is_known_where_it_was_measured() -> None:
     a, b = measurement("a", []), measurement("b", [])
     assert break_even.runtime_start_s([a, b]) is None
-    known = [replace(a, why={"runtime_start_s": 0.02}), replace(b, why={"runtime_start_s": 0.1})]
-    assert break_even.runtime_start_s([*known, replace(a, why={"runtime_start_s": "soon"})]) == 0.1
+    known = [replace(a, why=Why(runtime_start_s=0.02)), replace(b, why=Why(runtime_start_s=0.1))]
+    assert break_even.runtime_start_s([*known, replace(a, why=Why(runtime_start_s=None))]) == 0.1
 
 
 @pytest.mark.parametrize(("first_spread", "processes_spread"), [(0.05, 0.02), (0.3, 0.02), (0.1, 0.05)])

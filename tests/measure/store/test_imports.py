@@ -20,6 +20,7 @@ from streamlit.testing.v1 import AppTest
 from measure import runner
 from measure.judge import reasons, reproduction
 from measure.model.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
+from measure.model.why import Why
 from measure.output import export, rows, sweep_table
 from measure.store import entries, imports
 from measure.store.store import Store
@@ -596,7 +597,7 @@ def by_hand() -> list[bytes]:
             replace(small(), environment={name: [[[1]]] for name in ("gpus", "flags", "cpu_features", "cpu_model")})
         ),
         encode(replace(small(), measurements=[], ranking=[], control=None)),
-        encode(replace(small(), measurements=[replace(item, why={"note": HOSTILE})], ranking=[], limit=None)),
+        encode(replace(small(), measurements=[replace(item, why=Why(note=HOSTILE))], ranking=[], limit=None)),
         changed(
             "measurements", to=[bare | {"outcome": outcome} for outcome in ("ok",)], run=replace(small(), ranking=[])
         ),

@@ -54,7 +54,7 @@ def in_process(code: str) -> Any:
         [
             "import concurrent.futures, os, tempfile",
             "import msgspec, numpy as np",
-            "from measure import memory",
+            "from measure.subject import memory",
             "MIB = 2**20",
             textwrap.dedent(code),
             "print('RESULT', msgspec.json.encode(result).decode())",

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from measure.subject import subject
-from measure.subject.said import is_well_formed
+from measure.subject import messages
+from measure.subject.errors import describe, shorten
+from measure.subject.roles import fallbacks
 
 _LOAD = """
 import logging, sys
 import workloads
-from measure.subject import load
+from measure.subject.roles import load
 from strategies import script
 from workloads.case import Case
 
@@ -57,7 +58,7 @@ _START = """
 import os, sys
 import tensorflow as tf
 from tensorflow.python.eager import context
-from measure.subject import _start_runtime
+from measure.subject.roles import start_runtime
 
 for mode, slug in (
     ("eager", "loop.eager"), ("graph", "batched.graph"), ("xla", "batched.xla"),
@@ -65,7 +66,7 @@ for mode, slug in (
 ):
     sys.stderr.flush()
     if not (child := os.fork()):
-        seconds = _start_runtime(mode, slug)
+        seconds = start_runtime(mode, slug)
         initialised = context.context()._context_handle is not None
         os.write(2, f"\\nstarted {slug} {initialised} {seconds > 0}\\n".encode())
         # What a strategy's first call would do.
@@ -115,28 +116,56 @@ _IN_USER_CODE = (
         ("{{function_node __wrapped__Foo}} Bad shapes: [2] vs. [3] [Op:AddV2] name: ", "Bad shapes: [2] vs. [3]"),
         (_IN_USER_CODE, "ValueError: slice index 0"),
         ("Graph execution error:\n\nDetected at node x\nout of range", "out of range"),
+        ("Graph execution error:\n\n    Detected at node x", "Detected at node x"),
         ("", ""),
     ],
 )
 def test_of_a_long_message_the_line_that_helps_is_kept(text: str, line: str) -> None:
-    assert subject.shorten(text) == line
+    assert shorten(text) == line
 
 
 def test_running_out_of_memory_is_told_from_other_errors() -> None:
-    assert subject.describe(MemoryError("no"))["outcome"] == "out_of_memory"
-    assert subject.describe(ValueError("RESOURCE_EXHAUSTED: Out of memory"))["outcome"] == "out_of_memory"
-    assert subject.describe(ValueError("wrong"))["outcome"] == "failed"
+    assert describe(MemoryError("no")).outcome == "out_of_memory"
+    assert describe(ValueError("RESOURCE_EXHAUSTED: Out of memory")).outcome == "out_of_memory"
+    assert describe(ValueError("wrong")).outcome == "failed"
+
+
+def test_each_op_that_falls_back_to_a_while_loop_is_named_once() -> None:
+    said = [
+        "Using a while_loop for converting Foo cause No pfor vectorization defined for Foo\n{{node Foo}} = Foo()",
+        "The name is not unique",
+        "Using a while_loop for converting Bar cause Bar is stateful",
+        "Using a while_loop for converting Foo cause No pfor vectorization defined for Foo\n{{node Foo_1}} = Foo()",
+    ]
+    assert fallbacks(said) == ["Foo", "Bar"]
 
 
 @pytest.mark.parametrize(
-    ("message", "well_formed"),
+    "message",
     [
-        ({"event": "sample", "seconds": 0.1, "busy_cores": 1.0}, True),
-        ({"event": "sample", "seconds": "soon", "busy_cores": 1.0}, False),
-        ({"event": "memory"}, False),
-        ({"event": "unknown"}, False),
-        ({}, False),
+        messages.Sample(seconds=0.1, busy_cores=1.0),
+        messages.OtherValues(None),
+        messages.Failed("timeout", "Timeout", "no answer", "…"),
+        messages.Saved(),
     ],
 )
-def test_events_with_missing_or_strange_fields_are_not_taken_in(message: dict, well_formed: bool) -> None:
-    assert is_well_formed(message) == well_formed
+def test_what_a_subject_says_is_what_is_read(message: messages.Said) -> None:
+    (line,) = messages.Lines().feed(messages.encode(message))
+    assert messages.read(line) == message
+    assert messages.tells_of_failure(line) == isinstance(message, messages.Failed)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"event": "sample", "seconds": "soon", "busy_cores": 1.0},
+        {"event": "sample", "seconds": 0.1},
+        {"event": "error", "outcome": "splendid", "type": "", "message": "", "detail": ""},
+        {"event": "unknown"},
+        {"event": ["sample"]},
+        {},
+    ],
+)
+def test_what_is_no_message_is_not_taken_in(line: dict) -> None:
+    with pytest.raises(messages.ProtocolError, match="not a message"):
+        messages.read(line)

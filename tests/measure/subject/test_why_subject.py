@@ -16,7 +16,7 @@ _CODE = """
 import pathlib, sys, types
 import msgspec
 import tensorflow as tf
-from measure import why, why_subject
+from measure.subject import explain as why_subject
 
 why_subject._REPEATED_S = 1e9  # however slow the machine: as many warm calls, and as many watched ones, as there can be
 happened = []
@@ -34,7 +34,7 @@ def explain(name, strategy, elems, slug="own.eager?chunk=2&jit_compile=true", **
     folder.mkdir()
     module = types.SimpleNamespace(strategy=called, elems=elems, **more)
     reasons = why_subject.explain(module, "eager", slug, folder, lambda: None, on_gpu=False)
-    found[name] = [why.written(reasons), list(happened)]
+    found[name] = [reasons, list(happened)]
 
 calls = 0
 
@@ -84,7 +84,10 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Explained]:
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3_000:]
     found: dict[str, Any] = msgspec.json.decode(lines[0].removeprefix("RESULT "))
-    return {name: Explained(why.read(raw), order, _text(folder / name)) for name, (raw, order) in found.items()}
+    return {
+        name: Explained(msgspec.convert(raw, why.Explained), order, _text(folder / name))
+        for name, (raw, order) in found.items()
+    }
 
 
 def _text(folder: Path) -> str:

@@ -24,7 +24,7 @@ from measure.model.run import Analysis, Axis, Correctness, Error, Memory, Point,
 from measure.output import export, sweep_table
 from measure.store import imports
 from measure.store.store import Store
-from measure.subject.subject import Spec
+from measure.subject.messages import Spec
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import contenders as sweep_contenders
 from measure.sweep import continuing, winners

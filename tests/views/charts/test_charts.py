@@ -16,6 +16,7 @@ from msgspec.structs import replace
 import strategies
 import workloads
 from measure.model.run import Measurement, RequestRecord, Run
+from measure.model.why import Why
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import HOSTILE, MIB, OUTPUT
@@ -327,7 +328,7 @@ class TestTables:
     def test_what_is_spent_once_per_process_is_said_beside_the_break_even_points(self, run):
         assert "once per process" not in tables.break_even_note(run)
         first, *others = run.measurements
-        known = replace(run, measurements=[replace(first, why={"runtime_start_s": 0.1}), *others])
+        known = replace(run, measurements=[replace(first, why=Why(runtime_start_s=0.1)), *others])
         assert "TensorFlow and XLA take up to 100 ms once per process to start" in tables.break_even_note(known)
 
     def test_everything_in_one_table(self, shown, run):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
-from measure.model import why
 from measure.model.run import Run
 from measure.statistics import intervals
 from measure.statistics.levels import levels_of
@@ -175,7 +174,7 @@ def test_any_two_can_be_chosen_and_what_is_not_known_says_how_to_get_it(visit: C
 
 
 def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[Fake], AppTest], run: Run):
-    items = [replace(item, why=why.written(GRAPH)) for item in run.measurements]
+    items = [replace(item, why=GRAPH) for item in run.measurements]
     fake = Fake(replace(run, measurements=items))
     fake.artifact = lambda run_id, slug, name: f"ENTRY of {slug} {HOSTILE}".encode()  # type: ignore[method-assign]
     app = choose(visit(fake), "map_fn.xla", "batched.xla")

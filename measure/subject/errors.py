@@ -1,0 +1,47 @@
+"""What an error of a strategy's means: its outcome, the line that a person can act on, and the full text."""
+
+import re
+import traceback
+
+from measure.subject.messages import Failed
+
+# The longest text of an error that is kept: TensorFlow's messages can hold whole graphs.
+_MOST_DETAIL = 20_000
+_MOST_LINE = 400
+_NODE = re.compile(r"\{\{[^}]*\}\}\s*")
+_CAUSE = re.compile(r"^\s*\w+(Error|Exception): ")
+_OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
+_NOISE = re.compile(
+    r"^(Graph execution error|<stack traces unavailable>|"
+    r"in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
+)
+
+
+def describe(error: BaseException) -> Failed:
+    """The outcome, type, message and detail of an error."""
+    detail = "".join(traceback.format_exception(error)).strip()
+    if len(detail) > _MOST_DETAIL:
+        # Cut at the end of a line, where there is one: the rest of a path could not be told from other words.
+        first, last = detail[: _MOST_DETAIL // 2], detail[-_MOST_DETAIL // 2 :]
+        detail = "\n".join((first, "[…]", last.partition("\n")[2] or last))
+    name = type(error).__name__
+    text = str(getattr(error, "message", None) or error)
+    if isinstance(error, SystemExit):
+        text = f"the strategy asked Python to exit with status {text or 0}"
+    out_of_memory = isinstance(error, MemoryError) or name == "ResourceExhaustedError" or "RESOURCE_EXHAUSTED" in text
+    message = shorten(text).removeprefix(f"{name}: ") or name
+    return Failed("out_of_memory" if out_of_memory else "failed", name, message, detail)
+
+
+def shorten(text: str) -> str:
+    """The line of one of TensorFlow's messages that says what was wrong."""
+    lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
+    if text.startswith("in user code:"):
+        # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
+        causes = [line for line in lines if _CAUSE.match(line)]
+        if causes:
+            return causes[-1].strip()[:_MOST_LINE]
+    lines = [line for line in lines if line.strip()]
+    telling = [line for line in lines if not _NOISE.match(line)]
+    # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.
+    return (telling or lines[-1:] or [""])[0].strip()[:_MOST_LINE]

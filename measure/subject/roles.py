@@ -1,0 +1,323 @@
+"""The roles of a subject: what each does with its strategy, and what it says of that.
+
+The order of things counts: what is set for TensorFlow's runtime is set before the script runs its first op.
+"""
+
+import contextlib
+import functools
+import gc
+import linecache
+import logging
+import os
+import pickle
+import re
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from measure.machine import allocator, gpu
+from measure.model.why import MOST_ROWS
+from measure.subject import correctness, explain, memory, messages, probes
+from measure.subject.messages import Channel, Said, Spec
+from measure.subject.timing import Clock
+from measure.subject.traced import compiles_element, traced
+
+# Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed.
+_ORDERS = 3
+_REFERENCE, _EXPECTED = "reference.pickle", "expected.pickle"
+# What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
+_FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
+_LONGEST_WARNING = 2_000
+
+
+class Sender:
+    """Sends messages from the process that it was made in: a fork made by a strategy must not speak for the subject."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel, self._pid = channel, os.getpid()
+
+    def send(self, message: Said) -> None:
+        if os.getpid() != self._pid:
+            os._exit(0)
+        self._channel.send(message)
+
+
+def load(script: str, name: str) -> types.ModuleType:
+    """The module that results from running ``script``; its text is found by `inspect`, which AutoGraph relies on.
+
+    It has no ``__file__``: AutoGraph would look that file up again, and forget the text where there is none.
+    """
+    module = types.ModuleType("mapbench_strategy")
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(script), None, script.splitlines(keepends=True), filename)
+    sys.modules[module.__name__] = module
+    exec(compile(script, filename, "exec"), module.__dict__)
+    return module
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+
+
+def _reference(spec: Spec, sender: Sender, channel: Channel) -> None:
+    import tensorflow as tf
+
+    module = load(spec.script, spec.name)
+    folder = Path(spec.case_dir)
+    numbers = iter(range(10**6))
+
+    def save(leaf: Any) -> str:
+        path = folder / f"reference_{next(numbers)}.npy"
+        np.save(path, np.asarray(leaf))
+        return path.name
+
+    names = tf.nest.map_structure(save, module.reference_output)
+    (folder / _REFERENCE).write_bytes(pickle.dumps(names))
+    sender.send(messages.Saved())
+
+
+def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
+    memory.prepare_events(spec.memory_limit_mib)
+    if spec.device.startswith("GPU") and spec.memory_limit_mib is not None:
+        memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
+    with _warnings() as said:
+        call = _prepared(spec)
+        outputs = call()
+        check, sentence = correctness.check(
+            outputs,
+            _read_reference(Path(spec.case_dir)),
+            expected=pickle.loads((Path(spec.case_dir) / _EXPECTED).read_bytes()),
+            batch=None,
+            depth=spec.depth,
+            tolerance=spec.tolerance,
+        )
+        sender.send(messages.Checked(check, sentence))
+        del outputs
+        gc.collect()
+        with traced() as traces:
+            if spec.memory_method == "tracemalloc":
+                found = memory.measure_tracemalloc(call)
+            elif spec.memory_method == "allocator":
+                found = memory.measure_allocator(call, device=_local(spec.device))
+            else:
+                with_numpy = spec.memory_method == "events_with_numpy"
+                found = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
+    found = replace(found, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
+    retraces = len(traces.names) if spec.mode == "eager" else 0
+    others = [sentence for sentence in said if not _FALLBACK.match(sentence)]
+    sender.send(messages.Measured(found, others, fallbacks(said), retraces))
+
+
+def _process_peak(spec: Spec, sender: Sender, channel: Channel) -> None:
+    peak_bytes = None
+    if memory.prepare_process_peak():
+        call = _prepared(spec)
+        call()
+        peak_bytes = memory.measure_process_peak(call)
+    sender.send(messages.ProcessPeak(peak_bytes))
+
+
+def _why(spec: Spec, sender: Sender, channel: Channel) -> None:
+    with _warnings() as said:
+        module = load(spec.script, spec.name)
+        on_gpu = spec.device.startswith("GPU")
+        synchronise = _synchronise(spec.device)
+        why = explain.explain(module, spec.mode, spec.name, Path(spec.artifacts), synchronise, on_gpu=on_gpu)
+    sender.send(messages.Reasons(replace(why, fallbacks=fallbacks(said)[:MOST_ROWS])))
+
+
+def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
+    module = load(spec.script, spec.name)
+    synchronise = _synchronise(spec.device)
+    clock = Clock(module.strategy, module.elems, synchronise)
+    sender.send(messages.Ready(start_runtime(spec.mode, spec.name)))
+    command: messages.Command | None
+    while (command := channel.receive(messages.Command)) is not None:
+        match command:
+            case messages.CallFirst():
+                sender.send(messages.FirstCall(clock.call()))
+            case messages.Settle():
+                sender.send(messages.Settled(*clock.settle()))
+            case messages.CallWithOtherValues():
+                sender.send(messages.OtherValues(_with_other_values(module, synchronise)))
+            case messages.TakeSample(calls, warm_s):
+                if warm_s:
+                    clock.warm(warm_s)
+                cpu_s = time.process_time()
+                seconds = clock.sample(calls)
+                cpu_s = time.process_time() - cpu_s
+                sender.send(messages.Sample(seconds, busy_cores=cpu_s / (calls * max(seconds, 1e-9))))
+            case messages.Stop():
+                return
+
+
+def _probes(spec: Spec, sender: Sender, channel: Channel) -> None:
+    # Its pool gives a buffer back at once: fresh pages of the system's would cost more than what is written to them.
+    memory.prepare_events()
+    load(spec.script, "settings")
+    assert spec.work is not None
+    sender.send(messages.Probed(probes.measure(spec.work, _local(spec.device), _synchronise(spec.device))))
+
+
+def _room(spec: Spec, sender: Sender, channel: Channel) -> None:
+    """What a GPU has left for tensors: TensorFlow asks the driver when it opens the device."""
+    sender.send(messages.Room(memory.gpu_room(_index(spec.device))))
+
+
+def _devices(spec: Spec, sender: Sender, channel: Channel) -> None:
+    """List the devices, in a process of its own: asking initialises drivers, after which a fork would not be safe."""
+    import tensorflow as tf
+    from tensorflow.python.util import _pywrap_util_port
+
+    names, gpus = [], []
+    for device in tf.config.list_physical_devices():
+        kind, index = device.name.rsplit(":", 2)[-2:]
+        if kind in ("CPU", "GPU"):
+            names.append(f"{kind}:{index}")
+        if kind == "GPU":
+            details = tf.config.experimental.get_device_details(device)
+            capability = ".".join(map(str, details.get("compute_capability") or ()))
+            name, memory_bytes = details.get("device_name"), gpu.memory_bytes(int(index))
+            gpus.append(messages.Gpu(name=name, compute_capability=capability, memory_bytes=memory_bytes))
+    build = tf.sysconfig.get_build_info()
+    # On or off by the build, the processor and a variable.
+    onednn = bool(_pywrap_util_port.IsMklEnabled())
+    sender.send(
+        messages.Devices(
+            names=names,
+            gpus=gpus,
+            gpu_driver=gpu.driver() if gpus else None,
+            gpu_allocator=allocator.of_gpus(os.environ) if gpus else None,
+            # As `measure.subject.subject.serve` sets it for whatever runs on a GPU.
+            gpu_memory_growth=True if gpus else None,
+            cuda=build.get("cuda_version"),
+            cudnn=build.get("cudnn_version"),
+            onednn=onednn,
+            # Of this process, as of all subjects: the variables of the server need not be theirs.
+            openblas_threads=allocator.openblas_threads(),
+            tensorflow_allocator=allocator.of_processor(os.environ, onednn),
+        )
+    )
+
+
+ROLES: dict[messages.Role, Callable[[Spec, Sender, Channel], None]] = {
+    "reference": _reference,
+    "memory": _memory,
+    "process_peak": _process_peak,
+    "timing": _timing,
+    "probes": _probes,
+    "room": _room,
+    "why": _why,
+    "devices": _devices,
+}
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _prepared(spec: Spec) -> Callable[[], Any]:
+    """A call of the strategy that ends with the device's work and returns the outputs; loads the script."""
+    module = load(spec.script, spec.name)
+    synchronise = _synchronise(spec.device)
+
+    def call() -> Any:
+        outputs = module.strategy(module.elems)
+        synchronise()
+        return outputs
+
+    return call
+
+
+def _read_reference(folder: Path) -> Any:
+    import tensorflow as tf
+
+    names = pickle.loads((folder / _REFERENCE).read_bytes())
+    return tf.nest.map_structure(lambda name: np.load(folder / name, mmap_mode="r"), names)
+
+
+def _local(device: str) -> str:
+    """TensorFlow's name for the device in a process that sees only this one: the script hides the others."""
+    return "GPU:0" if device.startswith("GPU") else device
+
+
+def _index(device: str) -> int:
+    return int(device.rpartition(":")[2])
+
+
+def _synchronise(device: str) -> Callable[[], None]:
+    if device.startswith("GPU"):
+        import tensorflow as tf
+
+        return tf.test.experimental.sync_devices
+    return lambda: None
+
+
+def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]) -> float | None:
+    """Seconds of the quickest of a few calls, each with the elements in another order; None where there is none."""
+    import tensorflow as tf
+
+    def moved(shift: int, leaf: Any) -> Any:
+        join = np.concatenate if isinstance(leaf, np.ndarray) else tf.concat
+        return join([leaf[shift:], leaf[:shift]], axis=0)
+
+    batch = tf.nest.flatten(module.elems)[0].shape[0]
+    least_s = None
+    for shift in range(1, min(_ORDERS + 1, batch)):
+        elems = tf.nest.map_structure(functools.partial(moved, shift), module.elems)
+        try:
+            seconds = Clock(module.strategy, elems, synchronise).call()
+        except Exception:  # it was not asked to take these
+            return None
+        least_s = seconds if least_s is None else min(least_s, seconds)
+    return least_s
+
+
+def start_runtime(mode: str, slug: str) -> float:
+    """Start what TensorFlow starts once per process (contexts, thread pools, XLA with LLVM), so that a strategy's
+    first call is not charged for it; seconds that it took. In any mode a strategy may call functions of its own, as
+    `tf.vectorized_map` does, and these may be compiled with XLA."""
+    import tensorflow as tf
+
+    start = time.perf_counter()
+    one = tf.constant(1.0)
+    tf.add(one, one)
+
+    def increment(value: Any) -> Any:
+        return value + 1.0
+
+    tf.function(increment, jit_compile=mode == "xla" or compiles_element(slug), autograph=False)(one)
+    return time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Collect the warnings that a user of the strategy would see, once each."""
+    said: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage().strip()
+            if text and text not in said:
+                said.append(text[:_LONGEST_WARNING])
+
+    logger = logging.getLogger("tensorflow")
+    handler = Collect(level=logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            yield said
+        said += [text for text in dict.fromkeys(str(item.message) for item in caught) if text not in said]
+    finally:
+        logger.removeHandler(handler)
+
+
+def fallbacks(said: list[str]) -> list[str]:
+    """The ops for which `tf.vectorized_map` fell back to a while loop, once each, from what TensorFlow said."""
+    return list(dict.fromkeys(found[1] for sentence in said if (found := _FALLBACK.match(sentence))))
