@@ -261,7 +261,7 @@ def test_a_sample_tells_how_many_processors_its_calls_keep_busy(host: HostLaunch
         [timing("waits", "import time\ntime.sleep(0.05)"), timing("works", "for _ in range(1_000_000):\n    pass")],
     )
     waiting, working = waits.messages[-1]["busy_cores"], works.messages[-1]["busy_cores"]
-    assert 0 <= waiting < 0.2 < working
+    assert 0 <= 3 * waiting < working
 
 
 def assert_little_lies_below_a_call(launcher: Launcher) -> None:
