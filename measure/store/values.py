@@ -40,7 +40,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 # Mapbench's own words, which quote nobody. An error's may come from anywhere, terminal colours included.
 _OWN_WORDS = ("verdict", "method", "ended", "none")
 # Fields whose contents are not fixed by the schema, or have bounds of their own there.
-FREE = ("environment", "workload_options", "options", "why", "values", "tolerance")
+_FREE = ("environment", "workload_options", "options", "why", "values", "tolerance")
 
 
 def check(run: Run) -> None:
@@ -54,7 +54,7 @@ def _check(value: Any, path: Path, name: str, *, free: bool = False) -> None:
         refuse(path, "it is nested too deeply")
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
-            _check(getattr(value, field), (*path, field), field, free=free or field in FREE)
+            _check(getattr(value, field), (*path, field), field, free=free or field in _FREE)
     elif isinstance(value, dict):
         for key, item in value.items():
             _check_text(key, (*path, key), _LONGEST_NAME)
