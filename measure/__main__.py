@@ -113,7 +113,7 @@ def _measure(
 
 
 def _warnings(run: Run) -> Iterator[str]:
-    """Of the run, and of each strategy; what is said at several points of a sweep, once."""
+    """Yield the warnings of the run and of each strategy; what is said at several points of a sweep, once."""
     yield from (warning.message for warning in run.warnings)
     said = set()
     for item in (*run.measurements, *(item for point in run.points for item in point.measurements)):
@@ -171,7 +171,7 @@ def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
 
 
 def _outcomes(run: Run) -> Iterator[tuple[str, Measurement]]:
-    """What has become of strategies: all of a comparison; of a sweep, where that is not a latency."""
+    """Yield what has become of strategies: of a comparison all; of a sweep, where that is not a latency."""
     for item in run.measurements:
         if item.twin_of is None and item.outcome != "not_run":
             yield "", item

@@ -170,7 +170,7 @@ class Bench:
     # --- subjects ----------------------------------------------------------------------------------------------------
 
     def spec(self, role: Any, slug: str, **more: Any) -> Spec:
-        """What a subject of a strategy is told to be; ``more``: what only this role is told."""
+        """Return what a subject of a strategy is to be; ``more``: what only this role is told."""
         code = self.record[slug].code
         assert code is not None
         override = self.case.workload.tolerances.get(self.case.dtype)
@@ -224,7 +224,7 @@ class Bench:
 
 
 class Job:
-    """What the queue knows of a job on a bench: what is asked, how it stands, and that it can be cancelled."""
+    """A job on a bench as the queue knows it: what is asked, how it stands, and how to cancel it."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench

@@ -29,25 +29,25 @@ _HAS_SUFFIX = re.compile(r"[^.].*\.[A-Za-z]\w*$")
 
 
 def cleaned(value: Any) -> Any:
-    """What a process said, with all its texts as they may be told: lists and dicts of texts, numbers and such."""
+    """Return what a process said with all its texts as they may be told: lists and dicts of texts, numbers and such."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, list):
-        return [cleaned(each) for each in value]
+        return [cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {key: cleaned(each) for key, each in value.items()}
+        return {key: cleaned(item) for key, item in value.items()}
     return value
 
 
 def without_folders(text: str) -> str:
-    """A text in which paths have become the names of their files, those of packages from the package on. A folder, or
-    what could be one, is ``<path>``, and the home ``~``."""
+    """Return a text in which paths have become the names of their files, those of packages from the package on. A
+    folder, or what could be one, is ``<path>``, and the home ``~``."""
     if "/" not in text and "\\" not in text:
         return text
-    text = _FILE.sub(lambda found: _short(found[0], _name), text)
+    text = _FILE.sub(lambda match: _short(match[0], _name), text)
     text = re.sub(_home(), "~", text.replace(_OWN, ""))
     for pattern in (_QUOTED, _BARE):
-        text = pattern.sub(lambda found: _short(found[0], _name_of_file), text)
+        text = pattern.sub(lambda match: _short(match[0], _name_of_file), text)
     return text
 
 

@@ -24,7 +24,7 @@ def original(slug: str) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """What a watcher sees of a job: the run so far, the stage of each strategy, and a line on what happens now.
+    """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
 
     ``version`` grows with each new result. ``started_s`` is on the monotonic clock.
     """
@@ -103,13 +103,13 @@ class Record:
                 samples_s=[*replica.samples_s, sample_s],
             )
 
-        replicas = [extended(each) if each.id == replica_id else each for each in self._items[slug].replicas]
+        known = self._items[slug].replicas
+        replicas = [extended(replica) if replica.id == replica_id else replica for replica in known]
         self.update(slug, replicas=replicas, stage="sampling")
 
     def end_replica(self, slug: str, replica_id: int, reason: str) -> None:
-        replicas = [
-            replace(each, ended=reason) if each.id == replica_id else each for each in self._items[slug].replicas
-        ]
+        known = self._items[slug].replicas
+        replicas = [replace(replica, ended=reason) if replica.id == replica_id else replica for replica in known]
         self.update(slug, replicas=replicas)
 
     def analyse(self) -> None:
@@ -121,17 +121,17 @@ class Record:
         self.take(analysis.close(self.run, status, reason, finished))
 
     def standing(self) -> rounds.Standing:
-        """What the data say now of the strategies that may be ranked: right, timed, and no twin."""
+        """Return where the strategies stand now that may be ranked: right, timed, and no twin."""
         items = self.items()
-        found = levels_of(items)
+        known = levels_of(items)
         confidence = self._run.analysis.confidence
-        control = levels.control(items, found, confidence)
+        control = levels.control(items, known, confidence)
         ranked = {
-            item.strategy: found.by_slug[item.strategy]
+            item.strategy: known.by_slug[item.strategy]
             for item in items
-            if item.outcome == "ok" and not item.twin_of and item.strategy in found.by_slug
+            if item.outcome == "ok" and not item.twin_of and item.strategy in known.by_slug
         }
-        return rounds.Standing(ranked, levels.resolution(control, found, confidence), self._run.analysis)
+        return rounds.Standing(ranked, levels.resolution(control, known, confidence), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""

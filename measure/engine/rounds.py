@@ -78,8 +78,8 @@ def scout_rounds(rules: Rules, call_s: float, budget_s: float) -> int:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the data say at one moment: levels of the strategies that are ranked, and the smallest difference (relative)
-    that the run can resolve."""
+    """The state of the race at one moment: levels of the strategies that are ranked, and the smallest difference
+    (relative) that the run can resolve."""
 
     levels: Mapping[str, Level]
     resolution: float
@@ -94,7 +94,7 @@ class Standing:
         return self.order.fastest_first
 
     def is_open(self, faster: str, slower: str) -> bool:
-        """Whether two neighbours are neither separated nor shown equivalent within the margin."""
+        """True if two neighbours are neither separated nor shown equivalent within the margin."""
         return not equivalent(self.order.ratio(slower, faster), self.analysis.margin) and not self.order.separated(
             slower, faster
         )
@@ -171,7 +171,7 @@ class Decided:
 
     def finished(self, standing: Standing, racing: Collection[str], processes: int, rounds_done: int) -> bool:
         known = [standing.levels[slug].processes for slug in racing if slug in standing.levels]
-        return all(each >= self.least_processes for each in known) and not standing.undecided(racing)
+        return all(processes >= self.least_processes for processes in known) and not standing.undecided(racing)
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Race:
         self.reason = ""
 
     def actions(self) -> Iterator[Action]:
-        """What to do next, until `reason` says why it is enough. One process and the scouting rounds of every
+        """Yield what to do next, until `reason` says why it is enough. One process and the scouting rounds of every
         strategy have been done."""
         standing = self._standing()
         known, contenders = standing.ordered(), standing.near()
@@ -239,7 +239,7 @@ class Race:
             yield from self._lead(contenders, twin)
 
     def settled(self) -> bool:
-        """Whether `reason` still says truly why it is enough."""
+        """True if `reason` still says truly why it is enough."""
         standing = self._standing()
         return bool(self.reason) and (self.reason != Decided.reason or not standing.undecided(standing.contenders()))
 
@@ -294,32 +294,32 @@ class Race:
 
 
 def cohorts(bytes_by_slug: Mapping[str, int], room: int) -> list[list[str]]:
-    """Strategies that can live at the same time. Where not all can, every cohort has the same anchor, the strategy
-    that needs the least: a change of the machine's pace between cohorts shows on it."""
+    """Part strategies into those that can live at the same time. Where not all can, every cohort has the same
+    anchor, the strategy that needs the least: a change of the machine's pace between cohorts shows on it."""
     slugs = list(bytes_by_slug)
     if sum(bytes_by_slug.values()) <= room or len(slugs) < 2:
         return [slugs]
     anchor = min(slugs, key=lambda slug: bytes_by_slug[slug])
-    found: list[list[str]] = []
+    parts: list[list[str]] = []
     free = 0
     for slug in slugs:
         if slug == anchor:
             continue
-        if not found or bytes_by_slug[slug] > free:
-            found.append([anchor])
+        if not parts or bytes_by_slug[slug] > free:
+            parts.append([anchor])
             free = room - bytes_by_slug[anchor]
-        found[-1].append(slug)
+        parts[-1].append(slug)
         free -= bytes_by_slug[slug]
-    return found
+    return parts
 
 
 def batches(wanted: Sequence[str], live_bytes: Callable[[str], int], free: int, room: int) -> list[list[str]]:
-    """``wanted`` cut into batches that fit: the first into what is ``free`` beside the living, others into ``room``."""
-    found: list[list[str]] = [[]]
+    """Part ``wanted`` into batches that fit: the first into what is ``free`` beside the living, others in ``room``."""
+    parts: list[list[str]] = [[]]
     for slug in wanted:
-        if live_bytes(slug) > free and (found[-1] or free < room):
-            found.append([])
+        if live_bytes(slug) > free and (parts[-1] or free < room):
+            parts.append([])
             free = room
-        found[-1].append(slug)
+        parts[-1].append(slug)
         free -= live_bytes(slug)
-    return found
+    return parts
