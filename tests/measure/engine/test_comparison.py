@@ -191,6 +191,71 @@ def test_the_memory_limit_of_the_request_holds_for_every_memory_subject():
     assert {spec.memory_limit_mib for spec in subjects.specs if spec.role == "memory"} == {48}
 
 
+def test_what_may_run_into_the_limit_is_measured_last_and_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: 2**40)
+    published: list[View] = []
+    waiting: dict[str, int] = {}
+
+    def memory(spec: Spec) -> list[Message]:
+        done = sum(item.memory is not None for item in published[-1].run.measurements)
+        waiting[spec.name] = subjects.roles.count("memory") - done
+        return measured()
+
+    subjects = Subjects(answers={"memory": memory})
+    # 64 MiB of output, and as much again for what stacks it.
+    tight = ("batched.eager", "batched.graph", "map_fn.eager", "map_fn.graph")
+    changes = {"workload": "outer_product", "size": {"batch": 16_384, "side": 32}, "memory_limit_mib": 100}
+    compare(subjects, *tight, published=published, **changes)
+    assert max(waiting.values()) == len(tight), "each of them waits for 10 s before it fails"
+
+
+# --- oneDNN ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_onednn(monkeypatch: pytest.MonkeyPatch) -> Subjects:
+    """The launcher that a comparison gets where it asks for one with oneDNN off; it says what is right."""
+    fresh = Subjects(start_method="fresh")
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    monkeypatch.setattr(stages, "FreshLauncher", lambda environment, **_: fresh if environment == OFF else None)
+    return fresh
+
+
+OFF = {"TF_ENABLE_ONEDNN_OPTS": "0"}
+
+
+def test_what_is_right_without_onednn_says_so(without_onednn: Subjects):
+    wrong = {"batched.graph", "loop.eager"}
+    without_onednn.answers = {"memory": lambda spec: measured(right=spec.name != "loop.eager")}
+    run = compare(Subjects(answers={"memory": lambda spec: measured(right=spec.name not in wrong)}))
+    assert {spec.name for spec in without_onednn.specs} == wrong
+    blamed = {item.strategy for item in run.measurements if "onednn" in {warning.code for warning in item.warnings}}
+    assert blamed == {"batched.graph"}
+    assert without_onednn.living == []
+
+
+def test_nothing_is_run_again_where_nothing_is_wrong_or_onednn_is_off_anyway(
+    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
+):
+    compare(Subjects())
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    compare(Subjects(answers={"memory": lambda spec: measured(right=False)}))
+    assert without_onednn.specs == []
+
+
+def test_a_cancel_ends_the_rerun_without_onednn_too(without_onednn: Subjects):
+    def memory(spec: Spec) -> list[Message]:
+        comparison.cancel()
+        return []
+
+    without_onednn.answers = {"memory": memory}
+    subjects = Subjects(answers={"memory": lambda spec: measured(right=False)})
+    comparison = Comparison(ID, small_request(*SLUGS), subjects, lambda view: None, settings=Settings(rules=QUICK))
+    run = comparison.run()
+    assert run.status == "cancelled" and without_onednn.living == [] and len(without_onednn.specs) <= 2
+    assert "timing" not in subjects.roles
+
+
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
