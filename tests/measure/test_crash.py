@@ -23,7 +23,7 @@ from measure.model.run import Point, Run
 from measure.store.store import Store
 from tests.browser import AppServer, Watch
 from tests.engine import GONE_WITHIN_S, ROOT, environment, eventually
-from tests.views.pages.test_browser import open_page, start, verdict
+from tests.steps import open_page, start, verdict
 
 STRATEGIES = ("batched.eager", "loop.eager", "map_fn.eager")
 KILLS = 12

@@ -1,4 +1,4 @@
-"""What can be done with a run that is shown: share it, measure it again, export it; and where it comes from."""
+"""The line below a run: where it comes from, and the buttons that share, continue, repeat and export it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,31 +7,23 @@ import msgspec
 import streamlit as st
 
 from measure import runner
-from measure.judge import reproduction
-from measure.judge.reproduction import Compared, Reproduction
 from measure.machine import environment
-from measure.model import request as requests
-from measure.model.place import StoreError
-from measure.model.request import Request, RequestError
+from measure.model.request import Request, RequestError, parse
 from measure.model.run import Run, encode
 from measure.output import export
 from measure.runner import Snapshot
 from measure.sweep import continuing
-from measure.sweep import reproduction as sweep_reproduction
-from measure.sweep import request as sweep_request
-from measure.sweep.reproduction import SweepReproduction
-from measure.sweep.request import SweepRequest
-from views.result import sweep_continue
+from measure.sweep.request import SweepRequest, of_run
+from views.result import reproduction, sweep_continue
 from views.ui import guard, look, session, share
 from views.ui.memo import Memo
 
 _memo = Memo()
-_SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
 
 
 def start(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> None:
-    """Queue a run and show it; or say why it cannot be. ``parent``: the run that it repeats; ``continue_from``: the
-    sweep that it goes on with."""
+    """Queue a run and show it, or keep the reason why it cannot be for the page to show. ``parent`` is the run that it
+    repeats, ``continue_from`` the sweep that it goes on with."""
     shared = runner.shared()
     try:
         if isinstance(request, SweepRequest):
@@ -48,15 +40,15 @@ def start(request: Request | SweepRequest, parent: str | None = None, continue_f
 def _again(run: Run) -> None:
     try:
         if run.kind == "sweep":
-            start(sweep_request.of_run(run), parent=run.id)
+            start(of_run(run), parent=run.id)
         else:
-            start(requests.parse(msgspec.to_builtins(run.request)), parent=run.id)
+            start(parse(msgspec.to_builtins(run.request)), parent=run.id)
     except RequestError as error:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 
 
 def draw(snapshot: Snapshot) -> None:
-    """Where a run comes from, the buttons, and what it says about the run that it repeats."""
+    """Draw where a run comes from, the buttons, and what it says about the run that it repeats."""
     run, finished = snapshot.run, snapshot.state == "finished"
     outlook = ""
     with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
@@ -79,7 +71,7 @@ def draw(snapshot: Snapshot) -> None:
         if outlook:
             st.caption(f":material/resume: {look.plain(outlook)}")
         if finished and run.parent is not None:
-            _beside_parent(run, snapshot.version)
+            reproduction.draw(run, snapshot.version)
 
 
 def _origin(run: Run, *, imported: bool) -> str:
@@ -119,93 +111,3 @@ def _download(label: str, data: Callable[[], str | bytes], ending: str, run: Run
         label, data, file_name=f"mapbench-{look.key(run.id)}.{ending}", on_click="ignore", help=about,
         key=look.key("download", ending), width="stretch" if about else "content",
     )  # fmt: skip
-
-
-# --- was it reproduced? ----------------------------------------------------------------------------------------------
-
-
-def _show(run_id: str) -> None:
-    st.query_params["run"] = run_id
-
-
-def _beside_parent(run: Run, version: int) -> None:
-    """What a run says about the one that it repeats; or that it continues one."""
-    assert run.parent is not None
-    try:
-        first = runner.shared().snapshot(run.parent)
-    except (ValueError, StoreError):
-        first = None
-    if first is None or first.state != "finished":
-        does = "repeats or continues" if run.kind == "sweep" else "repeats"
-        st.caption(f":material/replay: It {does} a run that is not known here.")
-        return
-    key = (run.id, version, run.parent, first.version)
-    if run.kind == "sweep" and _memo.get((*key, "continues"), lambda: sweep_reproduction.continues(run, first.run)):
-        with st.container(horizontal=True, key="continues", vertical_alignment="center", gap="small"):
-            st.caption(":material/resume: It continues an earlier sweep, with all that one measured.", width="content")
-            st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
-        return
-    with st.container(border=True, key="reproduction", gap="small"):
-        if run.kind == "sweep":
-            _sweep_reproduction(_memo.get(key, lambda: sweep_reproduction.compare(first.run, run)))
-        else:
-            _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
-        st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
-
-
-def _answer(outcome: str, sentence: str) -> None:
-    st.markdown(f"{_SIGNS.get(outcome, ':material/replay:')} {look.plain(sentence)}")
-
-
-def _sweep_reproduction(found: SweepReproduction) -> None:
-    _answer(found.outcome, found.sentence)
-    if found.crossings:
-        st.caption("\n".join(f"- {look.plain(each)}." for each in found.crossings))
-    if found.points:
-        with st.expander("Then and now", type="compact", key="then_and_now"):
-            st.dataframe(
-                [
-                    {
-                        **{name: f"{value:,}" for name, value in each.at.items()},
-                        "outcome": each.found.outcome,
-                        "ranks that changed": _moves(each.found) or "none",
-                    }
-                    for each in found.points
-                ],
-                hide_index=True, key="reproduction_table", row_height=30,
-                alt="For each point, whether its leaders lead again, and which ranks have changed",
-            )  # fmt: skip
-
-
-def _reproduction(found: Reproduction) -> None:
-    _answer(found.outcome, found.sentence)
-    if found.strategies:
-        st.caption(
-            look.plain(f"Ranks that changed: {moves}." if (moves := _moves(found)) else "All ranks are the same.")
-        )
-        with st.expander("Then and now", type="compact", key="then_and_now"):
-            st.dataframe(
-                [_row(strategy, found) for strategy in found.strategies], hide_index=True, key="reproduction_table",
-                alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
-            )  # fmt: skip
-
-
-def _moves(found: Reproduction) -> str:
-    """The ranks that have changed, each within or beyond chance."""
-    return ", ".join(
-        f"{moved.slug} {moved.rank_before} → {moved.rank_now} ({'beyond' if moved.changed else 'within'} chance)"
-        for moved in found.moved
-    )
-
-
-def _row(strategy: Compared, found: Reproduction) -> dict[str, str]:
-    change = strategy.change
-    return {
-        "strategy": strategy.slug,
-        "rank then": str(strategy.rank_before),
-        "rank now": str(strategy.rank_now),
-        f"latency over that of {found.reference}, now against then": look.MISSING
-        if change is None
-        else " ".join(look.factor_with_interval(change.ratio, change.low, change.high)),
-        "beyond chance": "yes" if strategy.changed else "no",
-    }

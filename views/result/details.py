@@ -1,4 +1,4 @@
-"""What is behind a comparison, in tabs: break even, why, samples, memory over one call, two side by side, code,
+"""The details of a comparison, in tabs: break even, why, samples, memory over one call, two side by side, code,
 environment."""
 
 from collections.abc import Callable
@@ -27,7 +27,8 @@ _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy ha
 
 
 def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
-    """The tabs; only the open one is drawn. ``imported``: the run comes from elsewhere, and its code from anybody."""
+    """Draw the tabs, of which only the open one has a body. ``imported``: the run comes from elsewhere, and its code
+    from anybody."""
     tabs: dict[str, Callable[[Run, int, list[Row], str], None]] = {
         "Break even": _break_even,
         "Why": partial(why.draw, imported=imported),
@@ -46,7 +47,7 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
 
 
 def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Table:
-    """What a chart is filled with, made once for a version of a run and a choice within it."""
+    """Return the table that fills a chart, made once for a version of a run and a choice within it."""
     return _memo.get(key, lambda: packed(base.revised(make(), *key)))
 
 
@@ -145,7 +146,7 @@ def _at_peak(m: Measurement) -> None:
 
 
 def _source(run: Run, slug: str) -> str:
-    """The script that ran; one put together anew where a run does not hold it."""
+    """Return the script that ran; one put together anew where a run does not hold it."""
     m = run.measurement(slug)
     if m.code is not None:
         return m.code.source
@@ -157,7 +158,7 @@ def _source(run: Run, slug: str) -> str:
 
 
 def _held(run: Run, slug: str) -> str:
-    """The script that the run holds, and no other."""
+    """Return the script that the run holds, and no other."""
     code = run.measurement(slug).code
     return code.source if code is not None else "# The file does not hold the script of this strategy.\n"
 

@@ -1,4 +1,4 @@
-"""A run while it waits and runs: where each strategy stands, in text only, polled by one fragment."""
+"""A run while it waits and runs: the stage of each strategy, in text only, polled by one fragment."""
 
 import streamlit as st
 
@@ -21,20 +21,20 @@ _STEPS = ("memory", "first call", "sampling", "process peak", "done")
 
 
 def watch(snapshot: Snapshot) -> None:
-    """Draws the state of an unfinished run, and has the page run again when a result has arrived."""
+    """Draw the state of an unfinished run, and have the page run again when a result has arrived."""
     every_s = poll_s(snapshot)
     st.fragment(_watch, run_every=every_s)(snapshot.run.id, snapshot.version, snapshot.state, every_s)
 
 
 def poll_s(snapshot: Snapshot) -> float:
-    """Seconds between two looks at a run."""
+    """Return the seconds between two looks at a run."""
     if snapshot.run.kind == "sweep" and snapshot.state == "running" and not _has_line(snapshot.run):
         return _FIRST_POLL_S
     return _CALM_POLL_S if _is_timing(snapshot) else _EAGER_POLL_S
 
 
 def _has_line(run: Run) -> bool:
-    """Whether a strategy has been timed at two points."""
+    """True if a strategy has been timed at two points."""
     timed = [item.strategy for point in run.points for item in point.measurements if item.latency is not None]
     return len(timed) > len(set(timed))
 
@@ -101,7 +101,8 @@ def _standing(snapshot: Snapshot) -> str:
 
 
 def _remaining(snapshot: Snapshot, left_s: float) -> str:
-    """What is left by the forecast, which can be wrong: who has not been sampled by then is not nearly done."""
+    """Say what is left by the forecast, which can be wrong: a strategy that has not been sampled by then is not nearly
+    done."""
     if left_s >= 1:
         return f"about {look.duration(left_s)} left"
     late = any(
@@ -113,7 +114,7 @@ def _remaining(snapshot: Snapshot, left_s: float) -> str:
 
 
 def _whose_turn() -> str:
-    """What is being measured now; whose it is, is nobody's business."""
+    """Say what is being measured now, but not for whom."""
     queue = runner.shared().queue()
     first = runner.shared().snapshot(queue[0]) if queue else None
     if first is None:
@@ -123,7 +124,7 @@ def _whose_turn() -> str:
 
 
 def others() -> str | None:
-    """What a visitor without a run of their own is told where one is going on."""
+    """Return the sentence for a visitor who looks at no run while one is going on."""
     queue = runner.shared().queue()
     if not queue:
         return None
@@ -135,7 +136,7 @@ _POINT_SIGNS = {"complete": "●", "running": "◐", "waiting": "○", "skipped"
 
 
 def _points(run: Run) -> str:
-    """How many points of a sweep there are of each state, and a sign for each."""
+    """Return the number of a sweep's points in each state, and a sign for each point, as HTML."""
     states = [point.status for point in run.points]
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
     signs = "".join(_POINT_SIGNS.get(state, "✕") for state in states)
@@ -147,7 +148,8 @@ def _points(run: Run) -> str:
 
 
 def _stages(snapshot: Snapshot) -> str:
-    """A list of the strategies, one element for all: a row each would cost the cores that are being measured."""
+    """Return the list of strategies as HTML, one element for all: a row each would cost the cores that are being
+    measured."""
     lines = []
     for m in strategies_of(snapshot.run):
         stage = snapshot.stages.get(m.strategy, m.stage)

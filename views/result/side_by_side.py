@@ -33,7 +33,8 @@ def draw(
     source_of: Callable[[Run, str], str],
     imported: bool = False,
 ) -> None:
-    """The tab «Side by side». ``source_of``: the script of a strategy; ``imported``: the run comes from elsewhere."""
+    """Draw the tab «Side by side». ``source_of`` returns the script of a strategy; ``imported``: the run comes from
+    elsewhere."""
     slugs = [row.slug for row in rows]
     if len(slugs) < 2:
         st.caption("The run has only one strategy." if slugs else "The run has no strategy.")
@@ -61,7 +62,7 @@ def _pick(label: str, slugs: list[str], key: str, first: str) -> str:
 
 
 def sentence(run: Run, one: Measurement, other: Measurement) -> str:
-    """The ratio of two latencies with its interval, and that of their memory; plain text."""
+    """Say how much faster one of two strategies is, with an interval, and how much memory each needs; plain text."""
     levels = levels_of(run.measurements).by_slug
     parts = []
     if one.strategy in levels and other.strategy in levels:
@@ -134,8 +135,8 @@ def _ops(one: Measurement, other: Measurement, prefix: str, how: str) -> None:
 
 
 def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -> pd.DataFrame:
-    """Ops and kernels of both, by kind and name: how often and how long, and how much more of each ``other`` has than
-    ``one``; those that take longest first."""
+    """Return ops and kernels of both, by kind and name, those that take longest first: how often and how long, and how
+    much more of each ``other`` has than ``one``."""
     a, b = _ran(of_one), _ran(of_other)
     longest = {key: max(ran[key].seconds for ran in (a, b) if key in ran) for key in {*a, *b}}
     lines = []
@@ -153,7 +154,8 @@ def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -
 
 
 def _ran(found: Why) -> dict[tuple[str, str], Ran]:
-    """By kind and name: an op and a kernel can have the same one, and what is beyond a table is «other» in both."""
+    """Return ops and kernels by kind and name: an op and a kernel can have the same name, and the rest that a table
+    leaves out is «other» in both."""
     ops = {("op", each.name): each for each in why.op_rows(found)}
     return ops | {("kernel", each.name): each for each in found.kernels}
 
@@ -171,12 +173,12 @@ def _texts(left: str, right: str, a: str, b: str) -> None:
 
 
 def _has_program(item: Measurement) -> bool:
-    """Whether XLA compiles a strategy, or its element function by itself."""
+    """True if XLA compiles a strategy, or its element function by itself."""
     return item.mode == "xla" or item.options.get("jit_compile") is True
 
 
 def _programs(run: Run, one: Measurement, other: Measurement, prefix: str, how: str) -> None:
-    """XLA's programs, where both have one."""
+    """Draw XLA's programs side by side, where both have one."""
     compiled = [item for item in (one, other) if _has_program(item)]
     if not compiled:
         return

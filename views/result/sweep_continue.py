@@ -1,4 +1,4 @@
-"""Going on with a sweep: what Continue will do with the time budget that the page has now, and what it would need."""
+"""Continue, the button that goes on with a sweep: what it will do within the time budget, and what it would need."""
 
 import math
 from collections.abc import Callable
@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from measure.machine import environment
-from measure.model import request as requests
-from measure.model.request import RequestError
+from measure.model.request import MOST_BUDGET_S, RequestError
 from measure.model.run import Run
-from measure.sweep import continuing
-from measure.sweep import forecast as sweep_forecast
+from measure.sweep import continuing, forecast
 from measure.sweep.forecast import OVER_BUDGET, SweepForecast
 from measure.sweep.request import SweepRequest, of_run
 from views.ui import look
@@ -24,7 +22,7 @@ _STEP_S = 10
 
 @dataclass(frozen=True)
 class Outlook:
-    """What continuing would take and leave out. ``missing``: cells (a strategy at a point) that nobody measured yet;
+    """The forecast of continuing. ``missing``: cells (a strategy at a point) that nobody measured yet;
     ``short``: those of them that the budget leaves out again; ``enough_s``: a budget that leaves out none, None where
     none does."""
 
@@ -35,35 +33,38 @@ class Outlook:
 
     @property
     def in_vain(self) -> bool:
-        """Whether all that is missing would be left out again."""
+        """True if all that is missing would be left out again."""
         return 0 < self.missing == self.short
 
 
 def request(run: Run, budget_s: float) -> SweepRequest:
-    """What is asked to go on with ``run``: the same, with another time budget. Raises `RequestError`."""
+    """Return the request that goes on with ``run``: the same, with another time budget. Raises `RequestError`."""
     asked = of_run(run)
     return replace(asked, base=replace(asked.base, budget_s=budget_s))
 
 
 def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
-    """By the forecast of what `run` did not measure. Raises `RequestError` where it cannot be continued at all; that it
-    was measured on another machine is found out by whoever continues it."""
+    """Return the outlook, by the forecast of what ``run`` did not measure.
+
+    Raises `RequestError` where it cannot be continued at all; that it was measured on another machine is noticed only
+    when it is continued.
+    """
     asked = request(run, budget_s)
     taken = {}
     for point in continuing.taken_over(run, asked, run.environment):
         slugs = asked.slugs(point.at)
-        taken[sweep_forecast.key(point.at)] = [
+        taken[forecast.key(point.at)] = [
             slugs[item.strategy]
             for item in point.measurements
             if point.status == "complete" or item.replicas or item.outcome != "ok"
         ]
-    plan = sweep_forecast.plan(asked, available_bytes, taken)
-    most = sweep_forecast.plan(request(run, requests.MOST_BUDGET_S), available_bytes, taken)
+    plan = forecast.plan(asked, available_bytes, taken)
+    most = forecast.plan(request(run, MOST_BUDGET_S), available_bytes, taken)
     # What was inferred is not missing.
-    inferred = {sweep_forecast.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
+    inferred = {forecast.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
     missing = short = 0
     for at in asked.points():
-        where = sweep_forecast.key(at)
+        where = forecast.key(at)
         if where not in plan.skipped and where not in inferred:
             left_out = plan.left_out.get(where, {})
             over = {slug for slug, error in left_out.items() if error.type == OVER_BUDGET}
@@ -75,7 +76,7 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
 
 
 def sentence(found: Outlook, budget_s: float) -> str:
-    """What the button will do. Plain text."""
+    """Say what the button will do. Plain text."""
     budget = look.duration(budget_s)
     if not found.short:
         return f"Continue needs about {look.duration(found.forecast.seconds)} of the time budget of {budget}."
@@ -92,7 +93,8 @@ def sentence(found: Outlook, budget_s: float) -> str:
 
 
 def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> str:
-    """The button; what it will do, in a sentence. ``start``: queues a request that goes on with the run of an id."""
+    """Draw the button and return the sentence that says what it will do. ``start`` queues a request that goes on with
+    the run of an id."""
     budget_s = float(st.session_state.get("budget", run.request.budget_s))
     available_bytes = environment.available_memory()
     try:

@@ -1,4 +1,4 @@
-"""Why each strategy is as fast as it is: the sentences, the figures behind them, and what can be opened elsewhere."""
+"""The tab «Why»: the sentences, the figures behind them, and the artifacts to open elsewhere."""
 
 import re
 from functools import partial
@@ -51,7 +51,7 @@ _WHAT = {
 
 
 def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
-    """The tab «Why»; where nothing is explained yet, what asks for it."""
+    """Draw the tab; where nothing is explained yet, the button that asks for it."""
     by_slug = {item.strategy: item for item in run.measurements}
     explained = [row for row in rows if why.known(by_slug[row.slug].why) is not None]
     if prefix or imported:
@@ -78,7 +78,7 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
 
 
 def _ask(run: Run, *, whole: bool) -> None:
-    """The button that asks for the reasons, how far they are, or why they cannot be had here."""
+    """Draw the button that asks for the reasons, how far they are, or why they cannot be had here."""
     found = runner.shared().explanation(run.id)
     if found is not None and found[1].state != "finished":
         st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(found[1].run))
@@ -144,12 +144,12 @@ def _sentences(rows: list[Row], predicates: dict[str, str]) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """No line ends between a number and its unit."""
+    """Return the text with no line break possible between a number and its unit."""
     return _UNIT.sub("\u00a0", text)
 
 
 def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
-    """Milliseconds and counts; a column that says nothing of any strategy is left out."""
+    """Return milliseconds and counts; a column that is empty for all strategies is left out."""
     lines = []
     for row in rows:
         found = why.known(by_slug[row.slug].why)
@@ -189,7 +189,7 @@ def _columns() -> dict[str, Any]:
 
 
 def _traces(found: Why) -> str:
-    """What was traced, and when: only what the first call traces is what a steady call is like."""
+    """Say how often functions were traced, and when: retraces in later calls make a steady call slow."""
     said = [f"{found.traces_first:,} in the first call"] if found.traces_first else []
     said += [f"{found.traces_warm:,} in the next ones"] if found.traces_warm else []
     said += [f"{found.traces_per_call:.3g} a call"] if found.traces_per_call else []
@@ -199,7 +199,7 @@ def _traces(found: Why) -> str:
 
 
 def _one(run: Run, item: Measurement, prefix: str) -> None:
-    """What ran in a call of one strategy, and its artifacts."""
+    """Draw the ops and kernels of a call of one strategy, and its artifacts."""
     found = why.known(item.why)
     assert found is not None
     with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
@@ -254,7 +254,7 @@ def _content(run_id: str, slug: str, name: str) -> bytes:
 
 
 def text_of(run: Run, slug: str, name: str) -> str:
-    """An artifact as text; empty where there is none."""
+    """Return an artifact as text; empty where there is none."""
     try:
         return _content(run.id, slug, name).decode(errors="replace")
     except StoreError:

@@ -1,4 +1,4 @@
-"""No traceback reaches a page: an unexpected exception becomes one sentence, and its traceback is in the log."""
+"""A guard that keeps tracebacks off a page: an unexpected exception becomes one sentence, its traceback a log entry."""
 
 import logging
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _log = logging.getLogger("mapbench.page")
 
 @contextmanager
 def calm(what: str) -> Iterator[None]:
-    """Shows a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
+    """Show a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
     try:
         yield
     except DiscoveryError:

@@ -1,4 +1,4 @@
-"""How things look, in one place: colour belongs to the mapper, shape to the mode, and a number never lacks its unit."""
+"""Colours, shapes and numbers as pages show them: colour is of the mapper, shape of the mode, and units never lack."""
 
 import html
 import re
@@ -121,7 +121,7 @@ _LINES = {"eager": "dotted", "graph": "dashed", "xla": "solid"}
 
 
 def legend_html(mappers: Iterable[str], modes: Iterable[str], *, lines: bool) -> str:
-    """Which colour is which mapper, and which dash (``lines``) or shape is which mode; it wraps on narrow screens."""
+    """Return the legend of mappers' colours and of modes' dashes (``lines``) or shapes; it wraps on narrow screens."""
     known = [name for name in COLOUR_NAMES if name in set(mappers)]
     others = sorted(set(mappers) - set(known))
     parts = [
@@ -145,12 +145,12 @@ _KEY = re.compile(r"[^A-Za-z0-9_]")
 
 
 def key(*parts: str) -> str:
-    """A widget key, and so a CSS class, from names."""
+    """Return a widget key, and so a CSS class, from names."""
     return _KEY.sub("-", "_".join(parts))
 
 
 def style(mappers: Iterable[str]) -> str:
-    """The page's style sheet: the grid of strategies shows each mapper's colour, and is as dense as a table."""
+    """Return the page's style sheet: the grid of strategies shows each mapper's colour, and is as dense as a table."""
     rules = [
         ".st-key-strategies_grid {row-gap: 0.1rem}",
         ".st-key-strategies_grid [class*=st-key-cell_] {align-self: center}",
@@ -173,19 +173,19 @@ _CODE = re.compile(r"`([^`]*)`")
 
 
 def plain(text: object) -> str:
-    """``text`` for a place that reads Markdown, so that it is shown as it is, as one paragraph. Spaces at which no line
-    may break stay."""
+    """Return ``text`` escaped for Markdown, so that it is shown as it is, as one paragraph; spaces at which no line may
+    break stay."""
     joined = _BREAKS.sub(" ", str(text)).strip()
     return _DIRECTIVE.sub(rf":{_WORD_JOINER}", _MARKDOWN.sub(r"\\\1", joined))
 
 
 def code_html(text: str) -> str:
-    """``text`` as HTML, what is in backticks as code; nothing else in it means anything."""
+    """Return ``text`` as HTML, with the parts in backticks as code; nothing else in it has a meaning."""
     return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(text))
 
 
 def sentence(text: str) -> str:
-    """``text`` with a capital letter and a full stop."""
+    """Return ``text`` with a capital letter and a full stop."""
     text = text[:1].upper() + text[1:]
     return text if text.endswith(".") else f"{text}."
 

@@ -1,4 +1,7 @@
-"""What was computed for a run is kept a while: every change of a widget draws the same frames again."""
+"""A memo of frames and tables: every change of a widget draws the same ones again.
+
+`st.cache_data` would copy each of them at every look, and both of Streamlit's caches would hash a whole run to find it.
+"""
 
 import threading
 from collections import OrderedDict
@@ -35,7 +38,8 @@ class Memo:
 
 
 def packed(frame: "pd.DataFrame") -> "pa.Table":
-    """A frame in the form in which it is sent, so that this work is done once and not at every change of a widget."""
+    """Return a frame in the form in which it is sent, so that this work is done once and not at every change of a
+    widget."""
     import pyarrow as pa  # not needed by the choices, which are on the page before anything is packed
 
     return pa.Table.from_pandas(frame, preserve_index=False)

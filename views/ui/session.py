@@ -1,4 +1,4 @@
-"""Who is looking: a visitor's own mark on runs."""
+"""The visitor's own mark on runs."""
 
 import secrets
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 
 def owner() -> str:
-    """What marks the runs of this session; nobody else can know it."""
+    """Return the mark of this session's runs; nobody else can know it."""
     if "owner" not in st.session_state:
         st.session_state["owner"] = secrets.token_hex(16)
     return str(st.session_state["owner"])

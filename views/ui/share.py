@@ -1,4 +1,4 @@
-"""A button that copies a run's link. Streamlit has none: what may use the clipboard has to run in the browser."""
+"""A button that copies a run's link. Streamlit has none: only code in the browser may use the clipboard."""
 
 import streamlit as st
 

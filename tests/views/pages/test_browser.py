@@ -10,59 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, shot, wait_idle
-
-# Long enough for a slow machine; nothing waits this long where it works.
-RUN_MS = 180_000
-expect.set_options(timeout=30_000)
-# Two fast strategies on a small batch: a run of seconds.
-SMALL = "?size_batch=8&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager"
-# Keeps the machine busy until it is cancelled.
-LONG = "?size_batch=400&strategies=all&budget=120"
-
-
-# An emulated lost network leaves the connections that there are: a page's own is closed from within.
-_REMEMBER_SOCKETS = """
-window.__sockets = [];
-window.WebSocket = class extends WebSocket {
-  constructor(...args) { super(...args); window.__sockets.push(this); }
-};
-"""
-
-
-# What the browser and Streamlit write to the console while there is no connection.
-_LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server|reaching server endpoint|is not responding"
-
-
-def sever(page: Page) -> None:
-    """Closes the page's connections, as a lost network would in the end."""
-    page.evaluate("window.__sockets.forEach(socket => socket.close(4000))")
-
-
-def open_page(page: Page, server: AppServer, query: str = "") -> None:
-    page.add_init_script(_REMEMBER_SOCKETS)
-    page.goto(f"{server.url}/{query}")
-    wait_idle(page)
-
-
-def press(page: Page, key: str) -> None:
-    page.locator(f".st-key-{key} button").first.click()
-
-
-def start(page: Page) -> str:
-    """Presses Run and returns the run's id once the address has it."""
-    press(page, "run")
-    page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{24}"))
-    expect(page.locator(".st-key-progress")).to_be_visible()
-    return re.search(r"[?&]run=([0-9a-f]{24})", page.url)[1]
-
-
-def finish(page: Page) -> None:
-    expect(page.locator(".st-key-progress")).to_have_count(0, timeout=RUN_MS)
-    wait_idle(page)
-
-
-def verdict(page: Page) -> str:
-    return page.get_by_role("heading", level=2).inner_text()
+from tests.steps import LONG, RUN_MS, SMALL, finish, open_page, press, start, verdict
 
 
 def charts(page: Page) -> list[str]:
@@ -269,23 +217,6 @@ def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer
     expect(page.get_by_text("This cannot fit")).to_be_visible()
     expect(page.get_by_text("is the largest that fits")).to_be_visible()
     expect(page.locator(".st-key-run button").first).to_be_disabled()
-
-
-_FOCUSED = """() => {
-  const element = document.activeElement;
-  return element.tagName + ' ' + (element.closest('[class*=st-key-]')?.className.match(/st-key-\\S+/)[0] ?? '');
-}"""
-
-
-def tab_to(page: Page, where: str) -> None:
-    """Presses Tab until the focus is inside of what ``where`` selects."""
-    trail = []
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("where => document.activeElement.closest(where) !== null", where):
-            return
-        trail.append(page.evaluate(_FOCUSED))
-    raise AssertionError(f"Tab does not reach {where}, but {trail}")
 
 
 def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):

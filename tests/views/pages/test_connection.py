@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from measure.store.store import Store
 from tests.browser import AppServer, Watch
-from tests.views.pages.test_browser import _LOST, LONG, RUN_MS, SMALL, finish, open_page, press, sever, start, verdict
+from tests.steps import LONG, LOST, RUN_MS, SMALL, finish, open_page, press, sever, start, verdict
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ def test_a_lost_connection_attaches_again(page: Page, app_server: AppServer, wat
     press(page, "cancel")
     finish(page)
     expect(page.get_by_text("What was measured is kept.")).to_be_visible()
-    watch.forgive(_LOST)
+    watch.forgive(LOST)
 
 
 @pytest.mark.slow
@@ -48,4 +48,4 @@ def test_a_run_that_ends_while_the_connection_is_lost_is_shown(page: Page, app_s
     page.context.set_offline(False)
     finish(page)
     assert verdict(page) == kept.load(run_id).verdict
-    watch.forgive(_LOST)
+    watch.forgive(LOST)

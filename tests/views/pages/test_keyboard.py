@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
-from tests.views.pages.test_browser import LONG, RUN_MS, finish, open_page, press, tab_to
+from tests.steps import LONG, RUN_MS, finish, open_page, press, tab_to
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from measure.model.run import decode
 from measure.store.store import Store
 from tests.browser import AppServer, shot, wait_idle
-from tests.views.pages.test_browser import RUN_MS, finish, open_page, press, start, verdict
+from tests.steps import RUN_MS, finish, open_page, press, start, verdict
 
 pytestmark = pytest.mark.slow
 
