@@ -1,10 +1,10 @@
 """The limit: the least time that a case's bytes and arithmetic allow on a device, and how far a strategy is from it.
 
-Pure functions of what the case asks for (`Work`) and of what the probes found in the same run (`Rates`). Each roof by
-itself bounds the time of a call from below, so the highest one is the limit.
+Pure functions of what the case asks for (`Work`) and of the rates that the probes found in the same run (`Rates`). Each
+roof by itself bounds the time of a call from below, so the highest one is the limit.
 """
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 import strategies
@@ -135,8 +135,8 @@ def _count(number: int) -> str:
 
 
 def multiple(item: Measurement) -> float | None:
-    """How many times the limit a measurement takes, at least 1, for probes cannot tell what is a little below from it;
-    None where that is not known, or where `note` says why not."""
+    """A measurement's latency over the limit, at least 1, for probes cannot tell what is a little below from it; None
+    where that is not known, or where `note` says why not."""
     times = item.why.times_limit
     return times if isinstance(times, float) else None
 
@@ -152,16 +152,15 @@ def judge(run: Run) -> Run:
     return replace(run, measurements=[_judged(item, run.limit) for item in run.measurements])
 
 
-def _judged(item: Measurement, found: Limit | None) -> Measurement:
-    times: float | UnsetType = UNSET
-    sentence: str | UnsetType = UNSET
-    if found is not None and found.seconds > 0 and item.latency is not None:
-        times = item.latency.median_s / found.seconds
+def _judged(item: Measurement, roof: Limit | None) -> Measurement:
+    why = replace(item.why, times_limit=UNSET, limit_note=UNSET)
+    if roof is not None and roof.seconds > 0 and item.latency is not None:
+        times = item.latency.median_s / roof.seconds
         if times >= 1 - RESOLUTION:
-            times = max(1.0, times)
+            why = replace(why, times_limit=max(1.0, times))
         else:
-            times, sentence = UNSET, _below(item, found)
-    return replace(item, why=replace(item.why, times_limit=times, limit_note=sentence))
+            why = replace(why, limit_note=_below(item, roof))
+    return replace(item, why=why)
 
 
 def _below(item: Measurement, roof: Limit) -> str:
