@@ -8,11 +8,14 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.engine.launcher import HostState
+from measure.model import why
 from measure.model.request import Request, RequestError
+from measure.model.run import Run
 from measure.runner import Snapshot
 from measure.store.store import Store
 from tests import synthetic
 from tests.engine import ROOT
+from tests.synthetic import HOSTILE
 
 RUN_ID = "0123456789abcdef01234567"
 versions = itertools.count(100)  # the page keeps what it computed for a version of a run
@@ -71,6 +74,42 @@ class StoredRunner(FakeRunner):
         return self.store.delete(ids, owner)
 
 
+class ExplainedRunner:
+    """A runner that has one run, and explains it when asked."""
+
+    def __init__(self, run: Run, *, imported: bool = False) -> None:
+        self.shown = Snapshot(run, "finished", version=next(versions), imported=imported)
+        self.job: Snapshot | None = None
+        self.asked: list[str] = []
+        self.refusal = ""
+        self.store = self
+
+    def snapshot(self, run_id: str) -> Snapshot | None:
+        return self.shown if run_id == self.shown.run.id else None
+
+    def queue(self) -> tuple[str, ...]:
+        return ()
+
+    def host(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",))
+
+    def explain(self, run_id: str) -> str:
+        if self.refusal:
+            raise RequestError(self.refusal)
+        self.asked.append(run_id)
+        self.job = Snapshot(self.shown.run, "running", message="explaining loop.eager, 1 of 2")
+        return "a" * 24
+
+    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
+        return ("a" * 24, self.job) if self.job else None
+
+    def artifacts(self, run_id: str, slug: str) -> list[str]:
+        return [why.GRAPH, why.TRACE]
+
+    def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
+        return HOSTILE.encode()
+
+
 def open_page(page: str = "compare", **params: str | list[str]) -> AppTest:
     """Open a page of the app with these query parameters, as it is drawn first."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
@@ -88,7 +127,7 @@ def calm(app: AppTest) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """Return all text of a page, without the signs that escaping puts in."""
+    """Return all text of a page, without the signs that escaping puts in, and with plain spaces."""
     kinds = ("markdown", "caption", "html", "warning", "info", "metric")
     found = [str(element.value) for kind in kinds for element in app.get(kind)]
-    return " ".join(found).replace("\\", "").replace("\u2060", "")
+    return " ".join(found).replace("\\", "").replace("\u2060", "").replace("\u00a0", " ")

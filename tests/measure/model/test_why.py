@@ -1,62 +1,32 @@
-"""Why a strategy is as fast as it is: the sentences, what stands in a run, and the tab that shows it."""
+"""Why a strategy is as fast as it is: the sentences, and what stands in a run."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import asdict, replace
-from streamlit.testing.v1 import AppTest
 
-from measure import runner
 from measure.judge import reasons
 from measure.model import why
-from measure.model.request import RequestError
-from measure.model.run import AtPeak, Limit, Measurement, Memory, Run, encode
-from measure.model.why import Explained, Fusion, Graph, Ran, Why
-from measure.runner import Snapshot
+from measure.model.run import AtPeak, Limit, Measurement, Memory, encode
+from measure.model.why import Explained, Fusion, Graph, Why
 from measure.statistics.intervals import Ratio
 from measure.store import imports, store
 from measure.subject import messages
 from tests import synthetic
 from tests.benchmarks.why import ENTRY, EXECUTED, HANDED, OUTSIDE, disagreements
-from tests.engine import ROOT
+from tests.explanations import EAGER, ELEMENT, EXPLAINED, FUSED, GRAPH, MS, ON_GPU, SOLO, ran
 from tests.synthetic import HOSTILE, MIB, OUTPUT
 
 ID = "0123456789abcdef01234567"
 
 # --- sentences -------------------------------------------------------------------------------------------------------
 
-MS = 1e-3
-
-
-def ran(*rows: tuple[str, int, float]) -> list[Ran]:
-    return [Ran(name=name, count=count, seconds=seconds) for name, count, seconds in rows]
-
 
 def explained(slug: str, found: Why, outcome: str = "ok", error: str = "", memory: Memory | None = None) -> Any:
     item = synthetic.failure(*slug.split("."), outcome, error)
     return replace(item, why=found, memory=memory)
-
-
-EAGER = Why(call_s=10 * MS, profiled_s=10 * MS, python_s=9.3 * MS, op_count=300, in_ops_s=0.6 * MS,
-            ops=ran(("Mul", 200, 0.4 * MS), ("Add", 100, 0.2 * MS)))  # fmt: skip
-EXPLAINED = Explained(**asdict(EAGER))
-GRAPH = Why(call_s=2 * MS, profiled_s=4 * MS, python_s=0.2 * MS, op_count=1_005, in_ops_s=0.5 * MS,
-            ops=ran(("Mul", 1_005, 0.5025 * MS)),
-            graph=Graph(nodes=38, top_nodes=10, functions=2, by_op=ran(("StatelessWhile", 1, 0.0))))  # fmt: skip
-SOLO = Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, in_ops_s=0.95 * MS, ops=ran(("Sqrt", 1, 0.95 * MS)))
-FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0.09 * MS, loops=0, fusion_count=1,
-            fused_ops=3, kernels=ran(("fusion", 1, 0.09 * MS)))  # fmt: skip
-# On a GPU the host starts ops while kernels run, or waits for them.
-ON_GPU = Why(call_s=1 * MS, profiled_s=1 * MS, python_s=0.3 * MS, waiting_s=0.55 * MS, op_count=3, in_ops_s=0.05 * MS,
-             ops=ran(("Mul", 3, 0.05 * MS)), kernel_count=2, in_kernels_s=0.9 * MS, in_streams_s=0.9 * MS,
-             kernels=ran(("gemm", 2, 0.9 * MS)))  # fmt: skip
-# An element function that XLA compiles by itself, called from Python.
-ELEMENT = Why(call_s=9 * MS, profiled_s=9 * MS, python_s=7.2 * MS, op_count=81, in_ops_s=0.162 * MS,
-              ops=ran(("StridedSlice", 81, 0.162 * MS)), kernel_count=20, in_kernels_s=0.02 * MS, of_element=True,
-              kernels=ran(("fusion", 20, 0.02 * MS)), loops=0, fusion_count=1, fused_ops=3)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -394,143 +364,3 @@ def test_artifacts_are_those_that_are_known_and_not_too_large(tmp_path: Path, mo
         (tmp_path / name).write_bytes(b"x" * size)
     monkeypatch.setattr(why, "MOST_ARTIFACT_BYTES", 10)
     assert why.artifacts(tmp_path) == {why.GRAPH: b"x" * 10}
-
-
-# --- the tab ---------------------------------------------------------------------------------------------------------
-
-
-class Fake:
-    """The runner's side of the tab."""
-
-    def __init__(self, run: Run, *, imported: bool = False) -> None:
-        self.shown = Snapshot(run, "finished", version=next(_versions), imported=imported)
-        self.job: Snapshot | None = None
-        self.asked: list[str] = []
-        self.refusal = ""
-        self.store = self
-
-    def snapshot(self, run_id: str) -> Snapshot | None:
-        return self.shown if run_id == self.shown.run.id else None
-
-    def queue(self) -> tuple[str, ...]:
-        return ()
-
-    def host(self) -> Any:
-        from measure.engine.launcher import HostState
-
-        return HostState("ready", "", ("CPU:0",))
-
-    def explain(self, run_id: str) -> str:
-        if self.refusal:
-            raise RequestError(self.refusal)
-        self.asked.append(run_id)
-        self.job = Snapshot(self.shown.run, "running", message="explaining loop.eager, 1 of 2")
-        return "a" * 24
-
-    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
-        return ("a" * 24, self.job) if self.job else None
-
-    def artifacts(self, run_id: str, slug: str) -> list[str]:
-        return [why.GRAPH, why.TRACE]
-
-    def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
-        return HOSTILE.encode()
-
-
-_versions = iter(range(1_000, 2_000))
-
-
-@pytest.fixture
-def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    def open_page(fake: Fake, **params: str) -> AppTest:
-        monkeypatch.setattr(runner, "shared", lambda: fake)
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for name, value in {"run": ID, "tab": "Why", **params}.items():
-            app.query_params[name] = value
-        return calm(app.run())
-
-    return open_page
-
-
-def calm(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error, [*app.exception, *app.error]
-    return app
-
-
-def words(app: AppTest) -> str:
-    kinds = ("markdown", "caption", "html", "warning")
-    found = " ".join(str(element.value) for kind in kinds for element in app.get(kind))
-    return found.replace("\\", "").replace("\u2060", "").replace("\u00a0", " ")
-
-
-def with_reasons(found: Why) -> Run:
-    run = synthetic.run(ID, ("batched.xla", "loop.eager"), unhappy=False)
-    return replace(run, measurements=[replace(item, why=found) for item in run.measurements])
-
-
-def test_the_tab_asks_only_when_it_is_told_to_and_then_shows_how_far_it_is(visit: Callable[..., AppTest]):
-    fake = Fake(synthetic.run(ID, ("batched.xla", "loop.eager"), unhappy=False))
-    app = visit(fake)
-    assert not fake.asked
-    app = calm(app.button(key="explain").click().run())
-    assert fake.asked == [ID] and "explaining loop.eager, 1 of 2" in words(app)
-    assert app.button(key="cancel_why") is not None
-
-
-def test_the_tab_says_why_a_run_cannot_be_explained(visit: Callable[..., AppTest]):
-    fake = Fake(synthetic.run(ID, ("batched.xla",), unhappy=False))
-    fake.refusal = "the code of batched.xla has changed"
-    app = calm(visit(fake).button(key="explain").click().run())
-    assert "The code of batched.xla has changed." in words(app)
-    imported = visit(Fake(synthetic.run(ID, ("batched.xla",), unhappy=False), imported=True))
-    assert "«Measure again here» gives one" in words(imported)
-    assert not [button for button in imported.button if button.key == "explain"]
-
-
-def test_the_tab_shows_sentences_figures_and_artifacts(visit: Callable[..., AppTest]):
-    app = visit(Fake(with_reasons(GRAPH)))
-    assert "runs a while loop in its graph: 1,005 ops" in words(app)
-    (figures,) = (each.value for each in app.dataframe if "profiled" in each.value.columns)
-    assert figures["between ops"].tolist() == pytest.approx([4 - 0.5 - 0.2] * 2)
-    assert {element.label for element in app.get("download_button")} >= {"Graph", "Trace"}
-
-
-def test_the_figures_of_a_gpu_are_beside_the_hosts(visit: Callable[..., AppTest]):
-    (figures,) = (each.value for each in visit(Fake(with_reasons(ON_GPU))).dataframe if "profiled" in each.value)
-    row = figures.iloc[0]
-    assert [row["on the GPU"], row["in ops"], row["in Python"], row["waiting"]] == pytest.approx([0.9, 0.05, 0.3, 0.55])
-    assert row["between ops"] == pytest.approx(0.1) and row["ops"] == 3 and row["kernels"] == 2
-
-
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        (GRAPH, "none"),
-        (replace(GRAPH, traces_first=2, tracing_count=1), "2 in the first call"),
-        (replace(GRAPH, traces_first=2, traces_warm=3, tracing_count=3),
-         "2 in the first call, 3 in the next ones, the strategy itself 3 times"),
-        (replace(GRAPH, traces_first=1, traces_per_call=0.4), "1 in the first call, 0.4 a call"),
-    ],
-)  # fmt: skip
-def test_retraces_are_shown_whenever_they_happened(visit: Callable[..., AppTest], found: Why, says: str):
-    (figures,) = (each.value for each in visit(Fake(with_reasons(found))).dataframe if "profiled" in each.value)
-    assert figures["traces"].tolist() == [says] * 2
-
-
-def test_what_failed_to_be_explained_can_be_asked_for_again(visit: Callable[..., AppTest]):
-    run = with_reasons(GRAPH)
-    failed = replace(run.measurements[0], why=Why(note="no answer within 9 s"))
-    fake = Fake(replace(run, measurements=[failed, *run.measurements[1:]]))
-    app = visit(fake)
-    assert "1 of 2 strategies are explained." in words(app) and "no answer within 9 s" in words(app)
-    calm(app.button(key="explain").click().run())
-    assert fake.asked == [ID]
-
-
-def test_hostile_reasons_stay_texts(visit: Callable[..., AppTest]):
-    evil = replace(
-        GRAPH, ops=ran((HOSTILE, 1_005, 1.0)), fallbacks=[HOSTILE], note=HOSTILE, loops=1, fusion_count=1,
-        fusions=[Fusion(name=HOSTILE, ops=(HOSTILE,))], other_instructions=ran((HOSTILE, 3, 0.0)),
-    )  # fmt: skip
-    app = visit(Fake(with_reasons(evil), imported=True))
-    assert "&lt;img" in words(app) and "<img" not in words(app)

@@ -12,7 +12,7 @@ from measure.model.run import Run, Warning
 from measure.output import rows
 from tests import synthetic
 from tests.engine import ROOT
-from tests.measure.model.test_why import ID, Fake, calm, words
+from tests.pages import RUN_ID, ExplainedRunner, calm, words
 from views.result import sweep as sweep_result
 from views.result import tables
 
@@ -25,7 +25,7 @@ OURS = Warning(code="chosen", message="ours " * 50 + "measure again")
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return replace(synthetic.run(ID, unhappy=False), warnings=[])
+    return replace(synthetic.run(RUN_ID, unhappy=False), warnings=[])
 
 
 def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) -> Run:
@@ -38,9 +38,9 @@ def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) 
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], AppTest]:
     def open_page(run: Run) -> AppTest:
-        monkeypatch.setattr(runner, "shared", lambda: Fake(run))
+        monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(run))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.query_params["run"] = ID
+        app.query_params["run"] = RUN_ID
         return calm(app.run())
 
     return open_page
@@ -103,7 +103,7 @@ def test_a_sweep_says_at_which_points_its_machine_was_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     busy, busier = advice.busy_during(0.8), advice.busy_during(1.2)
-    run = synthetic.sweep(ID)
+    run = synthetic.sweep(RUN_ID)
     points = [
         replace(point, warnings=list(filter(None, warnings)))
         for point, warnings in zip(run.points, ([NO_LIMIT], [busy], [busier, DRIFT], [busier], []), strict=True)
@@ -115,9 +115,9 @@ def test_a_sweep_says_at_which_points_its_machine_was_busy(
         "At batch 100: the machine became 30 % slower: close others and measure again.",
     ]
     assert sweep_result.doubts(noted) == sentences and sweep_result.doubts(run) == []
-    monkeypatch.setattr(runner, "shared", lambda: Fake(noted))
+    monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(noted))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.switch_page("views/pages/sweep.py")
-    app.query_params["run"] = ID
+    app.query_params["run"] = RUN_ID
     said = words(calm(app.run()))
     assert all(sentence in said for sentence in sentences)

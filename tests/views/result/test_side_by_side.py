@@ -15,7 +15,8 @@ from measure.statistics import intervals
 from measure.statistics.levels import levels_of
 from tests import synthetic
 from tests.engine import ROOT
-from tests.measure.model.test_why import EAGER, GRAPH, ID, Fake, calm, ran, words
+from tests.explanations import EAGER, GRAPH, ran
+from tests.pages import RUN_ID, ExplainedRunner, calm, words
 from tests.synthetic import HOSTILE
 from views.result import diff, side_by_side
 from views.ui import look
@@ -23,7 +24,7 @@ from views.ui import look
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return synthetic.run(ID)
+    return synthetic.run(RUN_ID)
 
 
 def sentence(run: Run, a: str, b: str) -> str:
@@ -84,6 +85,14 @@ def test_an_op_and_a_kernel_of_one_name_are_two_rows_and_each_has_its_difference
     assert frame["loop.eager: count"].tolist() == ["1,200", "2", "5"]
     assert frame["Δ count"].tolist() == ["−1,000", "0", "−5"]
     assert frame["Δ time"].tolist() == ["+1.00 ms", "−500 µs", "−1.00 ms"]
+
+
+def test_diff_pairs_lines():
+    assert diff.pairs("a\nb\nc", "a\nx\nc\nd") == [
+        ("a", "a", True), ("b", "x", False), ("c", "c", True), (None, "d", False),
+    ]  # fmt: skip
+    drawn = diff.side_by_side("a", "b", "left", "right")
+    assert "− a" in drawn and "+ b" in drawn
 
 
 class TooMuchWork(Exception):
@@ -149,11 +158,11 @@ def test_long_lines_wrap_within_their_half():
 
 
 @pytest.fixture
-def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Fake], AppTest]:
-    def open_page(fake: Fake) -> AppTest:
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[ExplainedRunner], AppTest]:
+    def open_page(fake: ExplainedRunner) -> AppTest:
         monkeypatch.setattr(runner, "shared", lambda: fake)
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.query_params["run"], app.query_params["tab"] = ID, "Side by side"
+        app.query_params["run"], app.query_params["tab"] = RUN_ID, "Side by side"
         return calm(app.run())
 
     return open_page
@@ -164,8 +173,10 @@ def choose(app: AppTest, a: str, b: str) -> AppTest:
     return calm(app.selectbox(key="side_b").set_value(b).run())
 
 
-def test_any_two_can_be_chosen_and_what_is_not_known_says_how_to_get_it(visit: Callable[[Fake], AppTest], run: Run):
-    app = choose(visit(Fake(run)), "map_fn.xla", "batched.xla")
+def test_any_two_can_be_chosen_and_what_is_not_known_says_how_to_get_it(
+    visit: Callable[[ExplainedRunner], AppTest], run: Run
+):
+    app = choose(visit(ExplainedRunner(run)), "map_fn.xla", "batched.xla")
     said = words(app)
     assert "batched.xla is" in said and "as fast as map_fn.xla" in said
     assert "What runs in a call of map_fn.xla and batched.xla is not known. Open the tab «Why»" in said
@@ -173,9 +184,9 @@ def test_any_two_can_be_chosen_and_what_is_not_known_says_how_to_get_it(visit: C
     assert "map_fn.xla" not in app.selectbox(key="side_b").options
 
 
-def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[Fake], AppTest], run: Run):
+def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[ExplainedRunner], AppTest], run: Run):
     items = [replace(item, why=GRAPH) for item in run.measurements]
-    fake = Fake(replace(run, measurements=items))
+    fake = ExplainedRunner(replace(run, measurements=items))
     fake.artifact = lambda run_id, slug, name: f"ENTRY of {slug} {HOSTILE}".encode()  # type: ignore[method-assign]
     app = choose(visit(fake), "map_fn.xla", "batched.xla")
     said = words(app)
@@ -185,23 +196,25 @@ def test_with_reasons_ops_and_programs_are_compared(visit: Callable[[Fake], AppT
     assert "Δ: how much more batched.xla has than map_fn.xla." in said
 
 
-def test_without_a_second_program_of_xla_it_says_why_there_is_no_comparison(visit: Callable[[Fake], AppTest], run: Run):
-    app = choose(visit(Fake(run)), "map_fn.graph", "batched.xla")
+def test_without_a_second_program_of_xla_it_says_why_there_is_no_comparison(
+    visit: Callable[[ExplainedRunner], AppTest], run: Run
+):
+    app = choose(visit(ExplainedRunner(run)), "map_fn.graph", "batched.xla")
     assert "Only batched.xla is compiled by XLA, so there are no two programs to compare." in words(app)
     assert "Optimised HLO" not in words(choose(app, "map_fn.graph", "batched.graph"))
 
 
-def test_texts_too_long_to_compare_are_not_compared(visit: Callable[[Fake], AppTest], run: Run):
+def test_texts_too_long_to_compare_are_not_compared(visit: Callable[[ExplainedRunner], AppTest], run: Run):
     item = run.measurement("batched.xla")
     long = replace(item, code=replace(item.code, source="x = 1\n" * 2_000))
     items: list[Any] = [long if each is item else each for each in run.measurements]
-    app = choose(visit(Fake(replace(run, measurements=items))), "batched.xla", "map_fn.xla")
+    app = choose(visit(ExplainedRunner(replace(run, measurements=items))), "batched.xla", "map_fn.xla")
     assert "too many to be compared here" in words(app)
 
 
 @pytest.mark.parametrize("slug", ["loop_compiled.graph?jit_compile=true", "dataset.graph?jit_compile=true"])
 def test_the_program_of_an_element_function_is_compared_and_said_to_be_one(
-    visit: Callable[[Fake], AppTest], run: Run, slug: str
+    visit: Callable[[ExplainedRunner], AppTest], run: Run, slug: str
 ):
     mapper = slug.partition(".")[0]
     items = [
@@ -209,22 +222,24 @@ def test_the_program_of_an_element_function_is_compared_and_said_to_be_one(
         if item.strategy == "map_fn.graph" else item
         for item in run.measurements
     ]  # fmt: skip
-    fake = Fake(replace(run, measurements=items))
+    fake = ExplainedRunner(replace(run, measurements=items))
     fake.artifact = lambda run_id, slug, name: f"ENTRY of {slug}".encode()  # type: ignore[method-assign]
     said = words(choose(visit(fake), slug, "batched.xla"))
     assert f"That of {slug} is the element function's alone." in said and f"ENTRY of {slug}" in said
     assert "Only batched.xla is compiled" not in said
 
 
-def test_where_reasons_cannot_be_asked_for_nobody_is_told_to_ask(visit: Callable[[Fake], AppTest], run: Run):
-    imported = Fake(run, imported=True)
+def test_where_reasons_cannot_be_asked_for_nobody_is_told_to_ask(visit: Callable[..., AppTest], run: Run):
+    imported = ExplainedRunner(run, imported=True)
     imported.artifact = lambda run_id, slug, name: None  # type: ignore[method-assign]
     said = words(choose(visit(imported), "map_fn.xla", "batched.xla"))
     assert "is not known. «Measure again here» gives a run that can be asked for it." in said
     assert "XLA's programs are not known. «Measure again here»" in said and "Open the tab" not in said
-    said = words(choose(visit(Fake(run)), "batched.graph", "loop.xla"))
+    said = words(choose(visit(ExplainedRunner(run)), "batched.graph", "loop.xla"))
     assert "What runs in a call of batched.graph and loop.xla is not known." in said and "Open the tab" not in said
 
 
-def test_one_strategy_alone_has_no_other_side(visit: Callable[[Fake], AppTest]):
-    assert "has only one strategy" in words(visit(Fake(synthetic.run(ID, ("batched.xla",), unhappy=False))))
+def test_one_strategy_alone_has_no_other_side(visit: Callable[[ExplainedRunner], AppTest]):
+    assert "has only one strategy" in words(
+        visit(ExplainedRunner(synthetic.run(RUN_ID, ("batched.xla",), unhappy=False)))
+    )
