@@ -19,7 +19,7 @@ _MISSING = "–"
 
 @dataclass(frozen=True)
 class Unit:
-    """How values of a kind are written; CSV has them as they are.
+    """The way in which values of a kind are written; CSV has them as they are.
 
     ``written`` makes text of a value. On the page a number is multiplied by ``scale`` and shown as ``printf`` says,
     which is empty for what is no measured number; ``dtype`` is its type in a frame, empty for words. Markdown shows as

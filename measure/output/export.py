@@ -146,8 +146,8 @@ def _cell(value: Any) -> Any:
 # Signs that mean something to Markdown wherever they are; below, those that do at the start of a line.
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~$#]|(?<!\w)_|_(?!\w)|&(?=[#\w]))")
 _AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
-# That a name is mentioned, an issue named, an address linked or an emoji meant is found in what is shown, where an
-# escaped sign is none. An invisible sign behind it keeps it from being found.
+# Mentions of names, numbers of issues, addresses and emoji are found in what is shown, where an escaped sign is as good
+# as any. An invisible sign behind it keeps it from being found.
 _FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
 _WORD_JOINER = "\u2060"
 _NAME = re.compile(r"[\w.?=,]+")

@@ -18,12 +18,12 @@ _STDOUT = "-"
 # Charts belong to `views`, which nothing here may import: a process of its own draws them.
 _DRAW = "views.charts.files"
 _PICTURES = ("svg", "png")
-# Option → what an explanation has left of each strategy, which is in the store and not in a run's file.
+# Option → the file that an explanation has left of each strategy, which is in the store and not in a run's file.
 _LEFT = {"graph": why.GRAPH, "hlo": why.HLO, "trace": why.TRACE}
 
 
 def _texts(link: str | None) -> dict[str, tuple[str, Callable[[Run], bytes]]]:
-    """Option → the ending of its file, and what is in it."""
+    """Option → the ending of its file, and the function that makes what is in it."""
     return {
         "json": (".json", lambda run: encode(run) + b"\n"),
         "csv": (".csv", lambda run: export.table_csv(run).encode()),
@@ -52,36 +52,33 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write what is asked for, and say on stdout which files there are. Raises RequestError with one sentence."""
     texts = _texts(arguments.link)
-    chosen = [name for name in texts if getattr(arguments, name)]
-    drawn = [name for name in _PICTURES if getattr(arguments, name)]
-    left = [name for name in _LEFT if getattr(arguments, name)]
-    if not chosen and not drawn and not left:
+    forms = [name for name in texts if getattr(arguments, name)]
+    pictures = [name for name in _PICTURES if getattr(arguments, name)]
+    explained = [name for name in _LEFT if getattr(arguments, name)]
+    if not forms and not pictures and not explained:
         options = ", ".join(f"--{name}" for name in (*texts, *_PICTURES, *_LEFT))
         raise RequestError(f"nothing is chosen to be written: name at least one of {options}")
-    if arguments.into == _STDOUT and (drawn or left or len(chosen) > 1):
+    if arguments.into == _STDOUT and (pictures or explained or len(forms) > 1):
         raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
-    found = _read(arguments.run)
+    exported = _read(arguments.run)
     if arguments.into == _STDOUT:
-        sys.stdout.buffer.write(texts[chosen[0]][1](found))
+        sys.stdout.buffer.write(texts[forms[0]][1](exported))
         return 0
     folder, name = Path(arguments.into), Path(arguments.run).stem
-    artifacts = {each: _artifacts(found, _LEFT[each]) for each in left}
+    files = {f"{name}{texts[form][0]}": texts[form][1](exported) for form in forms}
+    for option in explained:
+        contents = _artifacts(exported, _LEFT[option])
+        files |= {f"{name}.{_safe(slug)}.{_LEFT[option]}": content for slug, content in contents.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in chosen:
-            ending, make = texts[each]
-            path = folder / f"{name}{ending}"
-            path.write_bytes(make(found))
-            print(path)
-        for each in left:
-            for slug, content in artifacts[each].items():
-                path = folder / f"{name}.{_safe(slug)}.{_LEFT[each]}"
-                path.write_bytes(content)
-                print(path)
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
     except OSError as error:
         raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None
-    for form in drawn:
-        _draw(found, form, folder, name)
+    for file in files:
+        print(folder / file)
+    for picture in pictures:
+        _draw(exported, picture, folder, name)
     return 0
 
 
@@ -90,27 +87,27 @@ def kept(run_id: str) -> Run:
     from measure.store.store import Store
 
     try:
-        found = Store().load(run_id) if is_id(run_id) else None
+        run = Store().load(run_id) if is_id(run_id) else None
     except StoreError as error:
         raise RequestError(f"the store cannot be read: {error}") from None
-    if found is None:
+    if run is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
-    return found
+    return run
 
 
-def _artifacts(found: Run, name: str) -> dict[str, bytes]:
-    """What explanations have left under a name, by strategy. Raises RequestError where there is none."""
+def _artifacts(run: Run, name: str) -> dict[str, bytes]:
+    """The files of a name that explanations have left, by strategy. Raises RequestError where there is none."""
     from measure.store.store import Store
 
     try:
-        kept = Store()
-        by_slug = {item.strategy: kept.artifact(found.id, item.strategy, name) for item in found.measurements}
+        store = Store()
+        by_slug = {item.strategy: store.artifact(run.id, item.strategy, name) for item in run.measurements}
     except StoreError as error:
         raise RequestError(f"the store cannot be read: {error}") from None
     contents = {slug: content for slug, content in by_slug.items() if content is not None}
     if not contents:
         raise RequestError(
-            f"no {name} of run {found.id} is kept here: 'compare --why' and the tab «Why» leave them in the store of "
+            f"no {name} of run {run.id} is kept here: 'compare --why' and the tab «Why» leave them in the store of "
             "the machine that measured"
         )
     return contents
@@ -135,9 +132,10 @@ def _read(name: str) -> Run:
         raise RequestError(f"{name} cannot be exported: {error}") from None
 
 
-def _draw(found: Run, form: str, folder: Path, name: str) -> None:
+def _draw(run: Run, form: str, folder: Path, name: str) -> None:
+    """Write the charts of a run into a folder, in a process that may import the views."""
     command = [sys.executable, "-m", _DRAW, "all", form, "--into", str(folder.resolve()), "--name", name]
-    done = subprocess.run(command, input=encode(found), stdout=subprocess.PIPE, cwd=PROJECT, check=False)
+    done = subprocess.run(command, input=encode(run), stdout=subprocess.PIPE, cwd=PROJECT, check=False)
     print(done.stdout.decode(), end="")
     if done.returncode:
         raise RequestError(f"the charts of {name} could not be drawn")

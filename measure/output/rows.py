@@ -89,12 +89,13 @@ def strategies_of(run: Run) -> list[Measurement]:
 
 
 def baselines(run: Run) -> list[Measurement]:
-    """Those that others may be compared with: timed, and right."""
+    """The strategies that others may be compared with: timed, and right."""
     return [m for m in strategies_of(run) if m.latency is not None and m.outcome == "ok"]
 
 
 def choose_baseline(run: Run, *wanted: str | None) -> str | None:
-    """What «× faster than» refers to: the first of ``wanted`` that can be one, else loop.eager, else the slowest."""
+    """The strategy that others are compared with: the first of ``wanted`` that can be it, else loop.eager, else the
+    slowest; None where nothing is timed."""
     timed = {m.strategy: m.latency.median_s for m in baselines(run) if m.latency is not None}
     for slug in (*wanted, "loop.eager"):
         if slug in timed:

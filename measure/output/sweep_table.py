@@ -45,7 +45,7 @@ def where(point: Point) -> str:
 
 def crossings(run: Run) -> list[str]:
     """A sentence for each pair that was looked at: where their lines cross, or why they do not."""
-    return [f"{crossovers.sentence(each)}." for each in run.crossovers]
+    return [f"{crossovers.sentence(crossover)}." for crossover in run.crossovers]
 
 
 def fits(run: Run) -> list[str]:
@@ -76,7 +76,7 @@ def _latencies(run: Run) -> list[list[tuple[str, ...]]]:
 
 
 def _cell(run: Run, point: Point, slug: str) -> str:
-    item = next((each for each in point.measurements if each.strategy == slug), None)
+    item = next((measured for measured in point.measurements if measured.strategy == slug), None)
     if item is None:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
@@ -128,7 +128,7 @@ def cost(value_s: float, low_s: float, high_s: float) -> str:
 
 def _fit(fit: Fit) -> str:
     fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
-    each = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
+    per_element = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
     note = f"; {fit.note}" if fit.note else ""
     element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
-    return f"{fit.strategy}: {fixed} a call, and {each} for {element}{note}"
+    return f"{fit.strategy}: {fixed} a call, and {per_element} for {element}{note}"

@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Query:
-    """Which runs are listed: those that hold every word of ``text``, and match what else is named."""
+    """A choice of runs: those that hold every word of ``text``, and match what else is named."""
 
     text: str = ""
     workload: str | None = None
@@ -46,8 +46,7 @@ class Query:
 def select(query: Query, first: int, most: int | None) -> sa.Select[Any]:
     """The statement whose rows are entries, the newest first."""
     shown = [_STATUS if field.name == "status" else runs.c[field.name] for field in fields(Entry)]
-    found = _matching(sa.select(*shown), query)
-    return found.order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
+    return _matching(sa.select(*shown), query).order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
 
 
 def count(query: Query) -> sa.Select[Any]:
@@ -108,7 +107,7 @@ def _in_utc(created: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """As much of it as a list shows: nobody's run weighs the list down for everybody."""
+    """The part of a text that a list shows: nobody's run weighs the list down for everybody."""
     return text if len(text) <= database.SHOWN else f"{text[: database.SHOWN - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""How a run file from elsewhere is refused: one sentence that says what is wrong with it, and where."""
+"""The refusal of a run file from elsewhere: one sentence that says what is wrong with it, and where."""
 
 from typing import NoReturn
 
@@ -19,6 +19,6 @@ def printable(sentence: str) -> str:
 
 
 def quoted(value: object) -> str:
-    """As much of a value as a sentence has room for."""
+    """The part of a value that a sentence has room for."""
     text = str(value)
     return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…"

@@ -139,7 +139,7 @@ class Store:
         return kept.run if kept is not None else None
 
     def look(self, run_id: str) -> Kept | None:
-        """As `load`, with what the store knows of the run."""
+        """The run as `load` has it, with what the store knows of it."""
         if not place.is_id(run_id):
             return None
         with self._faults():
@@ -161,7 +161,7 @@ class Store:
             return sorted(connection.execute(asked).scalars())
 
     def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
-        """One of them; None where it is not there."""
+        """An artifact of that name; None where it is not there."""
         chosen = (artifacts.c.run == run_id, artifacts.c.strategy == slug, artifacts.c.name == name)
         with self._faults(), self._reading() as connection:
             document = connection.execute(sa.select(artifacts.c.document).where(*chosen)).scalar()

@@ -90,10 +90,10 @@ def _check_body(body: Run | Point, request: RequestRecord, path: Path) -> None:
         refuse((*path, "measurements"), "there are too many samples")
     named = {*by_slug, *request.strategies}
     for index, item in enumerate(body.measurements):
-        for place, each in enumerate(item.break_even):
-            if each.against not in named:
+        for place, pair in enumerate(item.break_even):
+            if pair.against not in named:
                 its_path = (*path, "measurements", index, "break_even", place, "against")
-                refuse(its_path, f"there is no strategy {quoted(each.against)!r}")
+                refuse(its_path, f"there is no strategy {quoted(pair.against)!r}")
     if body.control is not None:
         if body.control.strategy not in named:
             refuse((*path, "control", "strategy"), f"there is no strategy {quoted(body.control.strategy)!r}")

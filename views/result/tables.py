@@ -33,7 +33,7 @@ def correctness_frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def correctness_sentence(rows: list[Row]) -> str:
-    """How many strategies agree with the reference, in a sentence: ``2 of 11 wrong: a.xla, b.graph.``"""
+    """A sentence that counts the strategies that agree with the reference: ``2 of 11 wrong: a.xla, b.graph.``"""
     checked = [row for row in rows if row.correct is not None]
     wrong = [row.slug for row in checked if not row.correct]
     if not checked:
