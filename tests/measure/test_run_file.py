@@ -18,7 +18,7 @@ from tests.engine import ROOT, environment
 
 pytestmark = pytest.mark.slow
 
-BATCH, SIDE = 32, 32
+BATCH, SIDE = 32, 20
 OUTPUT_BYTES = BATCH * SIDE**4 * 4  # float32
 # What cannot run inside a compiled function, and is said so without being tried.
 UNSUPPORTED = {"dataset.xla", "dataset_batched.xla", "numpy_function.xla"}
