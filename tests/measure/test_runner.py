@@ -142,6 +142,7 @@ def test_a_run_that_waits_in_the_queue_can_be_cancelled_and_the_others_go_on(own
     own.cancel("0" * 24)
 
 
+@pytest.mark.slow
 def test_runs_are_measured_in_the_order_in_which_they_were_asked_for_and_never_overlap(own: runner.Runner):
     ids = [own.submit(small_request(slug)) for slug in ("batched.eager", "batched.graph", "loop.eager")]
     runs = [finished(own, run_id) for run_id in ids]
@@ -205,6 +206,7 @@ class _FullDisk(store.Store):
         super().save(run, **more)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_measuring_goes_on(host: HostLauncher, tmp_path: Path):
     disk = _FullDisk(tmp_path)
     with running(host, tmp_path, disk) as own:

@@ -71,6 +71,7 @@ def test_a_step_from_phase_to_phase_is_the_machines_where_it_is_more_than_warmin
     assert codes(run_of(), [0.0] * 9, [0] * 5 + [1] * 4, steps) == expected
 
 
+@pytest.mark.slow
 def test_a_run_that_slows_down_throughout_says_so_and_one_that_does_not_says_nothing() -> None:
     def drifts(drift: float) -> int:
         # A race that is decided at the first look takes nine rounds.

@@ -568,6 +568,7 @@ def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(
     assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
 
 
+@pytest.mark.slow
 def test_what_ran_into_the_time_limit_is_a_result_and_is_not_run_at_larger_points(
     own: runner.Runner, host: HostLauncher, tmp_path: Path
 ):
@@ -765,6 +766,7 @@ def taken_up(host: HostLauncher, request: SweepRequest, points: list[Point]) -> 
     return run, [point for point in run.points if sweep_forecast.key(point.at) not in asked_for]
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: HostLauncher):
     rng = np.random.default_rng(0)
     points = [
@@ -782,6 +784,7 @@ def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: Hos
         assert "continued" in {each.code for each in after.warnings}
 
 
+@pytest.mark.slow
 def test_of_a_crossing_with_a_line_that_a_swept_option_does_not_concern_the_other_is_refined(host: HostLauncher):
     rng = np.random.default_rng(0)
     axis = {"kind": "option", "name": "chunk", "values": [1, 3]}

@@ -82,6 +82,7 @@ def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_serve
     assert rows[: len(ranked)] == ranked
 
 
+@pytest.mark.slow
 def test_cancel_stops_and_keeps_what_there_is(page: Page, app_server: AppServer):
     open_page(page, app_server, LONG)
     start(page)
@@ -95,6 +96,7 @@ def test_cancel_stops_and_keeps_what_there_is(page: Page, app_server: AppServer)
     finish(page)
 
 
+@pytest.mark.slow
 def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     page: Page, new_page: Callable[..., Page], app_server: AppServer
 ):
@@ -111,6 +113,7 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     assert verdict(other) == verdict(page)
 
 
+@pytest.mark.slow
 def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server: AppServer):
     open_page(page, app_server, LONG)
     first_id = start(page)
@@ -219,6 +222,7 @@ def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer
     expect(page.locator(".st-key-run button").first).to_be_disabled()
 
 
+@pytest.mark.slow
 def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
     open_page(page, app_server, f"?run={store(app_server)}")
     expect(page.locator("svg.marks")).to_have_count(3)
@@ -251,6 +255,7 @@ def test_light_dark_and_narrow(new_page: Callable[..., Page], app_server: AppSer
         assert fits(page), tab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limited", [True, False])
 def test_the_rows_of_both_charts_are_level(page: Page, app_server: AppServer, limited: bool):
     page.set_viewport_size({"width": 1440, "height": 1200})

@@ -207,6 +207,7 @@ def test_a_bad_range_in_an_address_gets_a_message_and_nothing_starts(page: Page,
     assert Store(app_server.home).ids() == before, "nothing was queued"
 
 
+@pytest.mark.slow
 def test_a_cell_of_the_map_opens_its_comparison_and_the_slider_names_what_fits(
     page: Page, app_server: AppServer, watch: Watch
 ):
