@@ -67,7 +67,7 @@ def presets_of(case: Case) -> Presets:
 def _presets_of(case: Case) -> Presets:
     everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
     forecasts = {slug: forecast.estimate(case, slug) for slug in everything}
-    least = min(each.peak_bytes for each in forecasts.values())
+    least = min(estimate.peak_bytes for estimate in forecasts.values())
     default = tuple(default_strategies(case))
     thriftiest = sorted(default, key=lambda slug: (forecasts[slug].peak_bytes, forecasts[slug].latency_s))
     savers = tuple(

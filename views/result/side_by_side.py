@@ -114,15 +114,15 @@ def _memory(run: Run, version: int, one: Measurement, other: Measurement, prefix
 
 def _ops(one: Measurement, other: Measurement, prefix: str, how: str) -> None:
     st.markdown("**Ops and kernels** of one call")
-    found = [(item, known) for item in (one, other) if (known := why.known(item.why)) is not None]
-    if len(found) < 2:
+    explained = [(item, known) for item in (one, other) if (known := why.known(item.why)) is not None]
+    if len(explained) < 2:
         missing = [item for item in (one, other) if why.known(item.why) is None]
         # What did not get through a call has nothing to be asked for.
         never = not all(item.outcome in ("ok", "wrong") for item in missing)
         names = look.plain(" and ".join(item.strategy for item in missing))
         st.caption(f"What runs in a call of {names} is not known{'.' if never else f'. {how}'}")
         return
-    frame = op_table(*found[0], *found[1])
+    frame = op_table(*explained[0], *explained[1])
     if frame.empty:
         st.caption("Neither runs an op of TensorFlow's.")
         return
@@ -153,11 +153,11 @@ def op_table(one: Measurement, of_one: Why, other: Measurement, of_other: Why) -
     return pd.DataFrame(lines)
 
 
-def _ran(found: Why) -> dict[tuple[str, str], Ran]:
+def _ran(explained: Why) -> dict[tuple[str, str], Ran]:
     """Return ops and kernels by kind and name: an op and a kernel can have the same name, and the rest that a table
     leaves out is «other» in both."""
-    ops = {("op", each.name): each for each in why.op_rows(found)}
-    return ops | {("kernel", each.name): each for each in found.kernels}
+    ops = {("op", op.name): op for op in why.op_rows(explained)}
+    return ops | {("kernel", kernel.name): kernel for kernel in explained.kernels}
 
 
 def _signed(value: float, show: Callable[[float], str]) -> str:

@@ -70,26 +70,26 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
             over = {slug for slug, error in left_out.items() if error.type == OVER_BUDGET}
             missing += len(set(asked.comparison(at).strategies) - set(taken.get(where, ())) - (left_out.keys() - over))
             short += len(over)
-    over_most = any(error.type == OVER_BUDGET for each in most.left_out.values() for error in each.values())
+    over_most = any(error.type == OVER_BUDGET for errors in most.left_out.values() for error in errors.values())
     enough_s = None if over_most else _STEP_S * math.ceil(most.forecast.seconds / _STEP_S)
     return Outlook(plan.forecast, missing, short, enough_s)
 
 
-def sentence(found: Outlook, budget_s: float) -> str:
+def sentence(ahead: Outlook, budget_s: float) -> str:
     """Say what the button will do. Plain text."""
     budget = look.duration(budget_s)
-    if not found.short:
-        return f"Continue needs about {look.duration(found.forecast.seconds)} of the time budget of {budget}."
-    if found.in_vain:
-        said = f"A time budget of {budget} is too short for what is missing"
+    if not ahead.short:
+        return f"Continue needs about {look.duration(ahead.forecast.seconds)} of the time budget of {budget}."
+    if ahead.in_vain:
+        text = f"A time budget of {budget} is too short for what is missing"
     else:
-        said = (
-            f"Continue needs about {look.duration(found.forecast.seconds)}, and with a time budget of {budget} leaves "
-            f"out {found.short} of the {found.missing} measurements that are missing"
+        text = (
+            f"Continue needs about {look.duration(ahead.forecast.seconds)}, and with a time budget of {budget} leaves "
+            f"out {ahead.short} of the {ahead.missing} measurements that are missing"
         )
-    if found.enough_s is None:
-        return f"{said}; no budget is enough for all of them."
-    return f"{said}; {look.duration(found.enough_s)} are enough for all of them: set it under Advanced."
+    if ahead.enough_s is None:
+        return f"{text}; no budget is enough for all of them."
+    return f"{text}; {look.duration(ahead.enough_s)} are enough for all of them: set it under Advanced."
 
 
 def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> str:
@@ -98,16 +98,16 @@ def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> 
     budget_s = float(st.session_state.get("budget", run.request.budget_s))
     available_bytes = environment.available_memory()
     try:
-        found = _memo.get((run.id, version, budget_s), lambda: outlook(run, budget_s, available_bytes))
-        said, in_vain = sentence(found, budget_s), found.in_vain
+        ahead = _memo.get((run.id, version, budget_s), lambda: outlook(run, budget_s, available_bytes))
+        text, in_vain = sentence(ahead, budget_s), ahead.in_vain
     except RequestError as error:
-        said, in_vain = _refusal(error), True
+        text, in_vain = _refusal(error), True
     st.button(
         "Continue", key="continue", icon=":material/resume:", type="secondary" if in_vain else "primary",
         disabled=in_vain, on_click=_continue, args=(run, start),
         help="Measures what is missing; what there is is not measured again.",
     )  # fmt: skip
-    return said
+    return text
 
 
 def _continue(run: Run, start: Callable[[SweepRequest, str], None]) -> None:

@@ -79,17 +79,17 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
 
 def _ask(run: Run, *, whole: bool) -> None:
     """Draw the button that asks for the reasons, how far they are, or why they cannot be had here."""
-    found = runner.shared().explanation(run.id)
-    if found is not None and found[1].state != "finished":
-        st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(found[1].run))
+    job = runner.shared().explanation(run.id)
+    if job is not None and job[1].state != "finished":
+        st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(job[1].run))
         return
     able = explanation.able(run)
     explained = sum(why.known(item.why) is not None for item in able)
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
         st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
-    if found is not None and found[1].fault:
-        st.warning(look.plain(look.sentence(found[1].run.stop_reason)), icon=":material/error:")
+    if job is not None and job[1].fault:
+        st.warning(look.plain(look.sentence(job[1].run.stop_reason)), icon=":material/error:")
     if explained < len(able):  # what failed to be explained may be asked for again
         st.caption(
             "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: "
@@ -112,11 +112,11 @@ def _explain(run_id: str) -> None:
 
 def _watch(run_id: str, shown: int, able: int) -> None:
     with guard.calm("the progress of the explanation"):
-        found = runner.shared().explanation(run_id)
-        if found is None or found[1].state == "finished" or explanation.progress(found[1].run)[0] != shown:
+        job = runner.shared().explanation(run_id)
+        if job is None or job[1].state == "finished" or explanation.progress(job[1].run)[0] != shown:
             st.rerun()
             return
-        job_id, snapshot = found
+        job_id, snapshot = job
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="explaining"):
             st.caption(f":material/hourglass_top: {look.plain(_standing(snapshot.state, snapshot.message))}")
             st.button("Cancel", key="cancel_why", icon=":material/stop_circle:", on_click=_cancel, args=(job_id,))
@@ -150,33 +150,33 @@ def _unbroken(text: str) -> str:
 
 def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
     """Return milliseconds and counts; a column that is empty for all strategies is left out."""
-    lines = []
+    figures = []
     for row in rows:
-        found = why.known(by_slug[row.slug].why)
-        assert found is not None
-        parts = why.spent(found)
-        lines.append(
+        explained = why.known(by_slug[row.slug].why)
+        assert explained is not None
+        parts = why.spent(explained)
+        figures.append(
             {
                 "strategy": row.label,
-                "call": 1e3 * found.call_s,
-                "profiled": 1e3 * found.profiled_s,
+                "call": 1e3 * explained.call_s,
+                "profiled": 1e3 * explained.profiled_s,
                 "on the GPU": 1e3 * parts.on_gpu_s or None,
                 "in ops": 1e3 * parts.working_s,
                 "in Python": 1e3 * parts.python_s,
                 "building graphs": 1e3 * parts.building_s or None,
                 "waiting": 1e3 * parts.waiting_s or None,
                 "between ops": 1e3 * parts.between_s,
-                "ops": why.op_count(found) or None,
-                "kernels": found.kernel_count or None,
-                "fusions": found.fusion_count if found.loops is not None else None,
-                "nodes": found.graph.nodes if found.graph else None,
-                "traces": _traces(found),
-                "threads": found.threads,
-                "cores": found.cores,
-                "falls back for": ", ".join(found.fallbacks) or None,
+                "ops": why.op_count(explained) or None,
+                "kernels": explained.kernel_count or None,
+                "fusions": explained.fusion_count if explained.loops is not None else None,
+                "nodes": explained.graph.nodes if explained.graph else None,
+                "traces": _traces(explained),
+                "threads": explained.threads,
+                "cores": explained.cores,
+                "falls back for": ", ".join(explained.fallbacks) or None,
             }
         )
-    frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
+    frame = pd.DataFrame(figures).dropna(axis="columns", how="all")
     return frame.astype({name: float for name in _COLUMNS if name in frame})
 
 
@@ -188,37 +188,37 @@ def _columns() -> dict[str, Any]:
     return config
 
 
-def _traces(found: Why) -> str:
+def _traces(explained: Why) -> str:
     """Say how often functions were traced, and when: retraces in later calls make a steady call slow."""
-    said = [f"{found.traces_first:,} in the first call"] if found.traces_first else []
-    said += [f"{found.traces_warm:,} in the next ones"] if found.traces_warm else []
-    said += [f"{found.traces_per_call:.3g} a call"] if found.traces_per_call else []
-    if found.tracing_count is not None and found.tracing_count > 1:
-        said.append(f"the strategy itself {found.tracing_count:,} times")
-    return ", ".join(said) or "none"
+    parts = [f"{explained.traces_first:,} in the first call"] if explained.traces_first else []
+    parts += [f"{explained.traces_warm:,} in the next ones"] if explained.traces_warm else []
+    parts += [f"{explained.traces_per_call:.3g} a call"] if explained.traces_per_call else []
+    if explained.tracing_count is not None and explained.tracing_count > 1:
+        parts.append(f"the strategy itself {explained.tracing_count:,} times")
+    return ", ".join(parts) or "none"
 
 
 def _one(run: Run, item: Measurement, prefix: str) -> None:
     """Draw the ops and kernels of a call of one strategy, and its artifacts."""
-    found = why.known(item.why)
-    assert found is not None
+    explained = why.known(item.why)
+    assert explained is not None
     with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
-        for title, ran in (("ops", found.ops), ("kernels", found.kernels)):
+        for title, ran in (("ops", explained.ops), ("kernels", explained.kernels)):
             if ran:
                 with grid.cell():
                     st.markdown(f"**{title.capitalize()}** of one call")
                     st.dataframe(
                         [
-                            {title[:-1]: each.name, "count": each.count, "time": look.seconds(each.seconds)}
-                            for each in ran
+                            {title[:-1]: op.name, "count": op.count, "time": look.seconds(op.seconds)}
+                            for op in ran
                         ],
                         hide_index=True, key=f"{prefix}why_{title}", alt=f"The {title} of one call",
                     )  # fmt: skip
-        if found.fusions:
+        if explained.fusions:
             with grid.cell():
                 st.markdown("**Fusions**, and what they fused")
                 st.dataframe(
-                    [{"fusion": each.name, "of": ", ".join(each.ops)} for each in found.fusions],
+                    [{"fusion": fusion.name, "of": ", ".join(fusion.ops)} for fusion in explained.fusions],
                     hide_index=True, key=f"{prefix}why_fusions", alt="The fusions of XLA's program",
                 )  # fmt: skip
     if not prefix:
