@@ -1,1 +1,1 @@
-"""How a run is shown."""
+"""A run as a person sees it: result, details, progress, and what can be done with it."""
