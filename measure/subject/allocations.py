@@ -1,24 +1,17 @@
-"""What an allocator reported, as live bytes over time, their peak, and the ops that held it. Pure functions of data.
+"""Live bytes over time, their peak and the ops that held it, from what an allocator reported. Pure functions of data.
 
-The events are those of TensorFlow's profiler: ``MemoryAllocation`` and ``MemoryDeallocation`` of
-``tsl/framework/bfc_allocator.cc``, in the ``XSpace`` message of its file.
+The events are those that `measure.subject.trace.allocations` reads.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from measure.model.run import TIMELINE_POINTS, AtPeak
 
 OPS_AT_PEAK = 20
 OTHER_OPS = "other ops"
 UNNAMED_OP = "not named by TensorFlow"
-# The name of the span in the trace that is the call whose memory counts.
-CALL = "mapbench call"
-
-_PS_PER_NS = 1000
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ class LiveMemory:
 
 
 def live_bytes(events: Iterable[AllocationEvent]) -> LiveMemory:
-    """What was alive when, from events in any order; linear in their number once sorted.
+    """The bytes that were alive at each time, from events in any order; linear in their number once sorted.
 
     Where the peak is reached more than once, the first time counts. Frees of addresses that were not allocated here are
     ignored. An address that is allocated again without a free seen replaces what was there. At one and the same time
@@ -152,88 +145,3 @@ def ops_at_peak(live: LiveMemory, most: int = OPS_AT_PEAK) -> list[AtPeak]:
         rest = sum(row.bytes for row in labelled[most - 1 :])
         labelled = [*labelled[: most - 1], AtPeak(op=OTHER_OPS, bytes=rest)]
     return labelled
-
-
-# --- the profiler's file ----------------------------------------------------------------------------------------------
-
-
-def read(data: bytes, device: str) -> tuple[list[AllocationEvent], bool, int, int]:
-    """Of a serialised XSpace: the device's events from the start of the call on, whether its allocator reports at all,
-    and the picoseconds at which the call began and ended."""
-    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
-
-    space = XSpace()
-    space.ParseFromString(data)
-    kind, _, index = device.rpartition(":")
-    is_gpu = kind.upper().endswith("GPU")
-    events: list[AllocationEvent] = []
-    seen = False
-    start_ps = end_ps = 0
-    for plane in space.planes:
-        event_names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
-        stat_names = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
-        for line in plane.lines:
-            line_ps = line.timestamp_ns * _PS_PER_NS
-            enclosing: _Enclosing | None = None
-            for event in line.events:
-                name = event_names[event.metadata_id]
-                if name == CALL:
-                    start_ps = line_ps + event.offset_ps
-                    end_ps = start_ps + event.duration_ps
-                if name not in ("MemoryAllocation", "MemoryDeallocation"):
-                    continue
-                stats = {stat_names[stat.metadata_id]: stat for stat in event.stats}
-                allocator = _text(stats["allocator_name"], stat_names) if "allocator_name" in stats else ""
-                if not _belongs(allocator, is_gpu, index):
-                    continue
-                seen = True
-                freed = name == "MemoryDeallocation"
-                op = "" if freed or "tf_op" not in stats else _text(stats["tf_op"], stat_names)
-                if not freed and not op:
-                    enclosing = enclosing or _Enclosing(line, event_names)
-                    op = enclosing.op_at(event.offset_ps)
-                events.append(
-                    AllocationEvent(
-                        time_ps=line_ps + event.offset_ps,
-                        address=_number(stats["addr"]),
-                        freed=freed,
-                        bytes=_number(stats["requested_bytes"]),
-                        op=op,
-                    )
-                )
-    return [event for event in events if event.time_ps >= start_ps], seen, start_ps, end_ps
-
-
-def _belongs(allocator: str, is_gpu: bool, index: str) -> bool:
-    """Whether an allocator manages the device's memory: ``GPU_0_bfc`` is GPU 0's, ``gpu_host_bfc`` pins the host's."""
-    if is_gpu:
-        return allocator.startswith(f"GPU_{index}_")
-    return not allocator.lower().startswith("gpu_")
-
-
-def _number(stat: Any) -> int:
-    return int(getattr(stat, stat.WhichOneof("value")))
-
-
-def _text(stat: Any, names: dict[int, str]) -> str:
-    """A text that is written in place, or as the key of a name that many events share."""
-    return names[stat.ref_value] if stat.WhichOneof("value") == "ref_value" else stat.str_value
-
-
-class _Enclosing:
-    """Which op ran on a thread at a time, for the allocations that do not say: ops are traced as ``name:Type``."""
-
-    def __init__(self, line: Any, names: dict[int, str]) -> None:
-        spans = []
-        for event in line.events:
-            name, _, kind = names[event.metadata_id].rpartition(":")
-            if name and not name.endswith(":") and re.fullmatch(r"[A-Z]\w*", kind) and " " not in name:
-                spans.append((event.offset_ps, event.offset_ps + event.duration_ps, name))
-        self._spans = sorted(spans)
-        self._starts = [start for start, _, _ in self._spans]
-
-    def op_at(self, offset_ps: int) -> str:
-        place = bisect_right(self._starts, offset_ps) - 1
-        if place >= 0 and offset_ps <= self._spans[place][1]:
-            return self._spans[place][2]
-        return ""

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from measure.model.why import GRAPH, HLO, MOST_ROWS, OTHER, TRACE, Explained, Fusion, Graph, Ran
-from measure.subject import hlo as why_hlo
-from measure.subject import profile as trace
+from measure.subject import hlo, profile, profiler, trace
 from measure.subject.profile import Share
 from measure.subject.traced import Traced, compiles_element, traced
 
@@ -23,7 +22,7 @@ from measure.subject.traced import Traced, compiles_element, traced
 _PLAIN_S = 0.2
 _MOST_CALLS = 200
 # What is looked at is not among the first calls, and not one that something else disturbed.
-_REPEATED_S, _MOST_WARM, _MOST_WATCHED = 0.2, 5, 5
+REPEATED_S, _MOST_WARM, _MOST_WATCHED = 0.2, 5, 5
 # A thread that ran for less of the time only woke up.
 _BUSY_SHARE = 0.01
 # Rows of a table of kinds, and fusions that are named.
@@ -33,11 +32,17 @@ _MOST_NODES = 50_000
 
 
 def explain(
-    module: ModuleType, mode: str, slug: str, folder: Path, synchronise: Callable[[], None], *, on_gpu: bool
+    module: ModuleType,
+    mode: str,
+    slug: str,
+    folder: Path,
+    synchronise: Callable[[], None],
+    *,
+    on_gpu: bool,
+    repeated_s: float = REPEATED_S,
 ) -> Explained:
-    """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``."""
-    import tensorflow as tf
-
+    """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``. Calls are
+    repeated while they take no longer than ``repeated_s`` together."""
     of_element = mode != "xla" and compiles_element(slug)
 
     def call() -> None:
@@ -49,21 +54,21 @@ def explain(
         begun = time.perf_counter()
         if mode == "xla" or of_element:
             call()  # compiling leaves hundreds of thousands of events
-            profiler = _profile(tf, traces, on_gpu)
+            profiler.start(traces, on_gpu=on_gpu)
         else:
             # The executor leaves an op that has often been quick out of the trace. It decides so by calls that are
             # not traced: therefore the first call is traced as well.
-            profiler = _profile(tf, traces, on_gpu)
+            profiler.start(traces, on_gpu=on_gpu)
             call()
         named = len(first.names)
-        if time.perf_counter() - begun < _REPEATED_S:
-            _repeat(call, _MOST_WARM)
+        if time.perf_counter() - begun < repeated_s:
+            _repeat(call, _MOST_WARM, repeated_s)
         warm = len(first.names) - named
         with traced(keep_graphs=True) as again:
-            watched = _repeat(lambda: _watched(tf, call), _MOST_WATCHED)
-            profiler()
-        seen = trace.read(_space(traces))
-    profile = trace.profile(seen)
+            watched = _repeat(lambda: _watched(call), _MOST_WATCHED, repeated_s)
+            profiler.stop()
+        seen = trace.read(profiler.space(traces))
+    found = profile.profile(seen)
     (folder / TRACE).write_bytes(trace.chrome(seen, slug))
     call_s, cores, threads = _plain(call)
     graphs = _graphs(module, mode, again if again.names else first)
@@ -76,23 +81,23 @@ def explain(
     count = getattr(module.strategy, "experimental_get_tracing_count", None)
     return Explained(
         call_s=call_s,
-        profiled_s=profile.call_s,
+        profiled_s=found.call_s,
         traces_first=named,
         traces_warm=warm,
         traces_per_call=len(again.names) / watched,
         tracing_count=count() if count is not None else None,
-        building_s=profile.building_s,
+        building_s=found.building_s,
         graph=_facts(graphs),
-        op_count=sum(share.count for share in profile.ops),
-        ops=_most_of(profile.ops),
-        in_ops_s=profile.in_ops_s,
-        kernel_count=sum(share.count for share in profile.kernels),
-        kernels=_most_of(profile.kernels),
-        in_kernels_s=profile.in_kernels_s,
-        in_streams_s=profile.in_streams_s,
-        python_s=profile.python_s,
-        waiting_s=profile.waiting_s,
-        op_threads=profile.threads,
+        op_count=sum(share.count for share in found.ops),
+        ops=_most_of(found.ops),
+        in_ops_s=found.in_ops_s,
+        kernel_count=sum(share.count for share in found.kernels),
+        kernels=_most_of(found.kernels),
+        in_kernels_s=found.in_kernels_s,
+        in_streams_s=found.in_streams_s,
+        python_s=found.python_s,
+        waiting_s=found.waiting_s,
+        op_threads=found.threads,
         threads=threads,
         cores=cores,
         loops=program.loops if program else None,
@@ -105,7 +110,7 @@ def explain(
     )
 
 
-def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[why_hlo.Program | None, int]:
+def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[hlo.Program | None, int]:
     """XLA's program, of the strategy or of the element function that it compiles by itself, and how many inputs' values
     are compiled in; leaves its text in ``folder``. None where that of an element function is not to be had."""
     import tensorflow as tf
@@ -114,13 +119,13 @@ def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[why
     try:
         if of_element:
             function, values = module.fn, tf.nest.map_structure(lambda leaf: leaf[0], values)
-        text = why_hlo.without_paths(str(function.experimental_get_compiler_ir(values)(stage="optimized_hlo")))
+        text = hlo.without_paths(str(function.experimental_get_compiler_ir(values)(stage="optimized_hlo")))
     except (tf.errors.OpError, AttributeError, LookupError, TypeError, ValueError):
         if not of_element:
             raise
         return None, 0  # a batch of none, or something that only the strategy knows how to call
     (folder / HLO).write_text(_cut(text), encoding="utf-8")
-    program = why_hlo.parse(text)
+    program = hlo.parse(text)
     return program, max(0, len(function.get_concrete_function(values).inputs) - program.inputs)
 
 
@@ -138,35 +143,19 @@ def _largest(fusions: tuple[Fusion, ...]) -> list[Fusion]:
     return [Fusion(name=each.name[:200], ops=each.ops[:100]) for each in most]
 
 
-def _profile(tf: Any, folder: str, on_gpu: bool) -> Callable[[], None]:
-    """Start the profiler; what stops it."""
-    levels = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": int(on_gpu)}
-    tf.profiler.experimental.start(folder, tf.profiler.experimental.ProfilerOptions(**levels))
-    return lambda: tf.profiler.experimental.stop()
-
-
-def _watched(tf: Any, call: Callable[[], None]) -> None:
-    with tf.profiler.experimental.Trace(trace.CALL):
+def _watched(call: Callable[[], None]) -> None:
+    with profiler.marked():
         call()
 
 
-def _repeat(call: Callable[[], None], most: int) -> int:
+def _repeat(call: Callable[[], None], most: int, repeated_s: float) -> int:
     """Call once or, where that is quick, a few times; how often."""
     begun = time.perf_counter()
     for count in range(1, most + 1):
         call()
-        if time.perf_counter() - begun > _REPEATED_S:
+        if time.perf_counter() - begun > repeated_s:
             return count
     return most
-
-
-def _space(folder: str) -> Any:
-    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
-
-    space = XSpace()
-    for file in sorted(Path(folder).rglob("*.xplane.pb"))[:1]:
-        space.ParseFromString(file.read_bytes())
-    return space
 
 
 def _plain(call: Callable[[], None]) -> tuple[float, float | None, int | None]:

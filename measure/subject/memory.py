@@ -11,12 +11,11 @@ import os
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from measure.model.run import AtPeak, Memory, Timeline
-from measure.subject import allocations
+from measure.subject import allocations, profiler, trace
 
 NUMPY = "NumPy and Python"
 
@@ -121,32 +120,28 @@ def measure_events(
     """
     import tensorflow as tf
 
-    # The allocator reports from the host, for a GPU's memory too; tracing the GPU itself would add nothing.
-    levels = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 0}
-    options = tf.profiler.experimental.ProfilerOptions(**levels)
     with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
-        tf.profiler.experimental.start(folder, options)
+        # The allocator reports from the host, for a GPU's memory too; tracing the GPU itself would add nothing.
+        profiler.start(folder)
         try:
             with tf.device(device):
                 canary = tf.fill([_CANARY_BYTES], tf.constant(1, tf.uint8))
             if with_numpy:
                 tracemalloc.start()
-            with tf.profiler.experimental.Trace(allocations.CALL):
+            with profiler.marked():
                 outputs = call()
             numpy_bytes = tracemalloc.get_traced_memory()[1] if with_numpy else 0
         finally:
             if with_numpy:
                 tracemalloc.stop()
-            tf.profiler.experimental.stop()
-        files = sorted(Path(folder).rglob("*.xplane.pb"))
-        if not files:
-            raise RuntimeError("the profiler wrote no file of events")
-        events, seen, start_ps, end_ps = allocations.read(files[0].read_bytes(), device)
+            profiler.stop()
+        seen = trace.allocations(profiler.space(folder), device)
     del canary
-    if not seen:
+    if not seen.reported:
         raise RuntimeError(f"the allocator of {device} reports no events: prepare_events must come before the first op")
 
-    live = allocations.live_bytes(events)
+    live = allocations.live_bytes(seen.events)
+    start_ps, end_ps = seen.start_ps, seen.end_ps
     times_ps = (start_ps, *live.times_ps, max(end_ps, live.times_ps[-1] if live.times_ps else end_ps))
     values = (0, *live.live_bytes, live.live_bytes[-1] if live.live_bytes else 0)
     kept = allocations.downsample(times_ps, values)
@@ -252,9 +247,11 @@ def bytes_of(tensors: Any) -> int:
 
     Leaves that are no tensors count as nothing; on a GPU only the same tensor is known to share memory.
     """
+    import tensorflow as tf
+
     spans: list[tuple[int, int]] = []
     elsewhere: dict[int, int] = {}
-    for leaf in _leaves(tensors):
+    for leaf in tf.nest.flatten(tensors, expand_composites=True):  # ragged and sparse tensors are several
         array = host_array(leaf)
         if array is not None:
             address = array.__array_interface__["data"][0]
@@ -280,14 +277,3 @@ def host_array(leaf: Any) -> Any:
         return np.asarray(memoryview(leaf))
     except (TypeError, ValueError, BufferError):
         return None
-
-
-def _leaves(nest: Any) -> Iterable[Any]:
-    tf = sys.modules.get("tensorflow")
-    if tf is not None:  # ragged and sparse tensors are several
-        return tf.nest.flatten(nest, expand_composites=True)
-    if isinstance(nest, dict):
-        nest = nest.values()
-    elif not isinstance(nest, tuple | list):
-        return [nest]
-    return [leaf for part in nest for leaf in _leaves(part)]

@@ -1,26 +1,18 @@
-"""What TensorFlow's profiler saw of one call: ops, kernels, threads; and the same as a file for Perfetto. Pure.
+"""A profile: which ops and kernels ran in a call, how often and how long. Pure.
 
-Everything here reads an ``XSpace``, the message in the profiler's file. On its host plane a line is a thread. The
-executor traces an op as ``name:Type``, eager execution as ``EagerLocalExecute: Type`` around the kernel's run, and
-XLA each kernel with the statistic ``hlo_op``; on a GPU's plane a line of the device is a stream of kernels.
+On the host plane of a trace a line is a thread. The executor traces an op as ``name:Type``, eager execution as
+``EagerLocalExecute: Type`` around the kernel's run, and XLA each kernel with the statistic ``hlo_op``; on a GPU's plane
+a line of the device is a stream of kernels.
 """
 
-import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
 
 from measure.model.why import CONTAINERS
-
-CALL = "mapbench call"
-MOST_EVENTS = 100_000
+from measure.subject.trace import Span, Trace
 
 _PS_PER_S = 1e12
-_PS_PER_NS = 1000
-_PS_PER_US = 1e6
 
 # By which a call that is watched waits for its device: no op of the strategy's.
 _WAITING = "SyncDevice"
@@ -31,40 +23,6 @@ _ASYNC = "ExecutorState::ProcessAsync::Start"
 # What a GPU does beside kernels.
 _TRANSFERS = ("Memcpy", "Memset")
 _BUILDING = "tf.function-graph_building"
-
-
-@dataclass(frozen=True)
-class Span:
-    """Something that took its time on one thread, in picoseconds. ``stats`` are the event's own."""
-
-    thread: int
-    name: str
-    start_ps: int
-    duration_ps: int
-    stats: Mapping[str, Any]
-
-    @property
-    def end_ps(self) -> int:
-        return self.start_ps + self.duration_ps
-
-
-@dataclass(frozen=True)
-class Thread:
-    """A line of a plane: a thread of the host, or a stream of a device."""
-
-    plane: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Trace:
-    """All that was traced from the start of the marked call to its end."""
-
-    threads: tuple[Thread, ...]
-    spans: tuple[Span, ...]
-    calling_thread: int
-    start_ps: int
-    end_ps: int
 
 
 @dataclass(frozen=True)
@@ -97,51 +55,6 @@ class Profile:
     @property
     def python_s(self) -> float:
         return max(0.0, self.call_s - self.runtime_s - self.building_s)
-
-
-def read(space: Any) -> Trace:
-    """The quickest of the marked calls in an ``XSpace``; ValueError where there is none. The rest is left out."""
-    calls = [
-        (event.duration_ps, line.timestamp_ns * _PS_PER_NS + event.offset_ps, thread)
-        for thread, (plane, line) in enumerate(_lines(space))
-        for marks in [{key for key, metadata in plane.event_metadata.items() if metadata.name == CALL}]
-        if marks
-        for event in line.events
-        if event.metadata_id in marks
-    ]
-    if not calls:
-        raise ValueError("the profiler did not see the call")
-    duration, start, calling_thread = min(calls)
-    threads: list[Thread] = []
-    spans: list[Span] = []
-    for thread, (plane, line) in enumerate(_lines(space)):
-        threads.append(Thread(plane.name, line.name))
-        names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
-        stats = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
-        line_ps = line.timestamp_ns * _PS_PER_NS
-        # There can be a million events, and most are of other calls.
-        first, last = start - line_ps, start + duration - line_ps
-        spans += [
-            Span(
-                thread,
-                names[event.metadata_id],
-                line_ps + event.offset_ps,
-                event.duration_ps,
-                {stats[stat.metadata_id]: _value(stat, stats) for stat in event.stats},
-            )
-            for event in line.events
-            if first <= event.offset_ps <= last
-        ]
-    return Trace(tuple(threads), tuple(spans), calling_thread, start, start + duration)
-
-
-def _lines(space: Any) -> Iterator[tuple[Any, Any]]:
-    return ((plane, line) for plane in space.planes for line in plane.lines)
-
-
-def _value(stat: Any, names: Mapping[int, str]) -> Any:
-    kind = stat.WhichOneof("value")
-    return names.get(stat.ref_value, "") if kind == "ref_value" else getattr(stat, kind) if kind else None
 
 
 def profile(trace: Trace) -> Profile:
@@ -248,41 +161,3 @@ def _shares(spans: Iterable[Span]) -> tuple[Share, ...]:
         sums[span.name] = count + 1, duration_ps + span.duration_ps
     found = [Share(name, count, duration_ps / _PS_PER_S) for name, (count, duration_ps) in sums.items()]
     return tuple(sorted(found, key=lambda share: (-share.seconds, -share.count, share.name)))
-
-
-def chrome(trace: Trace, title: str, most: int = MOST_EVENTS) -> bytes:
-    """The call as compressed JSON in the Trace Event Format, which Perfetto and Chrome open.
-
-    Times are in microseconds from the start of the call. Of more than ``most`` events the first are kept.
-    """
-    ordered = sorted(trace.spans, key=lambda span: span.start_ps)
-    kept = ordered[:most]
-    used = sorted({span.thread for span in kept})
-    planes = {plane: number for number, plane in enumerate(dict.fromkeys(trace.threads[i].plane for i in used), 1)}
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": number, "args": {"name": f"{title} {plane}".strip()}}
-        for plane, number in planes.items()
-    ]
-    for thread in used:
-        its = trace.threads[thread]
-        name = its.name or f"thread {thread}"
-        events.append(
-            {"ph": "M", "name": "thread_name", "pid": planes[its.plane], "tid": thread, "args": {"name": name}}
-        )
-    for span in kept:
-        event: dict[str, Any] = {
-            "ph": "X",
-            "name": span.name,
-            "pid": planes[trace.threads[span.thread].plane],
-            "tid": span.thread,
-            "ts": (span.start_ps - trace.start_ps) / _PS_PER_US,
-            "dur": span.duration_ps / _PS_PER_US,
-        }
-        if span.stats:
-            event["args"] = {
-                name: value for name, value in span.stats.items() if isinstance(value, str | int | float | bool)
-            }
-        events.append(event)
-    left_out = len(ordered) - len(kept)
-    document = {"displayTimeUnit": "ns", "traceEvents": events, "otherData": {"events left out": left_out}}
-    return gzip.compress(msgspec.json.encode(document), 6, mtime=0)

@@ -29,7 +29,7 @@ _SIMULATED = """
     from measure.machine import gpu
     from measure.model.run import Correctness, Memory
     from measure.model.roofline import Rates
-    from measure.subject import allocations, correctness, memory, probes, subject
+    from measure.subject import allocations, correctness, memory, probes, subject, trace
     from measure.subject.messages import CallFirst, Spec, TakeSample
 
     asked, said = [], []
@@ -115,9 +115,9 @@ _SIMULATED = """
     event(60, 3, "GPU_0_bfc", 1, 100)
     allocators = {}
     for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
-        events, seen, start, end = allocations.read(space.SerializeToString(), device)
-        live = allocations.live_bytes(events)
-        allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen]
+        seen = trace.allocations(space, device)
+        live = allocations.live_bytes(seen.events)
+        allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen.reported]
     details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
     tf.config.experimental.get_device_details = lambda device: details
     gpu.memory_bytes = lambda index: (index + 1) * 2**30
@@ -291,7 +291,7 @@ def test_where_launches_are_all_that_is_seen_they_are_not_taken_off() -> None:
 
 _PROBED = """
     import tensorflow as tf
-    from measure import probes
+    from measure.subject import probes
 
     asked, waited, places = [], [], []
     device = tf.device
@@ -323,7 +323,7 @@ def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
 _EXPLAINED = """
     import msgspec
     import tensorflow as tf
-    from measure.subject import explain as why_subject, profile as trace, subject
+    from measure.subject import profiler, subject
     from measure.subject.messages import Spec
 
     asked, said = [], []
@@ -337,7 +337,7 @@ _EXPLAINED = """
         asked.append(["profile", options.device_tracer_level])
         start(folder, options)
     tf.profiler.experimental.start = starting
-    space_of = why_subject._space
+    space_of = profiler.space
 
     def with_kernels(folder):
         # As CUPTI adds them: each stream is a line of the GPU's plane, on the clock of the host.
@@ -347,7 +347,7 @@ _EXPLAINED = """
             for plane in space.planes
             for line in plane.lines
             for event in line.events
-            if plane.event_metadata[event.metadata_id].name == trace.CALL
+            if plane.event_metadata[event.metadata_id].name == profiler.CALL
         ]
         plane = space.planes.add(name="/device:GPU:0")
         for key, name in {1: "gemm", 2: "MemcpyH2D"}.items():
@@ -358,7 +358,7 @@ _EXPLAINED = """
                 line.events.add(metadata_id=key, offset_ps=offset_ps + 10 * place, duration_ps=7)
         return space
 
-    why_subject._space = with_kernels
+    profiler.space = with_kernels
     script = "import tensorflow as tf\\nelems = tf.ones([8])\\n@tf.function\\ndef strategy(elems): return elems + 1.0"
     result = {}
     for device in ("GPU:1", "CPU:0"):

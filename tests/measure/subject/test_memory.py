@@ -41,7 +41,8 @@ def test_numpy_allocations_are_measured_exactly():
 
 
 def test_importing_needs_no_tensorflow():
-    code = "import sys, measure.memory, measure.correctness, measure.environment; print('tensorflow' in sys.modules)"
+    modules = "measure.subject.memory, measure.subject.correctness, measure.machine.environment"
+    code = f"import sys, {modules}; print('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout == "False\n"
 
 

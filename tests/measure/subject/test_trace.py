@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from measure.subject import profile as trace
+from measure.subject import profile, trace
+from measure.subject.profiler import CALL
 from tests.synthetic import HOSTILE
 
 
@@ -32,11 +33,11 @@ def space(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> Any:
     return made
 
 
-def profiled(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> trace.Profile:
-    return trace.profile(trace.read(space(*planes)))
+def profiled(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> profile.Profile:
+    return profile.profile(trace.read(space(*planes)))
 
 
-def counts(shares: tuple[trace.Share, ...]) -> dict[str, int]:
+def counts(shares: tuple[profile.Share, ...]) -> dict[str, int]:
     return {share.name: share.count for share in shares}
 
 
@@ -44,7 +45,7 @@ def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_
     op = "EagerLocalExecute: "
     found = profiled(
         ("/host:CPU", [("python", [
-            (trace.CALL, 10, 100),
+            (CALL, 10, 100),
             ("convert_to_tensor", 11, 8),  # Python's own, but for the op in it
             ("EagerExecute", 12, 4), (f"{op}_EagerConst", 12, 4), ("KernelAndDeviceFunc::Run", 13, 1),
             ("TFE_Py_FastPathExecute_C", 30, 20), (f"{op}Mul", 32, 10), ("KernelAndDeviceFunc::Run", 35, 5),
@@ -61,7 +62,7 @@ def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_
 def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
     found = profiled(
         ("/host:CPU", [
-            ("python", [(trace.CALL, 0, 100), ("TFE_Py_ExecuteCancelable", 10, 80),
+            ("python", [(CALL, 0, 100), ("TFE_Py_ExecuteCancelable", 10, 80),
                         ("tf.function-graph_building", 2, 6)]),
             ("a", [("ExecutorState::Process", 20, 30), ("map/while/body/_1/map/while/mul:Mul", 20, 10),
                    ("x:While", 20, 70), ("plain: text", 20, 1), ("name::Other", 20, 1), ("c:PyFunc", 95, 5)]),
@@ -77,7 +78,7 @@ def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
 def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu():
     hlo = {"hlo_op": "x"}
     found = profiled(
-        ("/host:CPU", [("python", [(trace.CALL, 0, 100), ("while", 10, 50, hlo), ("fusion", 12, 5, hlo),
+        ("/host:CPU", [("python", [(CALL, 0, 100), ("while", 10, 50, hlo), ("fusion", 12, 5, hlo),
                                    ("end: fusion", 17, 1), ("fusion", 20, 5, hlo)])]),
         ("/device:GPU:0", [("Stream #7(Compute)", [("gemm", 30, 10, hlo), ("gemm", 90, 20), ("MemcpyH2D", 60, 5),
                                                       ("Memset", 70, 5)]),
@@ -92,7 +93,7 @@ def test_waiting_for_a_gpu_is_no_op_of_the_strategy():
     op = "EagerLocalExecute: "
     found = profiled(
         ("/host:CPU", [("python", [
-            (trace.CALL, 0, 100),
+            (CALL, 0, 100),
             ("TFE_Py_FastPathExecute_C", 10, 20), (f"{op}MatMul", 12, 10), ("KernelAndDeviceFunc::Run", 13, 5),
             ("TFE_Py_FastPathExecute_C", 40, 55), (f"{op}SyncDevice", 41, 53), ("KernelAndDeviceFunc::Run", 42, 50),
         ])]),
@@ -104,10 +105,8 @@ def test_waiting_for_a_gpu_is_no_op_of_the_strategy():
 
 
 def test_of_several_marked_calls_the_quickest_counts_and_without_one_there_is_nothing():
-    made = space(
-        ("/host:CPU", [("python", [(trace.CALL, 0, 50), ("a:Mul", 5, 1), (trace.CALL, 100, 40), ("b:Add", 105, 1)])])
-    )
-    assert counts(trace.profile(trace.read(made)).ops) == {"Add": 1}
+    made = space(("/host:CPU", [("python", [(CALL, 0, 50), ("a:Mul", 5, 1), (CALL, 100, 40), ("b:Add", 105, 1)])]))
+    assert counts(profile.profile(trace.read(made)).ops) == {"Add": 1}
     with pytest.raises(ValueError, match="did not see the call"):
         trace.read(space(("/host:CPU", [("python", [("a:Mul", 5, 1)])])))
 
@@ -115,7 +114,7 @@ def test_of_several_marked_calls_the_quickest_counts_and_without_one_there_is_no
 def test_the_trace_opens_in_perfetto():
     made = trace.read(
         space(
-            ("/host:CPU", [("python", [(trace.CALL, 0, 50), ("a:Mul", 5, 2, {"shape": HOSTILE}), ("b:Add", 9, 1)])]),
+            ("/host:CPU", [("python", [(CALL, 0, 50), ("a:Mul", 5, 2, {"shape": HOSTILE}), ("b:Add", 9, 1)])]),
             ("/device:GPU:0", [("Stream #1", [("gemm", 10, 3)])]),
         )
     )

@@ -16,12 +16,12 @@ _CODE = """
 import pathlib, sys, types
 import msgspec
 import tensorflow as tf
-from measure.subject import explain as why_subject
+from measure.subject import profiler
+from measure.subject.explain import explain as explain_subject
 
-why_subject._REPEATED_S = 1e9  # however slow the machine: as many warm calls, and as many watched ones, as there can be
 happened = []
-start = why_subject._profile
-why_subject._profile = lambda *arguments: happened.append("profiler") or start(*arguments)
+start = profiler.start
+profiler.start = lambda *arguments, **more: happened.append("profiler") or start(*arguments, **more)
 found = {}
 
 def explain(name, strategy, elems, slug="own.eager?chunk=2&jit_compile=true", **more):
@@ -33,7 +33,8 @@ def explain(name, strategy, elems, slug="own.eager?chunk=2&jit_compile=true", **
     folder = pathlib.Path(sys.argv[1]) / name
     folder.mkdir()
     module = types.SimpleNamespace(strategy=called, elems=elems, **more)
-    reasons = why_subject.explain(module, "eager", slug, folder, lambda: None, on_gpu=False)
+    # However slow the machine: as many warm calls, and as many watched ones, as there can be.
+    reasons = explain_subject(module, "eager", slug, folder, lambda: None, on_gpu=False, repeated_s=1e9)
     found[name] = [reasons, list(happened)]
 
 calls = 0
