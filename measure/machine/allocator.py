@@ -1,5 +1,7 @@
-"""Which allocator hands out TensorFlow's buffers, and how many threads NumPy's matrix products use, as a process finds
-them for itself. Needs no TensorFlow."""
+"""The allocator of TensorFlow's buffers and the threads of NumPy's matrix products, as a process finds them for itself.
+
+Nothing here needs TensorFlow.
+"""
 
 import ctypes
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ _OPENBLAS = ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_thread
 
 
 def of_processor(variables: Mapping[str, str], onednn: bool) -> str:
-    """What allocates tensors in the machine's memory. ``onednn``: whether oneDNN's kernels are in use.
+    """The allocator of tensors in the machine's memory. ``onednn``: True if oneDNN's kernels are in use.
 
     `BFC` keeps all that is freed; `POOL` keeps it too, for buffers from 256 KiB on; `C_LIBRARY` asks malloc each time.
     Source: ``ProcessState::GetCPUAllocator``, the priority of ``MklCPUAllocator`` in threadpool_device.cc, and
@@ -27,7 +29,7 @@ def of_processor(variables: Mapping[str, str], onednn: bool) -> str:
 
 
 def of_gpus(variables: Mapping[str, str]) -> str:
-    """What allocates tensors on GPUs. Source: gpu_process_state.cc in tensorflow/core/common_runtime/gpu, which takes
+    """The allocator of tensors on GPUs. Source: gpu_process_state.cc in tensorflow/core/common_runtime/gpu, which takes
     no other value of the variable for anything."""
     asked = variables.get("TF_GPU_ALLOCATOR", "")
     return asked if asked in _OF_GPUS else BFC

@@ -1,4 +1,4 @@
-"""What a run was measured on: a fixed list of facts, each with how it is read and how it is shown.
+"""The environment that a run was measured in: a fixed list of facts, each with how it is read and how it is shown.
 
 All keys are in every run, null where a fact is not known; a run of an earlier Mapbench may lack the later ones. Nothing
 private is among them: no name of a machine or a person, no path. Nothing here needs TensorFlow. Files of the system are
@@ -52,7 +52,7 @@ LOAD_OF_OTHERS = "load_of_others_cores"
 
 @dataclass(frozen=True)
 class Source:
-    """Where facts are read from: the system's files, variables, and what the caller says."""
+    """The sources of facts: the system's files, variables, and what the caller says."""
 
     root: Path = Path("/")
     variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -115,7 +115,7 @@ def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def machine(environment: Mapping[str, Any]) -> str:
-    """What a run was measured on, in a few words: Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB."""
+    """The machine that a run was measured on, in a few words: Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB."""
     shown = {fact.key: words for fact, (_, words) in zip(FACTS, describe(environment), strict=True)}
     keys = ("gpus", "cpu_model", "cores_granted", "memory_total_bytes")
     return ", ".join(shown[key] for key in keys if environment.get(key))
@@ -168,7 +168,7 @@ def _allocator(source: Source) -> str | None:
 
 
 def _huge_pages(source: Source) -> str:
-    """Whether the kernel backs large allocations by large pages unasked: always, madvise or never."""
+    """When the kernel backs large allocations by large pages unasked: always, madvise or never."""
     chosen = re.search(r"\[(\w+)\]", system.text(source.root / "sys/kernel/mm/transparent_hugepage/enabled"))
     if chosen is None:
         raise ValueError("not told")
@@ -235,7 +235,7 @@ def _for_gpus(key: str) -> Callable[[Source], Any]:
 
 
 def _reported(key: str) -> Callable[[Source], Any]:
-    """What a process that is measured has said of itself."""
+    """A fact that a process that is measured has said of itself."""
     return lambda source: source.tensorflow.get(key)
 
 

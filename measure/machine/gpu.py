@@ -1,5 +1,7 @@
-"""What the driver of NVIDIA's GPUs says of them, where TensorFlow does not tell. For a process of its own: asking
-initialises the driver, after which a fork would not be safe."""
+"""The memory of NVIDIA's GPUs and the version of their driver, which TensorFlow does not tell.
+
+For a process of its own: asking initialises the driver, after which a fork would not be safe.
+"""
 
 import ctypes
 from collections.abc import Sequence

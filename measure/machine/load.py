@@ -1,4 +1,4 @@
-"""What others use of the processors while a job measures: the whole machine's busy time less our own processes'."""
+"""The load of others on the processors while a job measures: the whole machine's busy time less our own processes'."""
 
 import time
 
@@ -6,7 +6,7 @@ import psutil
 
 
 class Watch:
-    """Watches from its making on."""
+    """A watch on the processors, from its making on."""
 
     def __init__(self) -> None:
         self._started_s, self._busy_s, self._own_s = time.monotonic(), _busy_s(), _own_s()

@@ -6,7 +6,7 @@ ROOT = Path("/")
 
 
 def text(path: Path) -> str:
-    """What a file says, without the blanks around it."""
+    """The text of a file, without the blanks around it."""
     return path.read_text(encoding="utf-8", errors="replace").strip()
 
 

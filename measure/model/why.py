@@ -44,7 +44,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ran(_Part, frozen=True, kw_only=True):
-    """How often an op, a kernel, a node or an instruction occurs, and for how many seconds it ran in all."""
+    """An op, a kernel, a node or an instruction: how often it occurs, and for how many seconds it ran in all."""
 
     name: _Name
     count: _Count
@@ -68,8 +68,8 @@ class Fusion(_Part, frozen=True, kw_only=True):
 
 
 class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
-    """What a comparison knows without explaining anything, which are the three last fields, and the figures of one
-    steady call, which only an `Explained` strategy has. What is not known is not in the file.
+    """The figures of one steady call, which only an `Explained` strategy has, and the three last fields, which a
+    comparison knows without explaining anything. What is not known is not in the file.
 
     ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``: the latency over the
     limit's, and ``limit_note`` why it has no such multiple.
@@ -129,7 +129,7 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
     limit_note: _Note | UnsetType = ""
 
     def beside(self, known: Why) -> "Explained":
-        """The same with what a comparison knew before it was explained."""
+        """This explanation with what the comparison knew before."""
         names = ("runtime_start_s", "times_limit", "limit_note")
         return replace(self, **{name: value for name in names if (value := getattr(known, name)) is not UNSET})
 
@@ -147,7 +147,7 @@ def known(why: Why) -> Explained | None:
 
 
 def artifacts(folder: Path) -> dict[str, bytes]:
-    """What a subject has left in its folder, by name; what is larger than it can have meant to is left out."""
+    """The files that a subject has left in its folder, by name, but for those that are too large."""
     return {
         name: path.read_bytes()
         for name in ARTIFACTS
@@ -161,13 +161,13 @@ def op_rows(why: Why) -> list[Ran]:
 
 
 def op_count(why: Why) -> int:
-    """How many of them a call runs."""
+    """The number of ops that a call runs, without containers."""
     return max(0, why.op_count - sum(row.count for row in why.ops if row.name in CONTAINERS))
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Where the host's time in the watched call went, in seconds: parts that do not overlap. ``on_gpu_s`` is no part
+    """The host's time in the watched call, in seconds: parts that do not overlap. ``on_gpu_s`` is no part
     of them: a GPU's kernels run while the host does something else, or waits."""
 
     python_s: float
@@ -179,7 +179,7 @@ class Spent:
 
 
 def spent(why: Why) -> Spent:
-    """How the call that was watched divides up; what is left over, ``between_s``, went into starting ops and
+    """Divide the call that was watched up; what is left over, ``between_s``, went into starting ops and
     scheduling them."""
     working_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
     known_s = why.python_s + why.building_s + working_s + why.waiting_s

@@ -173,5 +173,5 @@ def _flat(array: np.ndarray) -> Any:
 
 
 def _count_true(wrong: np.ndarray, parts: int) -> int:
-    """How many values are wrong; a complex one is when either of its parts is."""
+    """The number of values that are wrong; a complex one is when either of its parts is."""
     return int((wrong if parts == 1 else wrong.reshape(-1, parts).any(axis=1)).sum())

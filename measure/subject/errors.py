@@ -1,4 +1,4 @@
-"""What an error of a strategy's means: its outcome, the line that a person can act on, and the full text."""
+"""Errors of strategies, as an outcome, the line that a person can act on, and the full text."""
 
 import re
 import traceback

@@ -1,4 +1,4 @@
-"""What happens when a strategy is called, asked of TensorFlow in a process that measures nothing else.
+"""The explanation of a strategy's call, asked of TensorFlow in a process that measures nothing else.
 
 The figures go back to the runner; what is too much for a run's file (graph, program, trace) is left in a folder, as
 the files `measure.model.why.ARTIFACTS`.

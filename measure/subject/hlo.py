@@ -1,4 +1,4 @@
-"""What an XLA program does, from its optimised HLO as text. Pure."""
+"""The fusions and other work of an XLA program, from its optimised HLO as text. Pure."""
 
 import re
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ def children(pid: int) -> list[int]:
 
 
 def family_name() -> dict[str, str]:
-    """What the environment of a new process has to hold for `end_family` to know it and all its descendants."""
+    """The variable in the environment of a new process by which `end_family` knows it and all its descendants."""
     return {_FAMILY: secrets.token_hex(8)}
 
 

@@ -1,4 +1,4 @@
-"""How much memory one steady call needs: by the allocator's events, by its counters, and as the system saw it.
+"""The memory that one steady call needs: by the allocator's events, by its counters, and as the system saw it.
 
 Every method costs speed, so a process that measures memory is never timed. Two settings must be made before the
 process runs its first op: `prepare_events` for the bytes that TensorFlow asks for, `prepare_process_peak` for the
@@ -36,7 +36,7 @@ _CANARY_BYTES = 12_347
 
 
 def prepare_events(limit_mib: int | None = None) -> None:
-    """Makes TensorFlow's CPU memory visible to `measure_events`, and limits it to ``limit_mib`` MiB.
+    """Make TensorFlow's CPU memory visible to `measure_events`, and limit it to ``limit_mib`` MiB.
 
     More than the limit fails with ``ResourceExhaustedError``, XLA's buffers included. Before the first op only.
     """
@@ -46,13 +46,13 @@ def prepare_events(limit_mib: int | None = None) -> None:
 
 
 def prepare_gpu() -> None:
-    """Lets this process take a GPU's memory as it needs it, not all at once: others live on the same one. Before the
+    """Let this process take a GPU's memory as it needs it, not all at once: others live on the same one. Before the
     first op only. Source: ``GPUBFCAllocator::GetAllowGrowthValue``, which asks for the variable by name."""
     os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
 
 
 def limit_gpu(index: int, limit_mib: int) -> None:
-    """Limits this process to ``limit_mib`` MiB of a GPU's memory, as `prepare_events` does for the machine's."""
+    """Limit this process to ``limit_mib`` MiB of a GPU's memory, as `prepare_events` does for the machine's."""
     import tensorflow as tf
 
     gpu = tf.config.list_physical_devices("GPU")[index]
@@ -71,7 +71,7 @@ def gpu_room(index: int) -> int | None:
 
 
 def prepare_process_peak() -> bool:
-    """Makes this process give memory back as soon as it is freed, as `measure_process_peak` needs; before the first op.
+    """Make this process give memory back as soon as it is freed, as `measure_process_peak` needs; before the first op.
 
     False where that can not be had: anywhere but on Linux with glibc.
     """
@@ -212,7 +212,7 @@ def measure_tracemalloc(call: Callable[[], Any], *, input_bytes: int = 0, captur
 
 
 def measure_process_peak(call: Callable[[], Any]) -> int | None:
-    """By how many bytes the process's resident memory rose at most during one call, outputs included.
+    """The most bytes by which the process's resident memory rose during one call, outputs included.
 
     It also catches scratch memory that no allocator reports. None where the system does not tell. Before the first op
     `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs`` and ``VmHWM``.

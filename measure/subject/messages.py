@@ -1,4 +1,4 @@
-"""What processes say to each other, declared once: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
+"""The messages between processes, declared once: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
 
 The runner tells a subject what it is to be with a `Spec`, and a timing subject what to do with each `Command`; a
 subject answers with what is derived from `Said`. A strategy runs inside its subject and can write into its channel, so
@@ -31,7 +31,7 @@ class ProtocolError(ValueError):
 
 
 class Spec(Struct, frozen=True, kw_only=True):
-    """What a subject is to be. ``case_dir`` holds what all subjects of a case read: the reference and the expected
+    """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference and the expected
     structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
     timed. ``artifacts`` is the folder for what a why subject leaves beside its figures."""
 

@@ -79,7 +79,7 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
 
 @dataclass(frozen=True)
 class _Clock:
-    """Times calls in a row, at least ``sample_s`` of them in each sample; ``synchronise`` waits for their end."""
+    """A clock for calls in a row, at least ``sample_s`` of them in each sample; ``synchronise`` waits for their end."""
 
     synchronise: Callable[[], None]
     sample_s: float
@@ -147,7 +147,7 @@ def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | 
 
 
 def _bandwidth_of_gpu(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
-    """The same on a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
+    """As `_bandwidth`, of a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
     import tensorflow as tf
 
     moved = min(MOST_BYTES, max(_LEAST_BYTES, work.read_bytes + work.written_bytes))
@@ -264,7 +264,7 @@ def _by_numpy(ufunc: Any, dtype: str, threads: int, clock: _Clock) -> float:
 
 
 def _function_of_gpu(name: str, dtype: str, clock: _Clock) -> float:
-    """The same on a GPU."""
+    """As `_function`, of a GPU."""
     import tensorflow as tf
 
     function = getattr(tf.math, name)

@@ -27,7 +27,7 @@ _BUILDING = "tf.function-graph_building"
 
 @dataclass(frozen=True)
 class Share:
-    """How often something ran in the call, and for how long in all."""
+    """The count and the total time of what ran under one name in the call."""
 
     name: str
     count: int
@@ -58,7 +58,7 @@ class Profile:
 
 
 def profile(trace: Trace) -> Profile:
-    """What ran in the call, how often and how long."""
+    """The figures of the call: what ran in it, how often and how long."""
     ops: list[Span] = []
     waits: list[Span] = []
     kernels: list[Span] = []
@@ -95,7 +95,7 @@ def profile(trace: Trace) -> Profile:
 
 
 def union_s(spans: Iterable[Span]) -> float:
-    """How long at least one of the spans lasted."""
+    """The seconds during which at least one of the spans lasted."""
     total = reached = 0
     for start, end in sorted((span.start_ps, span.end_ps) for span in spans):
         total += max(0, end - max(start, reached))

@@ -166,7 +166,7 @@ def _probes(spec: Spec, sender: Sender, channel: Channel) -> None:
 
 
 def _room(spec: Spec, sender: Sender, channel: Channel) -> None:
-    """What a GPU has left for tensors: TensorFlow asks the driver when it opens the device."""
+    """Tell what a GPU has left for tensors: TensorFlow asks the driver when it opens the device."""
     sender.send(messages.Room(memory.gpu_room(_index(spec.device))))
 
 

@@ -29,7 +29,7 @@ _STEADY_MOST_S = 0.25
 
 
 class Clock:
-    """Times calls of ``strategy(elems)`` on one device.
+    """A clock for calls of ``strategy(elems)`` on one device.
 
     On a GPU a call returns before its work is done, so ``synchronise`` waits for the device before and after; on a CPU
     the outputs of eager and compiled calls are ready on return.
@@ -59,7 +59,7 @@ class Clock:
         return (clock() - start) / calls
 
     def warm(self, seconds: float) -> None:
-        """Calls outside of the clock for at least so long: the subjects sampled in between have taken the caches, and
+        """Call outside of the clock for at least so long: the subjects sampled in between have taken the caches, and
         a processor that was idle has to come up to its pace."""
         until = time.perf_counter() + seconds
         while True:
@@ -82,7 +82,7 @@ class Clock:
 
 
 def _is_steady(took_s: Sequence[float]) -> bool:
-    """Whether the last few calls took as long as the few before them."""
+    """True if the last few calls took as long as the few before them."""
     if len(took_s) < 2 * _STEADY_CALLS:
         return False
     now, before = median(took_s[-_STEADY_CALLS:]), median(took_s[-2 * _STEADY_CALLS : -_STEADY_CALLS])
@@ -90,8 +90,8 @@ def _is_steady(took_s: Sequence[float]) -> bool:
 
 
 def warm_up_s(round_s: float, subjects: int, threaded: int) -> tuple[float, float]:
-    """How long each of ``subjects`` may warm up before its sample, where a round over all takes about ``round_s``:
-    seconds for those whose calls are of one thread, and for the ``threaded`` among them, whose calls are of several.
+    """The seconds for which each of ``subjects`` may warm up before its sample, where a round over all takes about
+    ``round_s``: for those whose calls are of one thread, and for the ``threaded`` among them, whose are of several.
 
     What a round leaves goes to the threaded first, since they need the most, and then to the others.
     """
@@ -103,7 +103,7 @@ def warm_up_s(round_s: float, subjects: int, threaded: int) -> tuple[float, floa
 
 
 def calls_per_sample(call_s: float) -> int:
-    """How many calls make a sample of at least `SAMPLE_S` at ``call_s`` seconds a call."""
+    """The number of calls that make a sample of at least `SAMPLE_S` at ``call_s`` seconds a call."""
     if call_s >= SAMPLE_S:
         return 1
     return min(MOST_CALLS, int(SAMPLE_S / max(call_s, 1e-9)) + 1)

@@ -1,4 +1,4 @@
-"""What TensorFlow's profiler saw of a call: spans and allocations, and the spans as a file for Perfetto. Pure.
+"""A call as TensorFlow's profiler saw it: spans and allocations, and the spans as a file for Perfetto. Pure.
 
 Everything here reads an ``XSpace``, the message in the profiler's file: planes (the host, each device) of lines (on the
 host, threads) of events, which have statistics. Times in it are picoseconds from the start of their line.
@@ -58,7 +58,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Allocations:
-    """What the allocators of one device did from the start of the marked call on, until the profiler was stopped.
+    """The work of the allocators of one device from the start of the marked call on, until the profiler was stopped.
     ``reported``: True if they report at all."""
 
     events: list[AllocationEvent]
@@ -95,7 +95,7 @@ def read(space: Any) -> Trace:
 
 
 def allocations(space: Any, device: str) -> Allocations:
-    """What the allocators of ``device`` reported: ``MemoryAllocation`` and ``MemoryDeallocation`` events.
+    """The reports of the allocators of ``device``: ``MemoryAllocation`` and ``MemoryDeallocation`` events.
 
     Source: ``tsl/framework/bfc_allocator.cc``.
     """
