@@ -99,8 +99,7 @@ class Runner:
         deleted; ``why``: its strategies are explained in the end. Raises `RequestError` where it cannot fit, names a
         device that is not there, or where the sources of its workload and a mapper do not make a script, or one of them
         cannot be asked."""
-        refusal = self._missing(request) or fit.check(request, environment.available_memory())
-        if refusal:
+        if refusal := self._missing(request) or fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
         return self._queued(
             lambda run_id: Comparison(
@@ -153,8 +152,7 @@ class Runner:
             return going_on[0]
         job_id = place.new_id()
         try:
-            refusal = explanation.refusal(snapshot.run, self.host().details, imported=snapshot.imported)
-            if refusal:
+            if refusal := explanation.refusal(snapshot.run, self.host().details, imported=snapshot.imported):
                 raise RequestError(refusal)
             explaining = Explanation(
                 snapshot.run,
