@@ -22,6 +22,7 @@ from measure.model.run import Measurement, Point, Run, encode
 from measure.output import export_command, rows, sweep_table, table
 from measure.sweep import continuing
 from measure.sweep.forecast import forecast_sweep
+from measure.sweep.lines import line_of
 from measure.sweep.request import of_run
 from workloads.discovery import DiscoveryError
 
@@ -118,8 +119,9 @@ def _warnings(run: Run) -> Iterator[str]:
     said = set()
     for item in (*run.measurements, *(item for point in run.points for item in point.measurements)):
         for warning in item.warnings:
-            if warning.code != "chosen" and (item.strategy, warning.code) not in said:
-                said.add((item.strategy, warning.code))
+            line = line_of(item.strategy, run.axes)
+            if warning.code != "chosen" and (line, warning.code) not in said:
+                said.add((line, warning.code))
                 yield f"{item.strategy}: {warning.message}"
 
 

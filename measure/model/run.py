@@ -7,7 +7,9 @@ ISO 8601 in UTC. Numbers that are not finite become null when written.
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from measure.model.slugs import renamed, with_options
 from measure.model.why import Why
 from measure.model.why import read as read_why
 
@@ -225,10 +227,10 @@ class Point(Struct, frozen=True, kw_only=True):
     """One case of a sweep: a comparison's body, ``at`` one value of each axis. ``reason`` says why it is not complete,
     or, where it is, why sampling stopped.
 
-    A strategy has the same slug at every point: a swept option is not in it, but in the measurement's ``options``. A
-    strategy that a swept option does not concern is measured at that axis' first value only. Points that were added
-    between those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a
-    ``ranking``, the winner is inferred from the points around it."""
+    A swept option is in the slugs of the strategies that have it, so that these differ from point to point. A strategy
+    that a swept option does not concern is measured at that axis' first value only. Points that were added between
+    those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a ``ranking``, the
+    winner is inferred from the points around it."""
 
     at: dict[str, int]
     status: Literal["waiting", "running", "complete", "budget", "cancelled", "interrupted", "skipped"] = "waiting"
@@ -242,8 +244,8 @@ class Point(Struct, frozen=True, kw_only=True):
 
 
 class Crossover(Struct, frozen=True, kw_only=True):
-    """``a`` is faster than ``b`` below ``value`` of the axis, and slower above it. Where there is no crossing, the
-    numbers are None and ``none`` says why."""
+    """``a`` is faster than ``b`` below ``value`` of the axis, and slower above it: the slugs of two strategies, without
+    a swept option. Where there is no crossing, the numbers are None and ``none`` says why."""
 
     a: str
     b: str
@@ -308,8 +310,6 @@ class _Versioned(Struct, frozen=True):
 
 _decoder = msgspec.json.Decoder(Run)
 _version_decoder = msgspec.json.Decoder(_Versioned)
-
-
 # Beyond this many bytes nobody reads a file, and its indentation would weigh as much as what it holds.
 _READ_BY_PEOPLE = 4 * 2**20
 
@@ -321,14 +321,42 @@ def encode(run: Run) -> bytes:
 
 
 def decode(data: bytes) -> Run:
-    """The run in ``data``; ValueError with a sentence that names the path of the fault."""
+    """The run in ``data``, `upgraded`; ValueError with a sentence that names the path of the fault."""
     try:
         # First, since a file of another schema may lack anything else.
         schema = _version_decoder.decode(data).schema
         if schema != SCHEMA:
             raise ValueError(f"schema {schema!r} is not known: {SCHEMA!r} is")
-        return _decoder.decode(data)
+        return upgraded(_decoder.decode(data))
     except msgspec.DecodeError as error:  # ValidationError is one
         raise ValueError(f"this is not a valid run file: {error}") from None
     except RecursionError:
         raise ValueError("this is not a valid run file: it is nested too deeply") from None
+
+
+def upgraded(run: Run) -> Run:
+    """A run of any age in the form of today. A swept option was once left out of the slugs at a sweep's points."""
+    swept = {axis.name for axis in run.axes if axis.kind == "option"}
+    return replace(run, points=[_with_options(point, swept) for point in run.points]) if swept else run
+
+
+def _with_options(point: Point, swept: set[str]) -> Point:
+    """The point with the values of swept options in its strategies' slugs."""
+    now = {
+        item.strategy: with_options(item.strategy, {name: item.options[name] for name in swept & {*item.options}})
+        for item in point.measurements
+        if item.twin_of is None
+    }
+    measurements = [
+        replace(
+            item,
+            strategy=now.get(item.strategy, item.strategy),
+            twin_of=now.get(item.twin_of or "", item.twin_of),
+            break_even=[replace(pair, against=now.get(pair.against, pair.against)) for pair in item.break_even],
+        )
+        for item in point.measurements
+    ]
+    control = point.control and replace(point.control, strategy=now.get(point.control.strategy, point.control.strategy))
+    ranking = [[now.get(slug, slug) for slug in group] for group in point.ranking]
+    verdict = renamed(point.verdict, now)  # made anew, it would not have the intervals of the sweep
+    return replace(point, measurements=measurements, control=control, ranking=ranking, verdict=verdict)

@@ -15,6 +15,7 @@ from measure.model import text, why
 from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
 from measure.sweep import analysis as sweep_analysis
+from measure.sweep.lines import line_of
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
 # Signs at which a spreadsheet takes a text for a formula, and those that hide such a sign from who looks for it.
@@ -90,7 +91,9 @@ def _sweep(run: Run) -> list[str]:
     """A sweep's latencies, a line for each point; crossovers and fits."""
     strategies = sweep_table.strategies(run)
     cells = {
-        (number, item.strategy): text.seconds(item.latency.median_s) if item.latency else item.outcome
+        (number, line_of(item.strategy, run.axes)): text.seconds(item.latency.median_s)
+        if item.latency
+        else item.outcome
         for number, point in enumerate(run.points)
         for item in point.measurements
     }
@@ -99,7 +102,7 @@ def _sweep(run: Run) -> list[str]:
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
             *(_plain(cells.get((number, slug), "–")) for slug in strategies),
-            ", ".join(map(_code, point.ranking[0])) if point.ranking else _plain(point.status),
+            ", ".join(map(_code, sweep_table.leaders(run, point))) or _plain(point.status),
         ]
         for number, point in enumerate(run.points)
     ]

@@ -5,6 +5,7 @@ from measure.model.run import Fit, Point, Run
 from measure.output import table
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import crossovers
+from measure.sweep.lines import line_of, lines
 
 # A terminal's width holds a name and so many latencies.
 _COLUMNS = 10
@@ -25,8 +26,8 @@ def render(run: Run) -> str:
 
 
 def strategies(run: Run) -> list[str]:
-    """Every strategy that occurs at a point, in the order in which they were asked for."""
-    occurring = {item.strategy for point in run.points for item in point.measurements if item.twin_of is None}
+    """Every strategy that occurs at a point, without a swept option, in the order in which they were asked for."""
+    occurring = {line.slug for line in lines(run.points, run.axes)}
     asked = [slug for slug in run.request.strategies if slug in occurring]
     return [*asked, *sorted(occurring - set(asked))]
 
@@ -36,6 +37,11 @@ def latencies(run: Run) -> list[tuple[str, ...]]:
     head = (run.axes[0].name, *(where(point) for point in run.points))
     body = [(slug, *(_cell(run, point, slug) for point in run.points)) for slug in strategies(run)]
     return [head, *body]
+
+
+def leaders(run: Run, point: Point) -> list[str]:
+    """The strategies that are fastest at a point, or tie for it, without a swept option; none where none is ranked."""
+    return [line_of(slug, run.axes) for slug in point.ranking[0]] if point.ranking else []
 
 
 def where(point: Point) -> str:
@@ -62,7 +68,7 @@ def left_out(run: Run) -> list[str]:
             reasons.append(f"{at}: {point.status}: {point.reason}")
         for item in point.measurements:
             if item.latency is None and item.error is not None:
-                reasons.append(f"{at}: {item.strategy}: {item.error.message}")
+                reasons.append(f"{at}: {line_of(item.strategy, run.axes)}: {item.error.message}")
     return reasons
 
 
@@ -76,13 +82,12 @@ def _latencies(run: Run) -> list[list[tuple[str, ...]]]:
 
 
 def _cell(run: Run, point: Point, slug: str) -> str:
-    item = next((measured for measured in point.measurements if measured.strategy == slug), None)
+    item = next((item for item in point.measurements if line_of(item.strategy, run.axes) == slug), None)
     if item is None:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
         return item.outcome.replace("_", " ")
-    ranked = point.ranking and sweep_analysis.asked_for(run, point)
-    leads = LEADS if ranked and slug in point.ranking[0] else ""
+    leads = LEADS if slug in leaders(run, point) and sweep_analysis.asked_for(run, point) else ""
     return f"{text.seconds(item.latency.median_s)}{leads}"
 
 
@@ -100,14 +105,14 @@ def _map(run: Run) -> list[list[tuple[str, ...]]]:
             if point is None or not point.ranking:
                 cells.append("·")
                 continue
-            named = "=".join(letters[slug] for slug in point.ranking[0] if slug in letters)
+            named = "=".join(letters[slug] for slug in leaders(run, point) if slug in letters)
             cells.append(named if point.measurements else f"({named})")
         body.append((str(row), *cells))
     return [[head, *body]]
 
 
 def _letters(run: Run) -> dict[str, str]:
-    leading = {slug for point in run.points if point.ranking for slug in point.ranking[0]}
+    leading = {slug for point in run.points for slug in leaders(run, point)}
     winning = [slug for slug in strategies(run) if slug in leading]
     return {slug: _LETTERS[number] if number < len(_LETTERS) else str(number) for number, slug in enumerate(winning)}
 
@@ -128,7 +133,7 @@ def cost(value_s: float, low_s: float, high_s: float) -> str:
 
 def _fit(fit: Fit) -> str:
     fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
-    per_element = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
+    each = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
     note = f"; {fit.note}" if fit.note else ""
     element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
-    return f"{fit.strategy}: {fixed} a call, and {per_element} for {element}{note}"
+    return f"{fit.strategy}: {fixed} a call, and {each} for {element}{note}"

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from measure.model.run import Measurement, Point, Run, decode
+from measure.model.run import Measurement, Point, Run, decode, upgraded
 from measure.store.database import parts
 
 # A comparison grows by measurements, a sweep by points.
@@ -37,7 +37,7 @@ def read(connection: sa.Connection, run_id: str) -> Run:
         head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
         run = decode(head)
         if run.kind == "sweep":
-            return replace(run, points=[_point.decode(document) for document in others])
+            return upgraded(replace(run, points=[_point.decode(document) for document in others]))
         return replace(run, measurements=[_measurement.decode(document) for document in others])
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(f"what is stored of it is damaged ({error})") from None

@@ -10,6 +10,7 @@ from typing import Any
 from measure.model.place import is_id
 from measure.model.run import TIMELINE_POINTS, Analysis, Measurement, Point, Replica, RequestRecord, Run
 from measure.store.refusal import Path, quoted, refuse
+from measure.sweep.lines import line_of
 from measure.sweep.request import MOST_CELLS, MOST_POINTS
 
 _MOST_STRATEGIES = 1_000
@@ -121,7 +122,7 @@ def _check_sweep(run: Run) -> None:
     if len(run.points) > _MOST_POINTS:
         refuse(("points",), f"there are more than {_MOST_POINTS:,}")
     _check_points(run)
-    known = {item.strategy for point in run.points for item in point.measurements}
+    known = {line_of(item.strategy, run.axes) for point in run.points for item in point.measurements}
     names = {axis.name for axis in run.axes}
     for index, crossover in enumerate(run.crossovers):
         path: Path = ("crossovers", index)

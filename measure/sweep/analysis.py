@@ -1,6 +1,5 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from measure.model.run import Analysis, Crossover, Point, Run, Status
 from measure.statistics import intervals, ranking
 from measure.statistics.intervals import Level
 from measure.sweep import crossovers, scaling
-from measure.sweep.lines import lines
+from measure.sweep.evidence import Evidence, evidence
 
 _OPEN = ("waiting", "running")
 _NOTHING = "Nothing was ranked at any point: each point says why."
@@ -48,7 +47,7 @@ def comparison(run: Run, point: Point) -> Run:
 
 
 def settled(point: Point, body: Run, **changes: object) -> Point:
-    """The point with what a comparison's run says of it. That there is no control is the plan."""
+    """The point with the results of a comparison's run. That there is no control is the plan."""
     return replace(
         point,
         limit=body.limit,
@@ -61,25 +60,44 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
     )
 
 
-def analyse(run: Run) -> Run:
-    """The sweep with intervals, crossovers, fits and verdict computed anew from its points."""
+def of_visit(body: Run) -> Run:
+    """The run of a point's visit without what is not kept of it: where the memory of a call went, over time, would be
+    most of the file, and a few rounds are the plan."""
+    measurements = [
+        replace(
+            item,
+            memory=replace(item.memory, timeline=None) if item.memory else None,
+            warnings=[warning for warning in item.warnings if warning.code != rules.FewRounds.code],
+        )
+        for item in body.measurements
+    ]
+    return replace(body, measurements=measurements)
+
+
+def analyse(run: Run, known: Evidence | None = None) -> Run:
+    """The sweep with intervals, crossovers, fits and verdict computed anew from its points. ``known``: their levels,
+    where somebody has made them already."""
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    run = replace(run, analysis=now, points=_pooled(run))
-    run = replace(
-        run,
-        crossovers=rounded(crossovers.crossovers(run.points, run.axes, run.analysis)),
-        fits=rounded(scaling.fits(run.points, run.axes, run.analysis.confidence)),
-    )
-    return replace(run, verdict=verdict(run))
+    run = replace(run, analysis=now)
+    if len(run.axes) == 1:
+        known = known or evidence(run.points, run.axes)
+        run = replace(
+            run,
+            points=_pooled(run, known),
+            crossovers=rounded(crossovers.crossovers(known, run.analysis)),
+            fits=rounded(scaling.fits(known, run.analysis.confidence)),
+        )
+    else:
+        # A map has neither intervals, nor crossovers, nor fits.
+        run = replace(run, crossovers=[], fits=[])
+    return replace(run, verdict=verdict(run, known))
 
 
-def _pooled(run: Run) -> list[Point]:
+def _pooled(run: Run, known: Evidence) -> list[Point]:
     """The points of a line with the intervals of the crossovers: by itself, a point of one process each knows nothing
-    of how far processes differ. A map has no bands."""
-    if len(run.axes) != 1:
-        return run.points
+    of how far processes differ."""
     made = []
-    for point, levels in zip(run.points, crossovers.point_levels(run.points), strict=True):
+    for point, levels in zip(run.points, known.levels, strict=True):
         measurements = [
             replace(item, latency=rounded(intervals.latency(levels[item.strategy], run.analysis.confidence)))
             if item.strategy in levels
@@ -87,10 +105,11 @@ def _pooled(run: Run) -> list[Point]:
             for item in point.measurements
         ]
         body = analysis.with_break_even(comparison(run, replace(point, measurements=measurements)))
-        made.append(replace(point, measurements=body.measurements))
+        pooled = replace(point, measurements=body.measurements)
         if point.verdict and point.ranking and point.measurements:
             # It quotes the leader's interval.
-            made[-1] = replace(made[-1], verdict=comparison_verdict(comparison(run, made[-1]), levels))
+            pooled = replace(pooled, verdict=comparison_verdict(comparison(run, pooled), levels))
+        made.append(pooled)
     return made
 
 
@@ -102,7 +121,7 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
 
 
 def undone(run: Run, point: Point, status: Status, reason: str, finished: str) -> Point:
-    """A point that was not come to the end of, with what is known of it."""
+    """A point that was not measured to its end, with what is known of it."""
     if point.status == "waiting" and not point.measurements:
         return replace(point, status=status, reason=reason)
     body = analysis.close(comparison(run, point), status, reason, finished)
@@ -115,18 +134,19 @@ def measured(run: Run) -> list[Point]:
 
 
 def asked_for(run: Run, point: Point) -> bool:
-    """Whether a point is of the grid: one between its points holds only the strategies whose lines cross there, so that
-    its ranking is no whole one."""
+    """True if a point is of the grid: one between its points holds only the strategies whose lines cross there, so
+    that its ranking is no whole one."""
     return all(point.at[axis.name] in axis.values for axis in run.axes)
 
 
-def verdict(run: Run) -> str:
-    """One sentence: who wins everywhere, or where the winner changes."""
+def verdict(run: Run, known: Evidence | None = None) -> str:
+    """One sentence: who wins everywhere, or where the winner changes. ``known``: the levels of the points, where
+    somebody has made them already."""
     points = measured(run)
     if not points:
         return _NOTHING
     if run.axes[0].kind == "option" and len(run.axes) == 1:
-        return _best_value(run)
+        return _best_value(run, known or evidence(run.points, run.axes))
     if everywhere := _everywhere(points):
         also = f" ({' and '.join(everywhere[1:])} tie{'s' if len(everywhere) == 2 else ''})" if everywhere[1:] else ""
         return f"{everywhere[0]} is fastest at every point that was measured{also}."
@@ -150,57 +170,54 @@ def verdict(run: Run) -> str:
 class _Candidate:
     """A line at one value of a swept option; ``value`` is None where the option does not concern it."""
 
-    slug: str
+    line: str
     value: int | None
     level: Level
 
 
-def _best_value(run: Run) -> str:
-    """Which value of a swept option is best, what ties with it, and how the next strategy compares. All values of all
-    strategies are of one case: they are judged as the strategies of a comparison are."""
+def _best_value(run: Run, known: Evidence) -> str:
+    """The sentence that says which value of a swept option is best, what ties with it, and how the next strategy
+    compares. All values of all strategies are of one case: they are judged as the strategies of a comparison are."""
     axis, confidence = run.axes[0].name, run.analysis.confidence
-    found = sorted(_candidates(run), key=lambda each: each.level.log_mean)
-    if not found:
+    candidates = sorted(
+        (
+            _Candidate(along.line.slug, None if along.line.flat else timed.value, timed.level)
+            for along in known.lines
+            for timed in along.timed
+        ),
+        key=lambda candidate: candidate.level.log_mean,
+    )
+    if not candidates:
         return _NOTHING
-    best, *others = found
+    best, *others = candidates
     latency = intervals.latency(best.level, confidence)
-    sentence = f"{best.slug} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
+    sentence = f"{best.line} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
     sentence += f": {text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)}"
-    named = {f"{place:09}": each for place, each in enumerate(found)}
-    order = ranking.Order({name: each.level for name, each in named.items()}, run.analysis, resolution=0.0)
-    behind = [named[name] for name in order.fastest_first[1:] if order.separated(name, order.fastest_first[0])]
+    by_name = {f"{place:09}": candidate for place, candidate in enumerate(candidates)}
+    order = ranking.Order({name: candidate.level for name, candidate in by_name.items()}, run.analysis, resolution=0.0)
+    behind = [by_name[name] for name in order.fastest_first[1:] if order.separated(name, order.fastest_first[0])]
     tied: dict[str, list[_Candidate]] = {}
-    for each in others:
-        if each not in behind:
-            tied.setdefault(each.slug, []).append(each)
+    for candidate in others:
+        if candidate not in behind:
+            tied.setdefault(candidate.line, []).append(candidate)
     if tied:
-        own = tied.pop(best.slug, [])
+        own = tied.pop(best.line, [])
         names = [f"{axis} {_values(own)}"] if own else []
-        names += [_named(axis, slug, each) for slug, each in tied.items()]
+        names += [_named(axis, line, of_line) for line, of_line in tied.items()]
         sentence += f"; it ties with {_and(names)}"
-    if rest := [each for each in behind if each.slug != best.slug and each.slug not in tied] or behind:
+    if rest := [other for other in behind if other.line != best.line and other.line not in tied] or behind:
         ratio = intervals.ratio(rest[0].level, best.level, confidence)
         interval = f"[{text.number(ratio.low)}, {text.number(ratio.high)}]"
-        sentence += f"; {_named(axis, rest[0].slug, rest[:1])} takes {text.factor(ratio.ratio)} {interval} as long"
+        sentence += f"; {_named(axis, rest[0].line, rest[:1])} takes {text.factor(ratio.ratio)} {interval} as long"
     return f"{sentence}."
 
 
-def _candidates(run: Run) -> list[_Candidate]:
-    levels = {id(point): each for point, each in zip(run.points, crossovers.point_levels(run.points), strict=True)}
-    return [
-        _Candidate(line.slug, None if line.flat else value, levels[id(point)][item.strategy])
-        for line in lines(run.points, run.axes)
-        for value, point, item in line.points
-        if item.outcome == "ok" and item.strategy in levels[id(point)]
-    ]
-
-
-def _named(axis: str, slug: str, candidates: Sequence[_Candidate]) -> str:
-    return slug if candidates[0].value is None else f"{slug} with {axis} {_values(candidates)}"
+def _named(axis: str, line: str, candidates: Sequence[_Candidate]) -> str:
+    return line if candidates[0].value is None else f"{line} with {axis} {_values(candidates)}"
 
 
 def _values(candidates: Sequence[_Candidate]) -> str:
-    values = [f"{value:,}" for value in sorted(each.value for each in candidates if each.value is not None)]
+    values = [f"{value:,}" for value in sorted(other.value for other in candidates if other.value is not None)]
     return _and(values) if len(values) <= _MOST_LISTED else f"{values[0]} … {values[-1]} ({len(values)} values)"
 
 
@@ -218,42 +235,18 @@ def _everywhere(points: list[Point]) -> list[str]:
 def _changes(run: Run, points: list[Point]) -> list[Crossover]:
     """Crossings at which the lead changes, in order: their strategies lead before and after."""
     axis = run.axes[0].name
-    found = []
-    for each in sorted(run.crossovers, key=lambda each: each.value or 0.0):
-        if each.value is None:
+    changes = []
+    for crossing in sorted(run.crossovers, key=lambda crossing: crossing.value or 0.0):
+        if crossing.value is None:
             continue
-        before = [point for point in points if point.at[axis] <= each.value and _has(point, each)]
-        after = [point for point in points if point.at[axis] > each.value and _has(point, each)]
-        if before and after and each.a in before[-1].ranking[0] and each.b in after[0].ranking[0]:
-            found.append(each)
-    return found[:3]
+        before = [point for point in points if point.at[axis] <= crossing.value and _has(point, crossing)]
+        after = [point for point in points if point.at[axis] > crossing.value and _has(point, crossing)]
+        if before and after and crossing.a in before[-1].ranking[0] and crossing.b in after[0].ranking[0]:
+            changes.append(crossing)
+    return changes[:3]
 
 
-def _has(point: Point, crossover: Crossover) -> bool:
+def _has(point: Point, crossing: Crossover) -> bool:
+    """True if both strategies of a crossing are ranked at a point."""
     ranked = {slug for group in point.ranking for slug in group}
-    return crossover.a in ranked and crossover.b in ranked
-
-
-def renamed(run: Run, names: Mapping[str, str]) -> Run:
-    """A comparison's run with its strategies under the names of their lines. Where the memory of a call went, over
-    time, is left out: of all points it would be most of the file."""
-    measurements = [
-        replace(
-            item,
-            strategy=names.get(item.strategy, item.strategy),
-            memory=replace(item.memory, timeline=None) if item.memory else None,
-            # A few rounds are the plan.
-            warnings=[warning for warning in item.warnings if warning.code != rules.FewRounds.code],
-            break_even=[replace(each, against=names.get(each.against, each.against)) for each in item.break_even],
-        )
-        for item in run.measurements
-    ]
-    ranking = [[names.get(slug, slug) for slug in group] for group in run.ranking]
-    return replace(run, measurements=measurements, ranking=ranking, verdict=_with_names(run.verdict, names))
-
-
-def _with_names(words: str, names: Mapping[str, str]) -> str:
-    """A sentence with other names in it. Made anew it would not have the intervals of the sweep."""
-    longest_first = sorted(names, key=len, reverse=True)
-    pattern = rf"(?<![\w.])({'|'.join(map(re.escape, longest_first))})(?![\w?]|\.\w)"
-    return re.sub(pattern, lambda found: names[found[1]], words) if names else words
+    return crossing.a in ranked and crossing.b in ranked

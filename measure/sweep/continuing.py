@@ -1,4 +1,4 @@
-"""Continuing a sweep that ended early: what of it is as good as new. Pure functions of a run."""
+"""Continuing a sweep that ended early, with what of it is as good as new. Pure functions of a run."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,8 @@ from msgspec import structs
 from measure.machine import environment
 from measure.model.request import Request, RequestError, case_of
 from measure.model.run import Measurement, Point, Run
-from measure.sweep.forecast import OVER_BUDGET
+from measure.sweep.lines import line_of
+from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
 from strategies import script
 
@@ -21,12 +22,12 @@ _CUT_SHORT = ("cancelled", "interrupted")
 
 
 def is_open(run: Run) -> bool:
-    """Whether a sweep that has ended left something for which there was no time."""
+    """True if a sweep that has ended left something for which there was no time."""
     return run.status != "complete" or any(map(_lacks_time, run.points))
 
 
 def refusal(run: Run, *, imported: bool) -> str | None:
-    """Why a sweep cannot be continued wherever it is, as a sentence: what it holds has to have been measured here."""
+    """The sentence why a sweep can be continued nowhere here: what it holds has to have been measured here."""
     if imported:
         return (
             f"run {run.id} comes from elsewhere, and what it holds cannot be vouched for here: «Measure again here» "
@@ -36,9 +37,9 @@ def refusal(run: Run, *, imported: bool) -> str | None:
 
 
 def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list[Point]:
-    """What of ``run`` need not be measured again, where it asked the same, of the same code, and was measured on what
-    is ``here``, the environment of this process: points that are complete as they are; points of the grid where
-    something is missing as ``waiting`` ones that hold the rest. Raises `RequestError` with one sentence."""
+    """The points of ``run`` that need not be measured again, where it asked the same, of the same code, and was
+    measured on what is ``here``, the environment of this process: points that are complete as they are; points of the
+    grid where something is missing as ``waiting`` ones that hold the rest. Raises `RequestError` with one sentence."""
     before = of_run(run)
     if replace(before, base=replace(before.base, budget_s=request.base.budget_s)) != request:
         raise RequestError(f"run {run.id} was asked something else: only its budget may differ where it is continued")
@@ -58,11 +59,11 @@ def taken_over(run: Run, request: SweepRequest, here: Mapping[str, Any]) -> list
 
 
 def points_kept(run: Run, request: SweepRequest) -> list[Point]:
-    """What of ``run`` is there to be taken over, wherever and of whichever code it was measured."""
+    """The points of ``run`` that can be taken over, wherever and of whichever code they were measured."""
     grid = request.points()
     taken = []
     for point in run.points:
-        if any(item.strategy not in request.base.strategies for item in point.measurements):
+        if not {item.strategy for item in point.measurements} <= set(request.slugs(point.at).values()):
             continue  # a file from elsewhere
         if point.status == "complete" and not _lacks_time(point):
             taken.append(point)
@@ -74,18 +75,18 @@ def points_kept(run: Run, request: SweepRequest) -> list[Point]:
 
 
 def _lacks_time(point: Point) -> bool:
-    """Whether the budget kept a strategy from being measured at a point."""
+    """True if the budget kept a strategy from being measured at a point."""
     return any(item.error is not None and item.error.type == OVER_BUDGET for item in point.measurements)
 
 
 def _known(measurements: Iterable[Measurement]) -> Iterable[Measurement]:
-    """What is known of strategies of a point that is not complete: outcomes that settle the matter, processes that were
-    sampled as planned, and at least memory and correctness."""
+    """Measurements, as far as they are known, of a point that is not complete: outcomes that settle the matter,
+    processes that were sampled as planned, and at least memory and correctness."""
     for item in measurements:
         if item.outcome not in ("ok", "wrong", "not_run", "cancelled"):
             yield item
         elif item.memory is not None and item.correctness is not None:
-            whole = [each for each in item.replicas if each.samples_s and each.ended not in _CUT_SHORT]
+            whole = [process for process in item.replicas if process.samples_s and process.ended not in _CUT_SHORT]
             ok = item.correctness.ok
             yield structs.replace(
                 item,
@@ -94,7 +95,7 @@ def _known(measurements: Iterable[Measurement]) -> Iterable[Measurement]:
                 stage=item.stage if whole else "memory",
                 first_call_s=item.first_call_s if whole else None,
                 latency=item.latency if whole else None,
-                replicas=[structs.replace(each, id=number) for number, each in enumerate(whole)],
+                replicas=[structs.replace(process, id=number) for number, process in enumerate(whole)],
             )
 
 
@@ -103,14 +104,14 @@ def _look_at_code(run: Run, request: SweepRequest, points: Sequence[Point]) -> N
     it was first measured, as the same sources make it at all points; each source is hashed."""
     seen = set()
     for point in points:
-        asked, slugs = request.comparison(point.at), request.slugs(point.at)
+        asked = request.comparison(point.at)
         for item in point.measurements:
             if item.code is None:
                 continue
             same = item.code.sha256 == hashlib.sha256(item.code.source.encode()).hexdigest()
-            if item.strategy not in seen:
-                seen.add(item.strategy)
-                same = same and item.code.source == _script(asked, slugs[item.strategy])
+            if (line := line_of(item.strategy, request.axes)) not in seen:
+                seen.add(line)
+                same = same and item.code.source == _script(asked, item.strategy)
             if not same:
                 raise RequestError(
                     f"run {run.id} cannot be continued: the code of {item.strategy} for {asked.workload} has changed "

@@ -1,4 +1,4 @@
-"""Where along a sweep one strategy overtakes another, with an interval. Pure functions of a sweep's points.
+"""The places along a sweep at which one strategy overtakes another, with intervals. Pure functions of a sweep's levels.
 
 At every point the pair's ratio is judged as in a comparison: processes are the unit of evidence, on the logarithmic
 scale. Between two points that decide for different strategies the ratio is interpolated, and the interval is the set of
@@ -17,98 +17,73 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from measure.model.run import Analysis, Axis, Crossover, Point
+from measure.model.run import Analysis, Axis, Crossover
 from measure.statistics import intervals
-from measure.statistics.effects import detrend
 from measure.statistics.intervals import Level
-from measure.statistics.levels import ASSUMED_SPREAD, level, pooled_spread
-from measure.sweep.lines import lines, slug
+from measure.sweep.evidence import Evidence
+from measure.sweep.lines import line_of
 
 # Values at which the interpolated ratio is looked at, between two neighbouring points.
 _STEPS = 200
-# A cell whose processes differ by so many times what is usual says nothing of others.
-_OUTLYING = 4.0
-_FEW = 3
 
 
-def crossovers(points: Sequence[Point], axes: Sequence[Axis], analysis: Analysis) -> list[Crossover]:
-    """For each pair of strategies that lead somewhere: where one overtakes the other, or why that is nowhere.
+def crossovers(known: Evidence, analysis: Analysis) -> list[Crossover]:
+    """For each pair of lines that lead somewhere: where one overtakes the other, or why that is nowhere.
 
     A pair that changes its order several times has several crossovers. A map over two axes has none.
     """
-    if len(axes) != 1:
+    if len(known.axes) != 1:
         return []
-    axis = axes[0]
-    found = _levels(points, axis)
-    leading = _leading_levels(found, analysis.confidence) if axis.kind == "option" else _leading(points, axes)
-    names = [line for line in found if line in leading]
-    return [each for pair in combinations(names, 2) for each in _pair(*pair, found, axis, analysis)]
+    axis = known.axes[0]
+    levels = _levels(known)
+    leading = _leading_levels(levels, analysis.confidence) if axis.kind == "option" else _leading(known)
+    slugs = [line for line in levels if line in leading]
+    return [crossover for pair in combinations(slugs, 2) for crossover in _pair(*pair, levels, axis, analysis)]
 
 
-def _leading(points: Sequence[Point], axes: Sequence[Axis]) -> set[str]:
-    """Lines that lead, or tie for the lead, at some point."""
+def _leading(known: Evidence) -> set[str]:
+    """The lines that lead, or tie for the lead, at some point."""
     return {
-        slug(item, axes)
-        for point in points
+        line_of(item.strategy, known.axes)
+        for point in known.points
         for item in point.measurements
         if point.ranking and item.strategy in point.ranking[0]
     }
 
 
-def _leading_levels(found: Mapping[str, Mapping[int, Level]], confidence: float) -> set[str]:
+def _leading_levels(levels: Mapping[str, Mapping[int, Level]], confidence: float) -> set[str]:
     """The same by levels: what a swept option does not concern was measured at one point, and holds at all."""
     leading = set()
-    for value in {value for levels in found.values() for value in levels}:
-        here = {line: levels[value] for line, levels in found.items() if value in levels}
+    for value in {value for along in levels.values() for value in along}:
+        here = {line: along[value] for line, along in levels.items() if value in along}
         best = min(here, key=lambda line: here[line].log_mean)
         leading |= {line for line in here if intervals.ratio(here[line], here[best], confidence).p > 1 - confidence}
     return leading
 
 
-def sentence(found: Crossover) -> str:
+def sentence(crossover: Crossover) -> str:
     """«b overtakes a at batch 6 [5, 8]»: the first whole number at which it is faster."""
-    if found.value is None or found.low is None or found.high is None:
-        return f"{found.a} and {found.b}: no crossing in range, {found.none}"
-    at, low, high = (math.floor(each) + 1 for each in (found.value, found.low, found.high))
-    return f"{found.b} overtakes {found.a} at {found.axis} {at:,} [{low:,}, {high:,}]"
+    if (where := place(crossover)) is None:
+        return f"{crossover.a} and {crossover.b}: no crossing in range, {crossover.none}"
+    return f"{crossover.b} overtakes {crossover.a} at {crossover.axis} {where}"
 
 
-def point_levels(points: Sequence[Point]) -> list[dict[str, Level]]:
-    """Strategy → its level, of each point. The spread between processes is pooled over the whole sweep: a point far
-    from any crossing has few of them."""
-    samples = [detrend(point.measurements).logs for point in points]
-    by_cell = {f"{number} {name}": logs for number, each in enumerate(samples) for name, logs in each.items()}
-    spread = pooled_spread(_without_outliers(by_cell))
-    return [{name: level(logs, spread) for name, logs in each.items()} for each in samples]
+def place(crossover: Crossover) -> str | None:
+    """The place of a crossing, «6 [5, 8]»; None where there is no crossing."""
+    if crossover.value is None or crossover.low is None or crossover.high is None:
+        return None
+    at, low, high = (math.floor(end) + 1 for end in (crossover.value, crossover.low, crossover.high))
+    return f"{at:,} [{low:,}, {high:,}]"
 
 
-def _without_outliers(by_cell: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Sequence[np.ndarray]]:
-    """The cells (strategies at points) but for those whose processes differ far more than others' do. A latency that
-    is odd gets more processes because it is odd: what these differ by is true of it, and not of all others."""
-    variances = {
-        name: float(np.var([np.median(each) for each in logs], ddof=1))
-        for name, logs in by_cell.items()
-        if len(logs) > 1
-    }
-    assumed = ASSUMED_SPREAD**2
-    # Of few cells it is not known which is the odd one.
-    usual = max(assumed, float(np.median([*variances.values(), *[assumed] * _FEW])))
-    return {name: logs for name, logs in by_cell.items() if variances.get(name, 0.0) <= _OUTLYING**2 * usual}
-
-
-def _levels(points: Sequence[Point], axis: Axis) -> dict[str, Mapping[int, Level]]:
+def _levels(known: Evidence) -> dict[str, Mapping[int, Level]]:
     """A line's slug → value of the axis → its level there."""
-    by_point = {id(point): each for point, each in zip(points, point_levels(points), strict=True)}
-    values = [point.at[axis.name] for point in points]
+    values = [point.at[known.axes[0].name] for point in known.points]
     made: dict[str, Mapping[int, Level]] = {}
-    for line in lines(points, [axis]):
-        levels = {
-            value: by_point[id(point)][item.strategy]
-            for value, point, item in line.points
-            if item.outcome == "ok" and item.strategy in by_point[id(point)]
-        }
+    for along in known.lines:
+        levels = {timed.value: timed.level for timed in along.timed}
         if levels:
-            made[line.slug] = dict.fromkeys(values, *levels.values()) if line.flat else levels
+            made[along.line.slug] = dict.fromkeys(values, *levels.values()) if along.line.flat else levels
     return made
 
 
@@ -122,12 +97,13 @@ class _Pair:
 
 
 def _pair(
-    one: str, other: str, found: Mapping[str, Mapping[int, Level]], axis: Axis, analysis: Analysis
+    one: str, other: str, levels: Mapping[str, Mapping[int, Level]], axis: Axis, analysis: Analysis
 ) -> list[Crossover]:
-    common = sorted(found[one].keys() & found[other].keys())
+    """The crossovers of two lines; where they have none, one that says why."""
+    common = sorted(levels[one].keys() & levels[other].keys())
     if not common:
         return [_none(one, other, axis, f"{one} and {other} were never measured at the same {axis.name}")]
-    pair = _Pair(np.array(common, float), [found[one][n] for n in common], [found[other][n] for n in common])
+    pair = _Pair(np.array(common, float), [levels[one][n] for n in common], [levels[other][n] for n in common])
     signs = _signs(pair, analysis.confidence)
     decided = [index for index, sign in enumerate(signs) if sign]
     if not decided:
@@ -156,13 +132,11 @@ def _throughout(common: Sequence[int], axis: Axis) -> str:
 
 
 def _who(faster: str, common: Sequence[int], decided: Sequence[int], axis: Axis) -> str:
-    """Who is faster where, if nobody overtakes."""
+    """The words for who is faster where, if nobody overtakes."""
     if len(decided) == len(common):
         return f"{faster} is faster {_throughout(common, axis)}"
-    told, tied = (
-        [common[index] for index in decided],
-        [each for index, each in enumerate(common) if index not in decided],
-    )
+    told = [common[index] for index in decided]
+    tied = [value for index, value in enumerate(common) if index not in decided]
     # The shorter list is the one that can be read.
     if len(told) < len(tied):
         return f"{faster} is faster at {axis.name} {_listed(told)}; otherwise they tie {_throughout(common, axis)}"
@@ -211,7 +185,7 @@ def _interpolated(
         first, its_terms = _between(pair.first[place], pair.first[place + 1], share, straight=straight)
         second, other_terms = _between(pair.second[place], pair.second[place + 1], share, straight=straight)
         parts.append((values, first - second, intervals.half_width([*its_terms, *other_terms], confidence)))
-    values, difference, half = (np.concatenate(each) for each in zip(*parts, strict=True))
+    values, difference, half = (np.concatenate(part) for part in zip(*parts, strict=True))
     return values, difference, half
 
 
@@ -229,7 +203,7 @@ def _between(left: Level, right: Level, share: np.ndarray, *, straight: bool) ->
 
 
 def _zeros(values: np.ndarray, heights: np.ndarray) -> list[float]:
-    """Where a polyline that starts under zero and ends above it crosses zero."""
+    """The places at which a polyline that starts under zero and ends above it crosses zero."""
     places = np.flatnonzero((heights[:-1] < 0) != (heights[1:] < 0))
     rise = heights[places + 1] - heights[places]
     return (values[places] - heights[places] / rise * (values[places + 1] - values[places])).tolist()

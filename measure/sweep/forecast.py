@@ -1,4 +1,4 @@
-"""What a sweep will need, before it is run: its time and peak memory, and what of it is not run, with the reason.
+"""The needs of a sweep, before it is run: its time and peak memory, and what of it is not run, with the reason.
 
 Pure arithmetic on metadata, as `forecast` is.
 """
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from measure.model import fit, forecast, text
 from measure.model.request import Request, case_of
 from measure.model.run import Error, Point
+from measure.sweep import omissions
+from measure.sweep.omissions import DOES_NOT_FIT, OVER_BUDGET
 from measure.sweep.request import SweepRequest
 from strategies.spec import Estimate
 
-# Types of errors of strategies that are left out at a point, for want of memory and of time.
-DOES_NOT_FIT, OVER_BUDGET = "DoesNotFit", "OverBudget"
 # Of the budget, what the grid's points may take together; the rest is for refining crossings and ties.
 GRID_SHARE = 0.8
 # A map is filled adaptively: about this share of its cells is measured.
@@ -22,7 +22,6 @@ _MAP_SHARE = 0.5
 _MEMORY_FACTOR = 1.5
 # One cell's processes beside their calls, with two memory subjects at a time; the reference of a point.
 _CELL_S, _POINT_S = 0.2, 0.3
-_NOT_RUN = "not run here: "
 _MOST_LISTED = 4
 # The last strategy of a point is dear where it takes so many times a point's even share of the budget.
 _DEAR = 2.0
@@ -45,19 +44,19 @@ class SweepForecast:
 
     def strategies_left_out(self) -> list[str]:
         """A sentence for each strategy that is not run everywhere."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        by_slug: dict[str, list[tuple[str, str]]] = {}
         for at, slug, reason in self.left_out:
             place = " ".join(f"{name} {value:,}" for name, value in at.items())
-            found.setdefault(slug, []).append((place, reason.removeprefix(_NOT_RUN)))
+            by_slug.setdefault(slug, []).append((place, reason))
         return [
             f"{slug} is not run at {_listed([place for place, _ in places])}: {places[-1][1]}"
-            for slug, places in found.items()
+            for slug, places in by_slug.items()
         ]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is left out: whole points, and strategies of points, each with its reason. Points are keyed by `key`."""
+    """The parts that are left out, by `key` of the point: whole points, and strategies, each with its reason."""
 
     forecast: SweepForecast
     skipped: dict[At, str]
@@ -75,26 +74,25 @@ def key(at: dict[str, int]) -> At:
 
 
 def forecast_sweep(request: SweepRequest, available_bytes: int, taken: Iterable[Point] = ()) -> SweepForecast:
-    """Of what will be run: ``taken`` are the points that are taken over where a sweep is continued."""
-    return plan(request, available_bytes, known_before(request, taken)).forecast
+    """The forecast of what will be run: ``taken`` are the points that are taken over where a sweep is continued."""
+    return plan(request, available_bytes, known_before(taken)).forecast
 
 
-def known_before(request: SweepRequest, taken: Iterable[Point]) -> dict[At, list[str]]:
-    """Of points that are taken over, the strategies that cost nothing there."""
-    found = {}
-    for point in taken:
-        slugs = request.slugs(point.at)
-        found[key(point.at)] = [
-            slugs[item.strategy]
+def known_before(taken: Iterable[Point]) -> dict[At, list[str]]:
+    """The strategies that cost nothing, of each point that is taken over."""
+    return {
+        key(point.at): [
+            item.strategy
             for item in point.measurements
             if point.status == "complete" or item.replicas or item.outcome != "ok"
         ]
-    return found
+        for point in taken
+    }
 
 
 @dataclass(frozen=True)
 class _PointForecast:
-    """One point: its request, and of each strategy that is to be run, the estimate."""
+    """The forecast of one point: its request, and the estimate of each strategy that is to be run."""
 
     asked: Request
     estimates: Mapping[str, Estimate]
@@ -109,14 +107,14 @@ class _PointForecast:
 
 
 def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
-    """What cannot fit is left out; then the budget is shared out, so that every point gets its minimum: where all would
-    take longer, the cells (a strategy at a point) that take longest are left out, and with its last one a point.
-    ``taken``: strategies of points that cost nothing, since they were measured before."""
+    """The plan of a sweep. What cannot fit is left out; then the budget is shared out, so that every point gets its
+    minimum: where all would take longer, the cells (a strategy at a point) that take longest are left out, and with its
+    last one a point. ``taken``: strategies of points that cost nothing, since they were measured before."""
     budget_s = request.base.budget_s
     share = _MAP_SHARE if len(request.axes) == 2 else 1.0
     skipped: dict[At, str] = {}
     left_out: dict[At, dict[str, Error]] = {}
-    cases: dict[At, _PointForecast] = {}
+    forecasts: dict[At, _PointForecast] = {}
     costs: dict[At, dict[str, float]] = {}
     begun = set()
     for at in request.points():
@@ -127,27 +125,30 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
         if refusal := fit.check(asked, available_bytes):
             skipped[key(at)] = refusal
             continue
-        found = forecast.forecast_run(case_of(asked), asked.strategies)
+        estimates = forecast.forecast_run(case_of(asked), asked.strategies).per_strategy
         reasons = left_out[key(at)] = {}
-        open_ = {slug: each for slug, each in found.per_strategy.items() if slug not in known}
-        for slug, each in open_.items():
-            if why := _too_large(asked, each, available_bytes):
-                reasons[slug] = Error(type=DOES_NOT_FIT, message=f"{_NOT_RUN}{why}")
-        cases[key(at)] = _PointForecast(asked, {slug: each for slug, each in open_.items() if slug not in reasons})
-        costs[key(at)] = {slug: _cell_s(each) for slug, each in cases[key(at)].estimates.items()}
+        open_ = {slug: estimate for slug, estimate in estimates.items() if slug not in known}
+        for slug, estimate in open_.items():
+            if why := _too_large(asked, estimate, available_bytes):
+                reasons[slug] = omissions.not_run(DOES_NOT_FIT, why)
+        kept = {slug: estimate for slug, estimate in open_.items() if slug not in reasons}
+        forecasts[key(at)] = _PointForecast(asked, kept)
+        costs[key(at)] = {slug: _cell_s(estimate) for slug, estimate in kept.items()}
         if known:
             begun.add(key(at))
-    for where, slug in _over_budget(costs, begun, GRID_SHARE * budget_s / share):
+    for where, slug in over_budget(costs, begun, GRID_SHARE * budget_s / share):
         cost_s = costs[where].pop(slug)
-        left_out[where][slug] = Error(
-            type=OVER_BUDGET,
-            message=f"{_NOT_RUN}it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
+        left_out[where][slug] = omissions.not_run(
+            OVER_BUDGET,
+            f"it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
             "with a larger budget it is measured",
         )
-    seconds = min(share * sum(_POINT_S + sum(each.values()) for each in costs.values()) / GRID_SHARE, budget_s)
-    peak_bytes = max([cases[where].peak_bytes(kept) for where, kept in costs.items() if kept], default=0)
+    seconds = min(share * sum(_POINT_S + sum(cells.values()) for cells in costs.values()) / GRID_SHARE, budget_s)
+    peak_bytes = max([forecasts[where].peak_bytes(cells) for where, cells in costs.items() if cells], default=0)
     points = [(dict(at), reason) for at, reason in skipped.items()]
-    cells = [(dict(at), slug, error.message) for at, each in left_out.items() for slug, error in each.items()]
+    cells = [
+        (dict(at), slug, omissions.reason(error)) for at, errors in left_out.items() for slug, error in errors.items()
+    ]
     return Plan(
         SweepForecast(seconds, min(peak_bytes, available_bytes), points, cells),
         skipped,
@@ -156,7 +157,7 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
 
 
 def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> str | None:
-    """Why a strategy cannot fit, by a forecast that is right within a factor."""
+    """The reason why a strategy cannot fit, by a forecast that is right within a factor; None where it can."""
     least_bytes = int(estimate.peak_bytes / _MEMORY_FACTOR)
     limit_bytes = _limit_bytes(asked)
     if limit_bytes is not None:
@@ -173,17 +174,18 @@ def _limit_bytes(asked: Request) -> int | None:
     return None if asked.memory_limit_mib is None else asked.memory_limit_mib * 2**20
 
 
-def _over_budget(
+def over_budget(
     costs: Mapping[At, Mapping[str, float]], begun: Collection[At], allowed_s: float
 ) -> list[tuple[At, str]]:
-    """What is left out so that the rest takes at most so long: what takes longest first. The last cell of a point that
-    has nothing yet stays, so that no point is empty, unless it is dear, or would stay beyond a hole in its line; two
-    points stay in any case. ``costs``: seconds of each cell."""
-    total_s = sum(_POINT_S + sum(each.values()) for each in costs.values())
+    """The cells to leave out so that the rest takes at most ``allowed_s`` seconds: what takes longest first. The last
+    cell of a point that has nothing yet stays, so that no point is empty, unless it is dear, or would stay beyond a
+    hole in its line; two points stay in any case. ``costs``: seconds of each cell; ``begun``: points that have
+    something already."""
+    total_s = sum(_POINT_S + sum(cells.values()) for cells in costs.values())
     dear_s = _DEAR * allowed_s / max(1, len(costs))
-    left = {where: set(each) for where, each in costs.items()}
+    left = {where: set(cells) for where, cells in costs.items()}
     spared: dict[str, list[At]] = {}
-    found: list[tuple[At, str]] = []
+    dropped: list[tuple[At, str]] = []
 
     def drop(where: At, slug: str) -> None:
         nonlocal total_s
@@ -191,10 +193,10 @@ def _over_budget(
         if total_s > allowed_s and not (last and sum(map(bool, left.values())) <= _LEAST_POINTS):
             left[where].remove(slug)
             total_s -= costs[where][slug]
-            found.append((where, slug))
+            dropped.append((where, slug))
 
     for cost_s, where, slug in sorted(
-        ((cost_s, where, slug) for where, each in costs.items() for slug, cost_s in each.items()), reverse=True
+        ((cost_s, where, slug) for where, cells in costs.items() for slug, cost_s in cells.items()), reverse=True
     ):
         if len(left[where]) == 1 and where not in begun and cost_s <= dear_s:
             spared.setdefault(slug, []).append(where)
@@ -202,7 +204,7 @@ def _over_budget(
         for beyond in spared.pop(slug, []):
             drop(beyond, slug)
         drop(where, slug)
-    return found
+    return dropped
 
 
 def _cell_s(estimate: Estimate) -> float:

@@ -1,8 +1,9 @@
-"""A sweep's points seen as lines: what one strategy did along the axis. Pure functions of data."""
+"""A sweep's points seen as lines: one strategy along the axis. Pure functions of data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from measure.model import slugs
 from measure.model.run import Axis, Measurement, Point
 
 
@@ -10,8 +11,8 @@ from measure.model.run import Axis, Measurement, Point
 class Line:
     """One strategy along an axis: ``points`` are (value of the axis, the point, its measurement), ascending.
 
-    ``slug`` leaves a swept option out. ``flat``: the swept option does not concern the strategy, so that its one
-    measurement holds all along.
+    ``slug`` is the strategy's without the swept option. ``flat``: the swept option does not concern the strategy, so
+    that its one measurement holds all along.
     """
 
     slug: str
@@ -21,25 +22,32 @@ class Line:
     flat: bool
 
 
-def slug(measurement: Measurement, axes: Sequence[Axis]) -> str:
-    """The strategy's slug without the swept options."""
-    swept = {axis.name for axis in axes if axis.kind == "option"}
-    head, _, tail = measurement.strategy.partition("?")
-    kept = [pair for pair in tail.split("&") if pair and pair.partition("=")[0] not in swept]
-    return f"{head}?{'&'.join(kept)}" if kept else head
+def line_of(strategy: str, axes: Sequence[Axis]) -> str:
+    """The slug of the line that a strategy's slug belongs to: ``chunked.graph?chunk=8`` over ``chunk`` is of the line
+    ``chunked.graph``, and a size that is swept is in no slug."""
+    return slugs.without_options(strategy, [axis.name for axis in axes if axis.kind == "option"])
 
 
 def lines(points: Sequence[Point], axes: Sequence[Axis]) -> list[Line]:
     """The lines along the first axis, in the order in which their strategies first occur; twins are left out."""
     axis = axes[0]
-    found: dict[str, list[tuple[int, Point, Measurement]]] = {}
-    for point in sorted(points, key=lambda each: each.at[axis.name]):
+    by_slug: dict[str, list[tuple[int, Point, Measurement]]] = {}
+    for point in sorted(points, key=lambda point: point.at[axis.name]):
         for item in point.measurements:
             if item.twin_of is None:
-                found.setdefault(slug(item, axes), []).append((point.at[axis.name], point, item))
+                by_slug.setdefault(line_of(item.strategy, axes), []).append((point.at[axis.name], point, item))
     made = []
-    for name, each in found.items():
-        first = each[0][2]
-        flat = axis.kind == "option" and not any(axis.name in item.options for _, _, item in each)
-        made.append(Line(name, first.mapper, first.mode, tuple(each[:1] if flat else each), flat))
+    for slug, along in by_slug.items():
+        first = along[0][2]
+        flat = axis.kind == "option" and not any(axis.name in item.options for _, _, item in along)
+        made.append(Line(slug, first.mapper, first.mode, tuple(along[:1] if flat else along), flat))
     return made
+
+
+def latencies_s(point: Point) -> dict[str, float]:
+    """Strategy → seconds of a call at a point, of those that are right."""
+    return {
+        item.strategy: item.latency.median_s
+        for item in point.measurements
+        if item.outcome == "ok" and item.latency is not None
+    }

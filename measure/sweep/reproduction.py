@@ -1,4 +1,4 @@
-"""Was a sweep's verdict reproduced? Point by point as a comparison's is, and crossing by crossing by their intervals.
+"""The answer to «was a sweep's verdict reproduced?»: point by point as a comparison's is, and crossings by intervals.
 
 Pure functions of the samples of two sweeps of one request.
 """
@@ -13,14 +13,15 @@ from measure.judge.reproduction import Outcome, Reproduction
 from measure.model.run import Crossover, Run
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import crossovers
+from measure.sweep.evidence import point_levels
 
 
 @dataclass(frozen=True)
 class AtPoint:
-    """What the second sweep says of one point of the first."""
+    """The answer of the second sweep about one point of the first."""
 
     at: dict[str, int]
-    found: Reproduction
+    answer: Reproduction
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class SweepReproduction:
 
 
 def continues(run: Run, first: Run) -> bool:
-    """Whether a sweep goes on with what its parent measured, instead of repeating it."""
+    """True if a sweep goes on with what its parent measured, instead of repeating it."""
     known = {
         (tuple(point.at.items()), item.strategy, tuple(replica.samples_s)) for point, item, replica in _replicas(first)
     }
@@ -45,7 +46,7 @@ def continues(run: Run, first: Run) -> bool:
 
 
 def compare(first: Run, again: Run) -> SweepReproduction:
-    """What ``again`` says about ``first``: at all their points together it errs with at most 1 − confidence."""
+    """The answer of ``again`` about ``first``: at all their points together it errs with at most 1 − confidence."""
     then = {tuple(point.at.items()): point for point in sweep_analysis.measured(first)}
     both = [(then[key], point) for point in sweep_analysis.measured(again) if (key := tuple(point.at.items())) in then]
     if not both:
@@ -53,7 +54,7 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     # Bonferroni: each point's answer is stricter, the more there are.
     level = replace(first.analysis, confidence=1 - (1 - first.analysis.confidence) / len(both))
     strict = replace(first, analysis=level)
-    levels = [crossovers.point_levels([pair[which] for pair in both]) for which in (0, 1)]
+    levels = [point_levels([pair[which] for pair in both]) for which in (0, 1)]
     points = tuple(
         AtPoint(
             before.at,
@@ -63,16 +64,16 @@ def compare(first: Run, again: Run) -> SweepReproduction:
         )
         for (before, now), then_, now_ in zip(both, *levels, strict=True)
     )
-    crossings = [(each, _again(each, again)) for each in first.crossovers if each.value is not None]
-    apart = [each for each, now in crossings if now is not None and not _overlap(each, now)]
-    outcomes = {each.found.outcome for each in points}
+    crossings = [(crossing, _again(crossing, again)) for crossing in first.crossovers if crossing.value is not None]
+    apart = [then_ for then_, now in crossings if now is not None and not _overlap(then_, now)]
+    outcomes = {point.answer.outcome for point in points}
     refuted, undecided = (_places(points, wanted) for wanted in ("refuted", "undecided"))
     outcome: Outcome = "reproduced"
     if refuted or apart:
         outcome = "refuted"
     elif undecided or "unknown" in outcomes:
         outcome = "undecided"
-    same = sum(each.found.outcome == "reproduced" for each in points)
+    same = sum(point.answer.outcome == "reproduced" for point in points)
     sentence = {
         "reproduced": "The verdict was reproduced",
         "refuted": "The verdict was not reproduced",
@@ -85,7 +86,7 @@ def compare(first: Run, again: Run) -> SweepReproduction:
         sentence += f"; others do, within chance, at {undecided}"
     if apart:
         sentence += f"; {len(apart)} of {len(crossings)} crossings moved beyond their intervals"
-    return SweepReproduction(outcome, f"{sentence}.", points, tuple(_sentence(*each) for each in crossings))
+    return SweepReproduction(outcome, f"{sentence}.", points, tuple(_sentence(*pair) for pair in crossings))
 
 
 def _replicas(run: Run) -> Iterator[tuple]:
@@ -98,17 +99,18 @@ def _replicas(run: Run) -> Iterator[tuple]:
 
 def _places(points: tuple[AtPoint, ...], outcome: str) -> str:
     places = (
-        " ".join(f"{name} {value:,}" for name, value in each.at.items())
-        for each in points
-        if each.found.outcome == outcome
+        " ".join(f"{name} {value:,}" for name, value in point.at.items())
+        for point in points
+        if point.answer.outcome == outcome
     )
     return ", ".join(places)
 
 
 def _again(crossing: Crossover, run: Run) -> Crossover | None:
     """The nearest crossing of the same two in the same direction."""
-    found = [each for each in run.crossovers if (each.a, each.b) == (crossing.a, crossing.b) and each.value is not None]
-    return min(found, key=lambda each: abs((each.value or 0.0) - (crossing.value or 0.0)), default=None)
+    same = [other for other in run.crossovers if (other.a, other.b) == (crossing.a, crossing.b)]
+    crossed = [other for other in same if other.value is not None]
+    return min(crossed, key=lambda other: abs((other.value or 0.0) - (crossing.value or 0.0)), default=None)
 
 
 def _overlap(one: Crossover, other: Crossover) -> bool:
@@ -121,5 +123,5 @@ def _sentence(crossing: Crossover, now: Crossover | None) -> str:
     said = crossovers.sentence(crossing)
     if now is None:
         return f"{said}; here no crossing of theirs was found"
-    at = crossovers.sentence(now).rpartition(f" {crossing.axis} ")[2]
-    return f"{said}; here at {at}: the intervals {'overlap' if _overlap(crossing, now) else 'are apart'}"
+    intervals = "overlap" if _overlap(crossing, now) else "are apart"
+    return f"{said}; here at {crossovers.place(now)}: the intervals {intervals}"

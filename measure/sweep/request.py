@@ -1,4 +1,4 @@
-"""What a sweep is asked: one or two axes over a request, validated once for the page, a link, a file and a command."""
+"""The request of a sweep: one or two axes over a comparison's, validated once for page, link, file and command."""
 
 import math
 import re
@@ -30,7 +30,7 @@ class SweepRequest:
     axes: tuple[Axis, ...]
 
     def points(self) -> list[dict[str, int]]:
-        """Where is measured: every combination of the axes' values, the first axis slowest."""
+        """The points of the grid: every combination of the axes' values, the first axis slowest."""
         names = [axis.name for axis in self.axes]
         return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in self.axes))]
 
@@ -75,11 +75,11 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     size = plain.get("size")
     if size is not None and not isinstance(size, Mapping):
         parse(plain)
-    for each in given:
-        if each.get("kind", "size") == "size" and each.get("name") in (size or {}):
-            raise RequestError(f"{each['name']} is both fixed and swept: give it one value, or a range")
+    for raw_axis in given:
+        if raw_axis.get("kind", "size") == "size" and raw_axis.get("name") in (size or {}):
+            raise RequestError(f"{raw_axis['name']} is both fixed and swept: give it one value, or a range")
     lines = _lines(workload, plain)
-    axes = tuple(_axis(workload, lines, each, len(given)) for each in given)
+    axes = tuple(_axis(workload, lines, raw_axis, len(given)) for raw_axis in given)
     if len(axes) == 2 and axes[0].name == axes[1].name:
         raise RequestError(f"{axes[0].name} is swept twice: two axes need two names")
     if len(axes) == 2 and (options := [axis.name for axis in axes if axis.kind == "option"]):
@@ -138,7 +138,7 @@ def parse_range(
 
 
 def of_run(run: Run) -> SweepRequest:
-    """What a stored sweep was asked; RequestError where it can no longer be."""
+    """The request of a stored sweep; RequestError where it can no longer be."""
     if run.kind != "sweep":
         raise RequestError(f"run {run.id} is a comparison: only a sweep can be continued")
     record = run.request
@@ -196,12 +196,12 @@ def _axis(workload: Workload, lines: Sequence[str], raw: Mapping[str, Any], axes
     if (values is None) == (text is None):
         raise RequestError(f"axis {name} needs either values or a range")
     if text is not None:
-        found = parse_range(str(text), scale, int(points), name=name, least=least, most=most)
+        grid = parse_range(str(text), scale, int(points), name=name, least=least, most=most)
     elif isinstance(values, list | tuple):
-        found = _checked(name, values, scale, least, most)
+        grid = _checked(name, values, scale, least, most)
     else:
         raise RequestError(f"{name}={values!r} is not valid: a list of whole numbers is needed")
-    return Axis(kind=kind, name=name, values=found, scale=scale)
+    return Axis(kind=kind, name=name, values=grid, scale=scale)
 
 
 def _size(workload: Workload, name: str) -> SizeParameter:

@@ -1,4 +1,4 @@
-"""What a call and what an element cost: latency ≈ a + b·n along an axis of sizes. Pure functions of a sweep's points.
+"""The costs of a call and of an element: latency ≈ a + b·n along an axis of sizes. Pure functions of a sweep's levels.
 
 A robust straight line through relative residuals: what a call of 30 µs is off by counts as much as what one of 3 s is
 off by, and a point that is far off (a cache's edge, a disturbed measurement) counts less (soft L1, Huber's idea in a
@@ -13,10 +13,9 @@ import numpy as np
 from scipy import optimize
 
 from measure.model import text
-from measure.model.run import Axis, Fit, Point
+from measure.model.run import Axis, Fit
 from measure.statistics.intervals import Level, student_quantile
-from measure.sweep.crossovers import point_levels
-from measure.sweep.lines import Line, lines
+from measure.sweep.evidence import Evidence, TimedLine
 
 # A straight line has two numbers: with fewer points there is nothing that it could fail to fit.
 _LEAST_POINTS = 3
@@ -25,44 +24,34 @@ _OUTLIER = 0.05
 _POOR = 0.15
 
 
-def fits(points: Sequence[Point], axes: Sequence[Axis], confidence: float) -> list[Fit]:
+def fits(known: Evidence, confidence: float) -> list[Fit]:
     """The fit of each strategy that was measured at three sizes or more; none for options and maps."""
-    if len(axes) != 1 or axes[0].kind != "size":
+    if len(known.axes) != 1 or known.axes[0].kind != "size":
         return []
-    levels = {id(point): each for point, each in zip(points, point_levels(points), strict=True)}
-    made = []
-    for line in lines(points, axes):
-        known = [
-            (value, levels[id(point)][item.strategy])
-            for value, point, item in line.points
-            if item.outcome == "ok" and item.strategy in levels[id(point)]
-        ]
-        if len(known) >= _LEAST_POINTS:
-            made.append(_fit(line, axes[0], known, confidence))
-    return made
+    return [_fit(along, known.axes[0], confidence) for along in known.lines if len(along.timed) >= _LEAST_POINTS]
 
 
-def _fit(line: Line, axis: Axis, known: Sequence[tuple[int, Level]], confidence: float) -> Fit:
-    sizes = np.array([value for value, _ in known], float)
-    logs = np.array([level.log_mean for _, level in known])
-    found = _line(sizes, np.exp(logs))
-    rest = np.log(np.exp(logs) / (found[0] + found[1] * sizes))
-    half = _halves(sizes, found, rest, [level for _, level in known], confidence)
-    (fixed, each), (fixed_half, each_half) = found.tolist(), half.tolist()
+def _fit(along: TimedLine, axis: Axis, confidence: float) -> Fit:
+    sizes = np.array([timed.value for timed in along.timed], float)
+    logs = np.array([timed.level.log_mean for timed in along.timed])
+    costs = _costs(sizes, np.exp(logs))
+    rest = np.log(np.exp(logs) / (costs[0] + costs[1] * sizes))
+    half = _halves(sizes, costs, rest, [timed.level for timed in along.timed], confidence)
+    (fixed, element), (fixed_half, element_half) = costs.tolist(), half.tolist()
     return Fit(
-        strategy=line.slug,
+        strategy=along.line.slug,
         axis=axis.name,
         fixed_s=fixed,
         fixed_low_s=max(0.0, fixed - fixed_half),
         fixed_high_s=fixed + fixed_half,
-        per_element_s=each,
-        per_element_low_s=max(0.0, each - each_half),
-        per_element_high_s=each + each_half,
+        per_element_s=element,
+        per_element_low_s=max(0.0, element - element_half),
+        per_element_high_s=element + element_half,
         note=_note(sizes, rest, axis),
     )
 
 
-def _line(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+def _costs(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """Fixed seconds and seconds per element, neither below zero."""
 
     def rest(scaled: np.ndarray) -> np.ndarray:
@@ -70,15 +59,15 @@ def _line(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
     # Both parameters near 1, whatever the units are.
     scale = np.array([seconds.min(), np.median(seconds / sizes)])
-    found = optimize.least_squares(rest, [0.5, 0.5], bounds=(0, np.inf), loss="soft_l1", f_scale=_OUTLIER)
-    return found.x * scale
+    scaled_costs = optimize.least_squares(rest, [0.5, 0.5], bounds=(0, np.inf), loss="soft_l1", f_scale=_OUTLIER).x
+    return scaled_costs * scale
 
 
 def _halves(
-    sizes: np.ndarray, found: np.ndarray, rest: np.ndarray, levels: Sequence[Level], confidence: float
+    sizes: np.ndarray, costs: np.ndarray, rest: np.ndarray, levels: Sequence[Level], confidence: float
 ) -> np.ndarray:
     """Half an interval of both numbers: from what processes and residuals show, through the line's sensitivity."""
-    model = found[0] + found[1] * sizes
+    model = costs[0] + costs[1] * sizes
     design = np.stack([np.ones_like(sizes), sizes], axis=1) / model[:, None]
     weight = 1 / np.sqrt(1 + (rest / _OUTLIER) ** 2)
     inverse = np.linalg.pinv(design.T @ (weight[:, None] * design))
@@ -94,7 +83,7 @@ def _halves(
 
 
 def _note(sizes: np.ndarray, rest: np.ndarray, axis: Axis) -> str:
-    """Where the straight line is farthest off, in words, if that is far."""
+    """Words for where the straight line is farthest off, if that is far."""
     worst = int(np.argmax(np.abs(rest)))
     if abs(rest[worst]) <= math.log1p(_POOR):
         return ""

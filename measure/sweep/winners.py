@@ -36,13 +36,13 @@ def next_cell(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cel
     candidates = [cell for cell in open_cells if not inferred(cell, winners)]
 
     def order(cell: Cell) -> tuple[bool, int, Cell]:
-        at_border = any(common == set() for common in _lines(cell, winners))
+        at_border = any(common == set() for common in _along(cell, winners))
         return not at_border, -min((_distance(cell, known) for known in winners), default=0), cell
 
-    found = min(candidates, key=order, default=None)
-    if found is None and leads and len(winners) < _DOUBT_SHARE * len(cells):
-        found = _doubtful(winners, open_cells, leads)
-    return found
+    chosen = min(candidates, key=order, default=None)
+    if chosen is None and leads and len(winners) < _DOUBT_SHARE * len(cells):
+        chosen = _doubtful(winners, open_cells, leads)
+    return chosen
 
 
 def _probes(bottom: int, right: int) -> list[Cell]:
@@ -53,11 +53,11 @@ def _probes(bottom: int, right: int) -> list[Cell]:
     quarters = list(
         product((middle[0] // 2, (middle[0] + bottom + 1) // 2), (middle[1] // 2, (middle[1] + right + 1) // 2))
     )
-    found = [*corners, middle]
+    probes = [*corners, middle]
     for more in (edges, quarters):
-        if len({*found, *more}) <= _PROBES_SHARE * (bottom + 1) * (right + 1):
-            found += more
-    return found
+        if len({*probes, *more}) <= _PROBES_SHARE * (bottom + 1) * (right + 1):
+            probes += more
+    return probes
 
 
 def _doubtful(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cell, float]) -> Cell | None:
@@ -69,17 +69,17 @@ def _doubtful(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cel
         return min(near, default=math.inf), -distance, cell
 
     away = [cell for cell in open_cells if all(_distance(cell, known) > 1 for known in winners)]
-    found = min(away, key=doubt, default=None)
-    return found if found is not None and doubt(found)[0] < _SMALL_LEAD else None
+    nearest = min(away, key=doubt, default=None)
+    return nearest if nearest is not None and doubt(nearest)[0] < _SMALL_LEAD else None
 
 
 def inferred(cell: Cell, winners: Winners) -> list[str]:
     """The strategies that win, or tie, on both sides of a cell in its row or its column, with nothing against them in
     the other; or else in all four quadrants around it. The one that leads most often comes first."""
-    lines = _lines(cell, winners)
+    along = _along(cell, winners)
     beside = _common(winners, [[known for known in winners if _distance(cell, known) == 1]])
-    agreeing = [common for common in lines if common]
-    if agreeing and set() not in lines:
+    agreeing = [common for common in along if common]
+    if agreeing and set() not in along:
         common = set.intersection(*agreeing)
     else:
         common = (
@@ -92,15 +92,15 @@ def inferred(cell: Cell, winners: Winners) -> list[str]:
     return sorted(common, key=lambda slug: (-leaders.count(slug), slug))
 
 
-def _lines(cell: Cell, winners: Winners) -> list[set[str] | None]:
-    """Of row and column: who wins at the nearest measured cells on both sides of a cell; None where a side has none."""
-    found = []
+def _along(cell: Cell, winners: Winners) -> list[set[str] | None]:
+    """The winners, in row and column, of the nearest measured cells on both sides; None where a side has none."""
+    along_axes = []
     for axis in (0, 1):
         along = [known for known in winners if known[1 - axis] == cell[1 - axis]]
         before = [known for known in along if known[axis] < cell[axis]]
         behind = [known for known in along if known[axis] > cell[axis]]
-        found.append(_common(winners, (_nearest(cell, side) for side in (before, behind))))
-    return found
+        along_axes.append(_common(winners, (_nearest(cell, side) for side in (before, behind))))
+    return along_axes
 
 
 _QUADRANTS = tuple(product((1, -1), (1, -1)))
@@ -112,19 +112,19 @@ def _quadrant(cell: Cell, winners: Winners, down: int, right: int) -> list[Cell]
 
 def _nearest(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
     """All those that are nearest to the cell."""
-    least = min((_distance(cell, each) for each in cells), default=0)
-    return [each for each in cells if _distance(cell, each) == least]
+    least = min((_distance(cell, other) for other in cells), default=0)
+    return [other for other in cells if _distance(cell, other) == least]
 
 
 def _common(winners: Winners, sides: Iterable[Sequence[Cell]]) -> set[str] | None:
-    """Who wins at all these cells; None where a side is empty."""
-    found: set[str] | None = None
+    """Those that win at all these cells; None where a side is empty."""
+    common: set[str] | None = None
     for side in sides:
         if not side:
             return None
         for cell in side:
-            found = set(winners[cell]) if found is None else found & set(winners[cell])
-    return found
+            common = set(winners[cell]) if common is None else common & set(winners[cell])
+    return common
 
 
 def _distance(a: Cell, b: Cell) -> int:

@@ -4,11 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from measure.model.run import Measurement, Point, Run
+from measure.sweep import omissions
 from measure.sweep.lines import Line, lines
 from views.ui import look
 
-# The beginning of a reason for not being run, where the outcome beside it says so already.
-_NOT_HERE = re.compile("^not (run|timed) here: ")
 # A number with its unit, if it has one.
 _AMOUNT = re.compile(r"\d[\d,. ]*(?<=\d)(?: (?:[µnm]?s|min|h|[KMGT]?i?B)\b)?")
 
@@ -26,8 +25,7 @@ def outcome(item: Measurement) -> str:
 
 def reason(item: Measurement) -> str:
     """Return the reason alone, without the words that it is one for not being run."""
-    message = item.error.message if item.error else ""
-    return _NOT_HERE.sub("", message) if item.outcome == "not_run" else message
+    return omissions.reason(item.error) if item.error else ""
 
 
 def did_not_work(run: Run) -> list[tuple[Line, str]]:

@@ -16,8 +16,7 @@ from measure.model.run import Measurement, Run
 from measure.statistics import pareto
 from measure.statistics.pareto import Dial
 from measure.sweep import analysis as sweep_analysis
-from measure.sweep.forecast import DOES_NOT_FIT
-from strategies.spec import Strategy
+from measure.sweep.omissions import DOES_NOT_FIT
 from views.charts.base import (
     COLOUR,
     INK,
@@ -125,18 +124,8 @@ def subject(run: Run, index: int | None = None) -> tuple[list[Measurement], list
     index = max(known, key=lambda index: tuple(run.points[index].at.values())) if index is None else index
     measurements = run.points[index].measurements
     if by_option(run):
-        # A line's name leaves the option out; here each of its values is a strategy.
-        measurements = [
-            item if item.twin_of else replace(item, strategy=own_slug(item))
-            for point in run.points
-            for item in point.measurements
-        ]
+        measurements = [item for point in run.points for item in point.measurements]
     return measurements, _dials(run, measurements, run.points[index].at)
-
-
-def own_slug(item: Measurement) -> str:
-    """Return the strategy with the swept option, which a line's name leaves out."""
-    return Strategy(item.mapper, item.mode, item.options).slug
 
 
 def by_option(run: Run) -> bool:

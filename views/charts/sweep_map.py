@@ -9,7 +9,7 @@ import pandas as pd
 from measure.model.run import Point, Run
 from measure.statistics.intervals import Ratio, ratio
 from measure.statistics.levels import levels_of
-from measure.sweep.lines import lines, slug
+from measure.sweep.lines import line_of, lines
 from views.charts import failures
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
@@ -82,8 +82,7 @@ def leaders(point: Point, run: Run) -> list[str]:
     """Return the lines that are fastest at a point, or tie for it."""
     if not point.ranking:
         return []
-    names = {item.strategy: slug(item, run.axes) for item in point.measurements}
-    return [names.get(name, name) for name in point.ranking[0]]
+    return [line_of(strategy, run.axes) for strategy in point.ranking[0]]
 
 
 def inferred(point: Point) -> bool:

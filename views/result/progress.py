@@ -7,6 +7,7 @@ from measure import runner
 from measure.model.run import Run
 from measure.output.rows import strategies_of
 from measure.runner import Snapshot
+from measure.sweep.lines import line_of
 from views.ui import guard, look
 
 # While nothing is timed the page may look often; while timing it would take from what is measured.
@@ -35,7 +36,8 @@ def poll_s(snapshot: Snapshot) -> float:
 
 def _has_line(run: Run) -> bool:
     """True if a strategy has been timed at two points."""
-    timed = [item.strategy for point in run.points for item in point.measurements if item.latency is not None]
+    measured = [item for point in run.points for item in point.measurements if item.latency is not None]
+    timed = [line_of(item.strategy, run.axes) for item in measured]
     return len(timed) > len(set(timed))
 
 

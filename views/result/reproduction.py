@@ -59,8 +59,8 @@ def _sweep_reproduction(answer: SweepReproduction) -> None:
                 [
                     {
                         **{name: f"{value:,}" for name, value in point.at.items()},
-                        "outcome": point.found.outcome,
-                        "ranks that changed": _moves(point.found) or "none",
+                        "outcome": point.answer.outcome,
+                        "ranks that changed": _moves(point.answer) or "none",
                     }
                     for point in answer.points
                 ],

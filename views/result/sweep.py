@@ -63,13 +63,8 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
 def point_run(run: Run, point: Point) -> Run:
     """One point of a sweep as the comparison that it is."""
     place = "-".join(f"{name}-{value}" for name, value in point.at.items())
-    case = analysis.comparison(run, point)
-    if sweep_front.by_option(run):
-        names = {item.strategy: sweep_front.own_slug(item) for item in point.measurements if item.twin_of is None}
-        case = analysis.renamed(case, names)
-        case = replace(case, request=replace(case.request, strategies=list(names.values())))
     # What is computed of it is kept under its id.
-    return replace(case, id=f"{run.id}-{place}")
+    return replace(analysis.comparison(run, point), id=f"{run.id}-{place}")
 
 
 def _standing(run: Run, finished: bool) -> None:

@@ -10,7 +10,8 @@ from measure.machine import environment
 from measure.model.request import MOST_BUDGET_S, RequestError
 from measure.model.run import Run
 from measure.sweep import continuing, forecast
-from measure.sweep.forecast import OVER_BUDGET, SweepForecast
+from measure.sweep.forecast import SweepForecast
+from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
 from views.ui import look
 from views.ui.memo import Memo
@@ -50,14 +51,7 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
     when it is continued.
     """
     asked = request(run, budget_s)
-    taken = {}
-    for point in continuing.taken_over(run, asked, run.environment):
-        slugs = asked.slugs(point.at)
-        taken[forecast.key(point.at)] = [
-            slugs[item.strategy]
-            for item in point.measurements
-            if point.status == "complete" or item.replicas or item.outcome != "ok"
-        ]
+    taken = forecast.known_before(continuing.taken_over(run, asked, run.environment))
     plan = forecast.plan(asked, available_bytes, taken)
     most = forecast.plan(request(run, MOST_BUDGET_S), available_bytes, taken)
     # What was inferred is not missing.

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from measure.model.run import Analysis, Axis, Crossover, Point, RequestRecord, Run
 from measure.output import sweep_table
 from measure.sweep import analysis as sweep_analysis
-from measure.sweep.crossovers import crossovers, point_levels
+from measure.sweep.crossovers import crossovers
+from measure.sweep.evidence import evidence, point_levels
 from tests import costs, synthetic
 from tests.simulation import Model
 from views.charts import sweep_front
@@ -27,7 +28,8 @@ def sweep_run(axis: Axis, points: list[Point]) -> Run:
 
 
 def found_in(points: list[Point], values: tuple[int, ...] | None = None) -> list[Crossover]:
-    return crossovers(points, [costs.axis(values or [point.at["batch"] for point in points])], Analysis())
+    axis = costs.axis(values or [point.at["batch"] for point in points])
+    return crossovers(evidence(points, [axis]), Analysis())
 
 
 def quiet(latencies: dict[str, tuple[float, float]], grid: tuple[int, ...] = GRID) -> list[Point]:
@@ -184,7 +186,7 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
         if value == 1:
             latencies["map_fn.graph"] = 3e-3
         points.append(costs.point(value, latencies, rng, QUIET, name="chunk"))
-    [found] = crossovers(points, [axis], Analysis())
+    [found] = crossovers(evidence(points, [axis]), Analysis())
     assert (found.a, found.b, found.axis) == ("map_fn.graph", "chunked.graph", "chunk")
     assert found.low is not None and found.high is not None
     # 1 + 8/chunk = 3 at 4, where they are equal.
@@ -199,7 +201,7 @@ def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -
         costs.point(1, {"chunked.graph?chunk=1": 2e-3, "map_fn.graph": 3e-3}, rng, QUIET, name="chunk"),
         costs.point(64, {"chunked.graph?chunk=64": 9e-3}, rng, QUIET, name="chunk"),
     ]
-    [found] = crossovers(points, [axis], Analysis())
+    [found] = crossovers(evidence(points, [axis]), Analysis())
     assert (found.a, found.b) == ("chunked.graph", "map_fn.graph")
     verdict = sweep_analysis.verdict(sweep_run(axis, points))
     assert verdict.startswith("chunked.graph is fastest with chunk 1: 2.00 ms [")
@@ -237,7 +239,7 @@ def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strat
     assert "vectorized_map.graph" in verdict.partition("; batched.graph takes ")[0]
     assert "; batched.graph takes " in verdict and verdict.endswith("] as long."), verdict
     # What the sentence sets apart, the crossovers do not call a tie.
-    sides = {each.none for each in crossovers(run.points, run.axes, run.analysis)}
+    sides = {each.none for each in crossovers(evidence(run.points, run.axes), run.analysis)}
     assert sides and all("they tie" in (each or "") or "ties at" in (each or "") for each in sides), sides
     some = dial(dict.fromkeys((1, 2, 4, 8, 16, 32), 1e-3), 10, noisy)
     assert "; it ties with parallel_iterations " in sweep_analysis.verdict(some)
@@ -274,4 +276,4 @@ def test_a_point_between_those_of_the_grid_does_not_say_who_leads() -> None:
 
 def test_a_map_has_no_crossovers() -> None:
     axis = costs.axis(GRID)
-    assert crossovers(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}), [axis, axis], Analysis()) == []
+    assert crossovers(evidence(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}), [axis, axis]), Analysis()) == []

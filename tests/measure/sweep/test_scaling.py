@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from measure.model.run import Axis, Fit, Point, RequestRecord, Run, decode, encode
 from measure.sweep import analysis as sweep_analysis
+from measure.sweep.evidence import evidence
 from measure.sweep.scaling import fits
 from tests import costs
 from tests.simulation import Model
@@ -26,7 +27,7 @@ def straight() -> list[float]:
 
 
 def fit(points: list[Point]) -> Fit:
-    [found] = fits(points, [costs.axis(GRID)], 0.95)
+    [found] = fits(evidence(points, [costs.axis(GRID)]), 0.95)
     return found
 
 
@@ -97,10 +98,10 @@ def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:
 
 def test_two_points_are_no_fit_and_neither_are_options_nor_what_failed() -> None:
     points = measured(straight())
-    assert fits(points[:2], [costs.axis(GRID)], 0.95) == []
+    assert fits(evidence(points[:2], [costs.axis(GRID)]), 0.95) == []
     option = Axis(kind="option", name="batch", values=list(GRID), scale="log")
-    assert fits(points, [option], 0.95) == []
+    assert fits(evidence(points, [option]), 0.95) == []
     wrong = [
         replace(each, measurements=[replace(item, outcome="wrong") for item in each.measurements]) for each in points
     ]
-    assert fits(wrong, [costs.axis(GRID)], 0.95) == []
+    assert fits(evidence(wrong, [costs.axis(GRID)]), 0.95) == []

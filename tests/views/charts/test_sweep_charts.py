@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 import workloads
 from measure.model.run import Axis, Crossover, Latency, Point, RequestRecord, Run
-from measure.sweep import forecast as sweep_forecast
 from measure.sweep.crossovers import sentence
+from measure.sweep.omissions import DOES_NOT_FIT, OVER_BUDGET
+from strategies.spec import Strategy
 from tests import synthetic
 from tests.synthetic import MIB
 from views.charts import base, failures, files, sweep_front, sweep_lines, sweep_map
@@ -42,7 +43,7 @@ def dial() -> Run:
     def item(mapper: str, seconds: float, mib: float, **options: int):
         assert base.memory is not None
         return replace(
-            base, strategy=f"{mapper}.graph", mapper=mapper, options=options, outcome="ok",
+            base, strategy=Strategy(mapper, "graph", options).slug, mapper=mapper, options=options, outcome="ok",
             latency=Latency(median_s=seconds, low_s=0.95 * seconds, high_s=1.05 * seconds),
             memory=replace(base.memory, peak_bytes=int(mib * MIB)),
         )  # fmt: skip
@@ -113,6 +114,7 @@ class TestLines:
     def test_what_was_not_run_is_said_apart_once_and_with_all_values_of_one_reason(self, run):
         def left_out(value: int, message: str) -> Point:
             item = synthetic.failure("loop", "eager", "not_run", message)
+            item = replace(item, error=replace(item.error, type=OVER_BUDGET))
             return Point(at={"batch": value}, status="complete", measurements=[item])
 
         late = "it would take about {} of the sweep's 60 s; with a larger budget it is measured"
@@ -299,7 +301,7 @@ class TestMap:
 
 def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value():
     run = dial()
-    case = sweep_result.point_run(run, replace(run.points[1], ranking=[["chunked.graph"]]))
+    case = sweep_result.point_run(run, replace(run.points[1], ranking=[["chunked.graph?chunk=8"]]))
     assert (case.kind, case.points, case.request.strategies) == ("compare", [], ["chunked.graph?chunk=8"])
     assert [item.strategy for item in case.measurements] == ["chunked.graph?chunk=8"]
     assert case.ranking == [["chunked.graph?chunk=8"]]
@@ -341,7 +343,7 @@ class TestFront:
         run = dial()
         item = synthetic.failure("loop", "eager", "not_run", "not run here: it would need about 1.00 TiB")
         assert item.error is not None
-        without = replace(item, error=replace(item.error, type=sweep_forecast.DOES_NOT_FIT))
+        without = replace(item, error=replace(item.error, type=DOES_NOT_FIT))
         first = replace(run.points[0], measurements=[*run.points[0].measurements, without])
         measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
         assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])

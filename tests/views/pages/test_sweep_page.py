@@ -13,8 +13,8 @@ from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Point, Run
 from measure.runner import Snapshot
-from measure.sweep import forecast as sweep_forecast
 from measure.sweep import request as sweep_request
+from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest
 from tests import synthetic
 from tests.engine import ROOT
@@ -86,7 +86,7 @@ def over_budget(run_id: str = RUN_ID) -> Run:
     run = without_code(synthetic.sweep(run_id))
     left_out = synthetic.failure("loop", "eager", "not_run", "not run here: it would take about 20 min")
     assert left_out.error is not None
-    left_out = replace(left_out, error=replace(left_out.error, type=sweep_forecast.OVER_BUDGET))
+    left_out = replace(left_out, error=replace(left_out.error, type=OVER_BUDGET))
     values = [1, 10, 100, 1_000_000, 5_000_000]
     points = [
         replace(

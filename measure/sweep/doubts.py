@@ -1,0 +1,103 @@
+"""Further processes where one of each does not decide: for what stands out from its line, and for leaders that tie.
+
+The values of a swept option are of one case: there the leaders of all points are sampled together, in turns.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from measure.engine.record import View
+from measure.model.run import Point
+from measure.sweep import contenders
+from measure.sweep.evidence import Timed
+from measure.sweep.sites import Site, fewest_processes
+from measure.sweep.survey import Survey
+from measure.sweep.visit import ROUNDS
+
+# Processes at points beside a crossing, and of leaders that tie; at least two, so that their spread is known.
+PROCESSES = 3
+# More than so many leaders that tie are not told apart at every point; nor among all values of an option.
+MOST_LEADERS = 4
+MOST_VALUES = 6
+# With more processes others may turn out to tie with the leader: so often is looked.
+LOOKS = 2
+# So many doubtful latencies are measured again, in this share of the budget; and those for which one more process takes
+# more than another share are not.
+MOST_DOUBTED = 6
+DOUBTS_SHARE = 0.1
+DOUBT_SHARE = 0.04
+
+
+def doubt(survey: Survey) -> None:
+    """A second process, and if need be a third, for what stands out from its line, or is scattered beyond use."""
+    budget_s = survey.request.base.budget_s
+    spared_s = max(0.0, survey.left_s - DOUBTS_SHARE * budget_s)
+    for processes in range(2, PROCESSES + 1):
+        for timed in contenders.doubtful(survey.draft.evidence, survey.draft.run.analysis)[:MOST_DOUBTED]:
+            is_quick = _another_process_s(timed) < DOUBT_SHARE * budget_s
+            if survey.left_s > spared_s and timed.processes < processes and is_quick:
+                survey.sample(survey.draft.sites[timed.place], [timed.measurement.strategy], 1)
+        survey.draft.analyse()
+
+
+def _another_process_s(timed: Timed) -> float:
+    return (timed.measurement.first_call_s or 0.0) + ROUNDS * math.exp(timed.level.log_mean)
+
+
+def doubt_leaders(survey: Survey, site: Site) -> None:
+    """A second process for what may lead at a point, by one process of each."""
+    visit, rules = survey.arrive(site), survey.visits.settings.rules
+    near = visit.within(rules.doubted_within)[:MOST_LEADERS]
+    few = [slug for slug in near if visit.processes(slug) < rules.replicas_doubted]
+    if len(near) > 1 and few:
+        survey.sample(site, few, 1)
+
+
+def tell_leaders_apart(survey: Survey, site: Site) -> None:
+    """More processes of leaders that tie at a point."""
+    if site.point.status != "complete":
+        return
+    tied = site.point.ranking[0] if site.point.ranking else []
+    if not site.begun and (len(tied) < 2 or fewest_processes(site.point, tied) >= PROCESSES):
+        return  # taken over, and nothing is open
+    visit = survey.arrive(site)
+    leaders = visit.contenders()[:MOST_LEADERS]
+    few = [slug for slug in leaders if visit.processes(slug) < PROCESSES]
+    if len(leaders) > 1 and few:
+        survey.sample(site, leaders, PROCESSES - min(visit.processes(slug) for slug in few))
+
+
+def tell_values_apart(survey: Survey) -> None:
+    """More processes of what ties for the lead over all values of a swept option."""
+    for _ in range(LOOKS):
+        leading = contenders.leading(survey.draft.evidence, survey.draft.run.analysis)[:MOST_VALUES]
+        few = [timed for timed in leading if timed.processes < PROCESSES]
+        if not few or survey.left_s <= 0:
+            return
+        _sample_together(survey, few, PROCESSES - min(timed.processes for timed in few))
+        survey.draft.analyse()
+
+
+def _sample_together(survey: Survey, few: Sequence[Timed], processes: int) -> None:
+    """Measure strategies of several values of an option in so many further processes, sampled in the same rounds."""
+    sites = {timed.measurement.strategy: survey.draft.sites[timed.place] for timed in few}
+    visits = {slug: survey.arrive(site) for slug, site in sites.items()}
+
+    def say(view: View) -> None:
+        # Its results are those of the points in the end.
+        survey.draft.say(f"values that lead: {view.message}")
+
+    together = survey.visits.make(replace(survey.request.base, strategies=tuple(sites)), say)
+    try:
+        known = [visit.measurement(slug) for slug, visit in visits.items()]
+        together.begin(survey.started_s, {}, Point(at={}, measurements=known))
+        try:
+            together.time_more(list(sites), processes, survey.left_s)
+        finally:
+            # What was sampled before a cancel is kept.
+            for slug, visit in visits.items():
+                visit.adopt(together.measurement(slug))
+                survey.finish(sites[slug])
+    finally:
+        together.end()

@@ -1,0 +1,102 @@
+"""Measuring at the sites of a sweep. Who is measured where is decided by `grid`, `doubts` and `refining`."""
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as changed
+
+from msgspec.structs import replace
+
+from measure.engine.bench import Settings
+from measure.engine.dialogue import Dialogues
+from measure.engine.launcher import Launcher
+from measure.engine.record import View
+from measure.model.request import Request
+from measure.model.run import Error
+from measure.sweep import omissions
+from measure.sweep.draft import Draft
+from measure.sweep.forecast import Plan
+from measure.sweep.lines import line_of
+from measure.sweep.request import SweepRequest
+from measure.sweep.sites import Site, left_out, strategies_at
+from measure.sweep.visit import Visit
+
+_UNTIMED = omissions.not_timed("the time budget was spent; continue the sweep, or give it more")
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Makes visits, with what all of a sweep share."""
+
+    run_id: str
+    launcher: Launcher
+    dialogues: Dialogues
+    settings: Settings
+
+    def make(self, request: Request, publish: Callable[[View], None]) -> Visit:
+        return Visit(self.run_id, request, self.launcher, publish, self.dialogues, self.settings)
+
+
+class Survey:
+    """Visits the sites of a ``draft``, as long as the time budget lasts. Its seconds are counted from `begin` on."""
+
+    def __init__(self, request: SweepRequest, plan: Plan, visits: Visits, draft: Draft) -> None:
+        self.request, self.visits, self.draft = request, visits, draft
+        self.started_s = 0.0
+        self._plan = plan
+        # Lines that have been run once more with oneDNN off: what is found of them holds at all points.
+        self._suspected: set[str] = set()
+
+    def begin(self) -> None:
+        self.started_s = time.monotonic()
+        self.draft.begin(self.started_s)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left of the time budget."""
+        return self.started_s + self.request.base.budget_s - time.monotonic()
+
+    def left_out(self, site: Site) -> dict[str, Error]:
+        """Strategies that are not run at a site, with the reason."""
+        return left_out(site, self.draft.sites, self.request, self._plan)
+
+    def visit(self, site: Site) -> Visit:
+        """The visit of a site, which need not have begun."""
+        if site.visit is None:
+            request = self.request.comparison(site.point.at)
+            if site.only:
+                request = changed(request, strategies=tuple(strategies_at(site, self.request).values()))
+            site.visit = self.visits.make(request, functools.partial(self.draft.take, site))
+        return site.visit
+
+    def arrive(self, site: Site) -> Visit:
+        """The visit of a site, begun: with its reference, and with what an earlier run knows."""
+        visit = self.visit(site)
+        if not site.begun:
+            site.begun = True
+            if site.point.status == "waiting":
+                site.point = replace(site.point, status="running")
+            visit.begin(self.started_s, self.left_out(site), site.taken)
+        return visit
+
+    def measure(self, site: Site, budget_s: float) -> None:
+        """Measure all that is unknown at a site."""
+        visit = self.arrive(site)
+        visit.look(visit.unknown())
+        if suspected := {line_of(slug, self.request.axes) for slug in visit.suspects()} - self._suspected:
+            self._suspected |= suspected
+            visit.ask_onednn()
+        visit.time(budget_s)
+        self.finish(site)
+        self.draft.analyse()
+
+    def sample(self, site: Site, strategies: Sequence[str], processes: int) -> None:
+        """Measure these strategies of a site in so many further processes."""
+        self.arrive(site).time_more(strategies, processes, self.left_s)
+        self.finish(site)
+
+    def finish(self, site: Site) -> None:
+        """Settle a site; more processes may still be asked for."""
+        self.visit(site).finish("complete", "", _UNTIMED)
+        self.draft.settle(site, status="complete")

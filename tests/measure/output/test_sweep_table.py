@@ -1,0 +1,17 @@
+"""A sweep as text."""
+
+from measure.output import sweep_table
+from tests import synthetic
+
+
+def test_a_cost_that_may_be_nothing_is_said_by_its_upper_end():
+    assert sweep_table.cost(5e-6, 4e-6, 6e-6) == "5.00 µs [4.00, 6.00]"
+    assert sweep_table.cost(5e-6, -1e-6, 6e-6) == "5.00 µs [under 6.00 µs]"
+    assert sweep_table.cost(2.6e-14, -1e-7, 1.07e-7) == "under 107 ns"
+
+
+def test_what_a_table_of_a_sweep_says():
+    shown = sweep_table.render(synthetic.sweep())
+    assert "122 µs*" in shown and "timeout" in shown and "skipped: This cannot fit" in shown
+    assert "vectorized_map.graph overtakes loop.eager at batch" in shown and " a call, and " in shown
+    assert "(B)" in sweep_table.render(synthetic.winners()), "what is inferred stands in brackets"
