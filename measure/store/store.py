@@ -146,7 +146,7 @@ class Store:
             asked = sa.select(runs.c.version, runs.c.holder, runs.c.imported).where(runs.c.id == run_id)
             with self._reading() as connection:
                 row = connection.execute(asked).one_or_none()
-            if row is not None and row.holder is not None and self._close_runs_of_the_gone([row.holder]):
+            if row is not None and row.holder is not None and self._recover([row.holder]):
                 with self._reading() as connection:
                     row = connection.execute(asked).one_or_none()
             if row is None:
@@ -232,14 +232,11 @@ class Store:
         with self._reading() as connection:
             return documents.read(connection, run_id)
 
-    def _recover(self) -> None:
-        """Close all runs whose process is gone."""
-        with self._reading() as connection:
-            names = holders.known(connection)
-        self._close_runs_of_the_gone(names)
-
-    def _close_runs_of_the_gone(self, names: Sequence[str]) -> bool:
-        """Close the runs of those of these holders that are gone; True if there was one."""
+    def _recover(self, names: Sequence[str] | None = None) -> bool:
+        """Close the runs of those of these holders, or of all that there are, that are gone; True if there was one."""
+        if names is None:
+            with self._reading() as connection:
+                names = holders.known(connection)
         any_gone = False
         for holder in names:
             with self._holders.if_gone(holder) as is_gone:
