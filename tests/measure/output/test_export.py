@@ -311,8 +311,8 @@ def test_what_explanations_have_left_is_written_by_strategy(
     file.write_bytes(encode(run))
     kept = Store(tmp_path / "home")
     kept.save(run)
-    kept.explain(ID, first.strategy, {}, {why.GRAPH: b"nodes", why.TRACE: b"\x1f\x8b"})
-    kept.explain(ID, second.strategy, {}, {why.GRAPH: b"more", why.HLO: b"ENTRY"})
+    kept.explain(ID, first.strategy, why.Why(), {why.GRAPH: b"nodes", why.TRACE: b"\x1f\x8b"})
+    kept.explain(ID, second.strategy, why.Why(), {why.GRAPH: b"more", why.HLO: b"ENTRY"})
     for asked, prefix in ((ID, ID), (str(file), "run")):
         out = tmp_path / f"of_{prefix}"
         assert command_line.main(["export", asked, "--graph", "--hlo", "--trace", "--into", str(out)]) == 0

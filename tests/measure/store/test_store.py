@@ -395,7 +395,7 @@ def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: 
     assert [kept.look(f"{number:024x}").imported for number in range(3)] == [False, True, False]
     assert kept.load(f"{2:024x}") == a_run(f"{2:024x}")
     slug = a_run().measurements[0].strategy
-    assert kept.explain(f"{0:024x}", slug, {"note": "now"}, {why.GRAPH: b"a graph"})
+    assert kept.explain(f"{0:024x}", slug, why.Explained(note="now"), {why.GRAPH: b"a graph"})
     assert kept.artifact(f"{0:024x}", slug, why.GRAPH) == b"a graph"
     assert kept.delete([f"{0:024x}"], owner="ann") == [f"{0:024x}"]
     with sqlite(home) as connection:
