@@ -18,7 +18,8 @@ from measure.judge import reasons
 from measure.machine import environment
 from measure.model import fit, listing, text
 from measure.model.request import RequestError
-from measure.model.run import Measurement, Point, Run, encode
+from measure.model.run import Measurement, Point, Run
+from measure.model.run_file import encode
 from measure.output import export_command, rows, sweep_table, table
 from measure.sweep import continuing
 from measure.sweep.forecast import forecast_sweep

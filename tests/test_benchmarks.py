@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from measure.model.run import Control, Latency, Measurement, Replica, RequestRecord, Run, decode
+from measure.model.run import Control, Latency, Measurement, Replica, RequestRecord, Run
+from measure.model.run_file import decode
 from measure.runner import Snapshot
 from tests.benchmarks import against_others, common, cost, drift, others, repeatability
 from tests.benchmarks.against_others import AGAIN, Paired

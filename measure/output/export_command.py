@@ -10,7 +10,8 @@ from pathlib import Path
 from measure.model import why
 from measure.model.place import PROJECT, StoreError, is_id
 from measure.model.request import RequestError
-from measure.model.run import Run, encode
+from measure.model.run import Run
+from measure.model.run_file import encode
 from measure.output import export
 from measure.store import imports
 

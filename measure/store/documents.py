@@ -10,7 +10,8 @@ import msgspec
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from measure.model.run import Measurement, Point, Run, decode, upgraded
+from measure.model.run import Measurement, Point, Run
+from measure.model.run_file import decode, upgraded
 from measure.store.database import parts
 
 # A comparison grows by measurements, a sweep by points.

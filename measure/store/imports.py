@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from measure.store import values, whole
 from measure.store.refusal import Path, printable, refuse
 from workloads import places

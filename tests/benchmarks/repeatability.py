@@ -21,7 +21,8 @@ from scipy import stats
 import strategies
 from measure.engine.bench import Settings
 from measure.model import text
-from measure.model.run import Run, encode
+from measure.model.run import Run
+from measure.model.run_file import encode
 from measure.runner import Runner
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, Problem, say

@@ -18,7 +18,8 @@ import workloads
 from measure import __main__ as command_line
 from measure.engine.launcher import HostState
 from measure.model.request import RequestError
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from measure.runner import Snapshot
 from measure.store.store import Store
 from strategies.spec import MODES

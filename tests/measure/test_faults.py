@@ -8,7 +8,8 @@ import pytest
 
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
-from measure.model.run import Measurement, Run, decode, encode
+from measure.model.run import Measurement, Run
+from measure.model.run_file import decode, encode
 from strategies.spec import MODES
 from tests.engine import (
     LEAVE_A_PROCESS,

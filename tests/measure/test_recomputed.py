@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from measure.judge import analysis
-from measure.model.run import decode, encode
+from measure.model.run_file import decode, encode
 from measure.sweep import analysis as sweep_analysis
 from tests.samples import run_of
 from tests.simulation import Model, simulate

@@ -13,7 +13,8 @@ import pytest
 import strategies
 import workloads
 from measure.judge.analysis import analyse
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from tests.engine import ROOT, environment
 
 pytestmark = pytest.mark.slow

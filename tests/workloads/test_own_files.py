@@ -18,7 +18,7 @@ import workloads
 from measure import __main__ as command_line
 from measure import runner
 from measure.model import forecast
-from measure.model.run import decode
+from measure.model.run_file import decode
 from strategies import planning, script
 from strategies.spec import Mapper
 from tests import synthetic

@@ -16,7 +16,8 @@ import pandas as pd
 import vl_convert
 
 from measure.model.place import PROJECT
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from measure.output import rows
 from measure.output.rows import Row
 from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, timeline, totals

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from measure.model.run import Run, decode
+from measure.model.run import Run
+from measure.model.run_file import decode
 from measure.runner import Snapshot
 from views.choices.compare import Choices, choose
 from views.pages import frame

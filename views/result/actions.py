@@ -9,7 +9,8 @@ import streamlit as st
 from measure import runner
 from measure.machine import environment
 from measure.model.request import Request, RequestError, parse
-from measure.model.run import Run, encode
+from measure.model.run import Run
+from measure.model.run_file import encode
 from measure.output import export
 from measure.runner import Snapshot
 from measure.sweep import continuing

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from measure import runner
 from measure.model.place import StoreError
-from measure.model.run import encode
+from measure.model.run_file import encode
 
 # In an archive: the text that names the runs which are not in it.
 _LEFT_OUT = "left out.txt"

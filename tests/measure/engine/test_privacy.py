@@ -16,7 +16,8 @@ from measure.engine.launcher import Event
 from measure.engine.privacy import without_folders
 from measure.model.place import StoreError
 from measure.model.request import parse
-from measure.model.run import Run, encode
+from measure.model.run import Run
+from measure.model.run_file import encode
 from measure.store.store import Store
 from measure.subject import messages, subject
 from measure.subject.errors import describe

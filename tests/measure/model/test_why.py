@@ -9,7 +9,8 @@ from msgspec.structs import asdict, replace
 
 from measure.judge import reasons
 from measure.model import why
-from measure.model.run import AtPeak, Limit, Measurement, Memory, encode
+from measure.model.run import AtPeak, Limit, Measurement, Memory
+from measure.model.run_file import encode
 from measure.model.why import Explained, Fusion, Graph, Why
 from measure.statistics.intervals import Ratio
 from measure.store import imports, store

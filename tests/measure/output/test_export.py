@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from measure import __main__ as command_line
 from measure.judge import limit
 from measure.model import why
-from measure.model.run import Crossover, Error, Run, Warning, encode
+from measure.model.run import Crossover, Error, Run, Warning
+from measure.model.run_file import encode
 from measure.output import export, rows, table
 from measure.store import imports
 from measure.store.store import Store

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from measure.judge import payoff
 from measure.judge.analysis import analyse
-from measure.model.run import Latency, Measurement, Replica, Run, decode, encode
+from measure.model.run import Latency, Measurement, Replica, Run
+from measure.model.run_file import decode, encode
 from measure.model.why import Why
 from measure.statistics import break_even, intervals
 from measure.statistics.break_even import Cost, Crossing

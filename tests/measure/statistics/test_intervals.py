@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 import views
-from measure.model.run import Analysis, decode
+from measure.model.run import Analysis
+from measure.model.run_file import decode
 from measure.statistics import intervals, ranking
 from measure.statistics.intervals import Level
 from measure.statistics.levels import levels_of

@@ -19,7 +19,8 @@ from streamlit.testing.v1 import AppTest
 
 from measure import runner
 from measure.judge import reasons, reproduction
-from measure.model.run import SCHEMA, Code, Crossover, Point, Replica, Run, decode, encode
+from measure.model.run import SCHEMA, Code, Crossover, Point, Replica, Run
+from measure.model.run_file import decode, encode
 from measure.model.why import Why
 from measure.output import export, rows, sweep_table
 from measure.store import entries, imports

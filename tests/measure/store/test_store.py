@@ -18,7 +18,8 @@ from sqlalchemy.dialects import mysql, postgresql
 from measure.machine import environment
 from measure.model import place, why
 from measure.model.place import StoreError
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from measure.store import database, documents, entries, imports, store
 from tests import synthetic
 from tests.engine import ROOT

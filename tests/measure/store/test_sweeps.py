@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from measure.model.run import Run, encode
+from measure.model.run import Run
+from measure.model.run_file import encode
 from measure.output import export, sweep_table
 from measure.store import imports
 from measure.store.store import Store

@@ -4,7 +4,8 @@ from typing import Any
 
 from measure import runner
 from measure.engine.host_launcher import HostLauncher
-from measure.model.run import Point, Run, encode
+from measure.model.run import Point, Run
+from measure.model.run_file import encode
 from measure.store import imports
 from measure.subject.messages import Spec
 from measure.sweep.forecast import key

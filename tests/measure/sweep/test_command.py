@@ -6,7 +6,7 @@ import pytest
 
 from measure import __main__ as command
 from measure import runner
-from measure.model.run import decode
+from measure.model.run_file import decode
 
 
 def test_the_command_refuses_what_cannot_be_swept(capsys: pytest.CaptureFixture[str]):

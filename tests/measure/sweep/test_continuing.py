@@ -18,7 +18,8 @@ from measure.engine.record import View
 from measure.machine import environment
 from measure.model import text
 from measure.model.request import RequestError
-from measure.model.run import Correctness, Error, Memory, Point, Run, decode
+from measure.model.run import Correctness, Error, Memory, Point, Run
+from measure.model.run_file import decode
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import continuing
 from measure.sweep import forecast as sweep_forecast

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from measure import __main__ as command
-from measure.model.run import BreakEven, Control, Run, decode, encode, upgraded
+from measure.model.run import BreakEven, Control, Run
+from measure.model.run_file import decode, encode, upgraded
 from measure.output import export, sweep_table
 from measure.store import imports
 from measure.store.store import Store

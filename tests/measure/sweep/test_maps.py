@@ -7,7 +7,7 @@ import pytest
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
-from measure.model.run import encode
+from measure.model.run_file import encode
 from measure.store import imports
 from measure.sweep.request import parse_sweep
 from measure.sweep.sweep import Sweep

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from measure.model.request import RequestError
-from measure.model.run import Run, decode, encode
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
 from measure.sweep.request import of_run, parse_range, parse_sweep
 from tests import synthetic
 from tests.measure.sweep.common import asked, batch

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure.model.run import Axis, Fit, Point, RequestRecord, Run, decode, encode
+from measure.model.run import Axis, Fit, Point, RequestRecord, Run
+from measure.model.run_file import decode, encode
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep.evidence import evidence
 from measure.sweep.scaling import fits

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from measure.model.run import decode
+from measure.model.run_file import decode
 from measure.store.store import Store
 from tests.browser import AppServer, shot, wait_idle
 from tests.steps import RUN_MS, finish, open_page, press, start, verdict

@@ -17,7 +17,8 @@ from measure import runner
 from measure.engine.launcher import HostState
 from measure.machine import environment
 from measure.model.request import Request
-from measure.model.run import Run, decode
+from measure.model.run import Run
+from measure.model.run_file import decode
 from measure.runner import Snapshot
 from tests import synthetic
 from tests.engine import ROOT

@@ -16,7 +16,8 @@ from measure import runner
 from measure.engine.launcher import HostState
 from measure.model.place import StoreError
 from measure.model.request import RequestError, case_of
-from measure.model.run import Code, Point, Run, encode
+from measure.model.run import Code, Point, Run
+from measure.model.run_file import encode
 from measure.store.store import Store
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run, parse_sweep

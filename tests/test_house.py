@@ -1,0 +1,230 @@
+"""The rules of the house: rooms import only from rooms below, nobody uses another's private parts, files stay small."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# From the bottom to the top. A room may import from rooms of lower floors, not from its own floor's other rooms.
+FLOORS = (
+    ("workloads",),
+    ("strategies",),
+    ("measure.model",),
+    ("measure.machine", "measure.statistics"),
+    ("measure.subject", "measure.judge"),
+    ("measure.engine",),
+    ("measure.sweep",),
+    ("measure.store",),
+    ("measure.output",),
+    ("measure",),
+    ("views.ui",),
+    ("views.charts", "views.choices"),
+    ("views.result",),
+    ("views.pages",),
+    ("app",),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+# A measured process knows what is asked and its machine, and nothing of the figures that are made of its samples.
+FORBIDDEN = {("measure.subject", "measure.statistics")}
+
+MOST_LINES = 350
+MOST_CLASS_LINES = 250
+MOST_METHODS = 20
+# A file or class that is longer says so in its first lines: «Longer than others, since …».
+REASON = "Longer than others, since "
+
+
+@cache
+def files() -> Mapping[str, Path]:
+    """Every module of the project by its dotted name."""
+    found = {}
+    for path in sorted(
+        [
+            *ROOT.glob("*.py"),
+            *(p for top in ("measure", "views", "strategies", "workloads") for p in (ROOT / top).rglob("*.py")),
+        ]
+    ):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def room(module: str) -> str:
+    """The room that a module stands in: the longest name of a room that its own begins with."""
+    parts = module.split(".")
+    return next(name for n in range(len(parts), 0, -1) if (name := ".".join(parts[:n])) in FLOOR)
+
+
+def imports(tree: ast.AST, modules: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """(module, name taken from it or "") of each import of the project's own, wherever it stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner, "") if inner in modules else (node.module, alias.name)
+
+
+def upward(sources: Mapping[str, str]) -> list[str]:
+    """The imports that break the order of the rooms."""
+    return [
+        f"{module} imports {imported}"
+        for module, source in sources.items()
+        for imported, _ in imports(ast.parse(source), sources)
+        if (here := room(module)) != (there := room(imported))
+        and (FLOOR[there] >= FLOOR[here] or (here, there) in FORBIDDEN)
+    ]
+
+
+def circles(sources: Mapping[str, str]) -> list[list[str]]:
+    """Modules that import each other, directly or through others; imports inside functions count."""
+    graph = {m: {i for i, _ in imports(ast.parse(source), sources) if i != m} for m, source in sources.items()}
+
+    def reachable(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            for each in graph[waiting.pop()] - seen:
+                seen.add(each)
+                waiting.append(each)
+        return seen
+
+    reach = {module: reachable(module) for module in graph}
+    found = {tuple(sorted(o for o in reach[m] if m in reach[o])) for m in graph if m in reach[m]}
+    return [list(each) for each in sorted(found)]
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _own_names(tree: ast.AST) -> set[str]:
+    """Private names that are defined in a file: functions, classes, variables, attributes that are assigned, fields."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("self", "cls")
+        ):
+            names.add(node.attr)
+    return {name for name in names if _is_private(name)}
+
+
+def private_parts(sources: Mapping[str, str]) -> list[str]:
+    """Private names of one file that another one uses, through an import, an attribute or a base class."""
+    trees = {module: ast.parse(source) for module, source in sources.items()}
+    own = {module: _own_names(tree) for module, tree in trees.items()}
+    everyone = set().union(*own.values())
+    found = []
+    for module, tree in trees.items():
+        found += [f"{module} imports {there}.{name}" for there, name in imports(tree, sources) if _is_private(name)]
+        found += sorted(
+            {
+                f"{module} uses .{node.attr}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Attribute)
+                and _is_private(node.attr)
+                and node.attr in everyone
+                and node.attr not in own[module]
+            }
+        )
+    return found
+
+
+def too_long(module: str, source: str) -> list[str]:
+    """What is longer than a room should be, without a reason at its head."""
+    found = []
+    lines = source.splitlines()
+    if len(lines) > MOST_LINES and REASON not in "\n".join(lines[:12]):
+        found.append(f"{module} has {len(lines)} lines")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            length = node.end_lineno - node.lineno + 1
+            methods = sum(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) for each in node.body)
+            if (length > MOST_CLASS_LINES or methods > MOST_METHODS) and REASON not in (ast.get_docstring(node) or ""):
+                found.append(f"{module}.{node.name} has {length} lines and {methods} methods")
+    return found
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[str, str]:
+    return {module: path.read_text(encoding="utf-8") for module, path in files().items()}
+
+
+def test_rooms_import_only_from_rooms_below_them(sources):
+    assert upward(sources) == []
+
+
+def test_no_modules_import_each_other(sources):
+    assert circles(sources) == []
+
+
+def test_nobody_uses_anothers_private_parts(sources):
+    assert private_parts(sources) == []
+
+
+def test_files_and_classes_can_be_read_in_one_sitting(sources):
+    assert [problem for module, source in sources.items() for problem in too_long(module, source)] == []
+
+
+def test_every_room_says_in_one_sentence_what_it_is_for(sources):
+    for name in FLOOR:
+        if name in ("app", "workloads", "strategies"):
+            continue
+        sentence = ast.get_docstring(ast.parse(sources[name])) or ""
+        assert sentence.endswith("."), name
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("measure.model.run", "from measure.judge import verdict"),
+        ("measure.subject.timing", "from measure.statistics import ranking"),
+        ("measure.store.store", "from measure import runner"),
+        ("measure.statistics.ranking", "def f():\n    from measure.engine.rounds import Rules"),
+        ("views.charts.base", "import views.result.tables"),
+        ("workloads.square", "import app"),
+    ],
+)
+def test_an_import_that_is_turned_round_is_noticed(sources, module, line):
+    turned = upward(sources | {module: sources[module] + "\n" + line})
+    assert [each.split()[0] for each in turned] == [module]
+
+
+def test_a_circle_within_a_room_is_noticed(sources):
+    turned = sources["measure.model.digits"] + "\nfrom measure.model import run"
+    planted = sources | {"measure.model.digits": turned, "measure.model.run": "from measure.model import digits"}
+    assert ["measure.model.digits", "measure.model.run"] in circles(planted)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from measure.model.run_file import _decoder",
+        "def f(record):\n    return record._items",
+        "class Mine(Record):\n    def f(self):\n        return self._items",
+    ],
+)
+def test_a_foreign_private_part_is_noticed(sources, line):
+    planted = sources | {"views.ui.guard": line}
+    assert [each for each in private_parts(planted) if each.startswith("views.ui.guard")]
+
+
+def test_a_long_file_and_a_long_class_need_a_reason():
+    line = "x = 1\n"
+    assert too_long("m", line * 351) and not too_long("m", line * 350)
+    assert not too_long("m", f'"""A file.\n\n{REASON}it is one table.\n"""\n' + line * 351)
+    methods = "".join(f"    def f{n}(self): ...\n" for n in range(21))
+    assert too_long("m", "class A:\n" + methods)
+    assert not too_long("m", f'class A:\n    """{REASON}it is a protocol."""\n' + methods)
