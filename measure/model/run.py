@@ -2,8 +2,6 @@
 
 Everything that is shown can be recomputed from it. Seconds are wall-clock seconds, bytes are bytes, times of day are
 ISO 8601 in UTC. Numbers that are not finite become null when written.
-
-Longer than others, since it is the whole schema, and what reads a file of any age.
 """
 
 from typing import Any, Literal

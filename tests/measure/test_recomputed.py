@@ -44,7 +44,7 @@ def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_
 def test_another_processor_computes_the_same_numbers_to_the_last_digit() -> None:
     """The libraries have kernels for each family of processors, which differ in the last bits."""
     script = (
-        "import sys; from measure.judge import analysis; from measure.model.run import decode, encode; "
+        "import sys; from measure.judge import analysis; from measure.model.run_file import decode, encode; "
         "sys.stdout.buffer.write(encode(analysis.analyse(decode(sys.stdin.buffer.read()))))"
     )
     here, elsewhere = (
