@@ -21,7 +21,7 @@ PAGE = f"""
 import json
 from streamlit.testing.v1 import AppTest
 from measure import runner
-from tests.views.pages.test_page import FakeRunner
+from tests.pages import FakeRunner
 
 fake = FakeRunner()
 runner.shared = lambda: fake
