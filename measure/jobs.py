@@ -157,7 +157,7 @@ class Jobs:
             return next((job_id for job_id, job in reversed(self._jobs.items()) if job.explains == run_id), None)
 
     def snapshot(self, job_id: str) -> Snapshot | None:
-        """How a job stands, as far as the store does not know better; None for those that it does, or are unknown."""
+        """Return the state of a job; None if it is unknown, or the store has all there is to know of it."""
         with self._changed:
             job = self._jobs.get(job_id)
             if job is None or (job.explains is None and job.saved and job.state == "finished"):

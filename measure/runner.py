@@ -70,7 +70,7 @@ class Runner:
 
     @property
     def store(self) -> "Store":
-        """Where the runs are kept. Raises `StoreError` where what says where makes no sense."""
+        """The store of runs, opened on first use. Raises `StoreError` if the setting that places it makes no sense."""
         with self._store_lock:
             if self._store is None:
                 # Only now, since loading SQLAlchemy takes a moment: a first visitor's page does without.
@@ -208,8 +208,8 @@ class Runner:
         return self._jobs.queue()
 
     def snapshot(self, run_id: str) -> Snapshot | None:
-        """How a run stands: live, or as it is stored; None where the id is not known. ValueError where what is stored
-        is damaged, `StoreError` where the store cannot be read."""
+        """Return the state of a run, live or as it is stored; None if its id is not known. Raises ValueError if the
+        stored run is damaged, `StoreError` if the store cannot be read."""
         job = self._jobs.get(run_id)
         if (snapshot := self._jobs.snapshot(run_id)) is not None:
             return snapshot

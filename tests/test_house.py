@@ -1,6 +1,7 @@
 """The rules of the house: rooms import only from rooms below, nobody uses another's private parts, files stay small."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -36,12 +37,15 @@ MOST_CLASS_LINES = 250
 MOST_METHODS = 20
 # A file or class that is longer says so in its first lines: «Longer than others, since …».
 REASON = "Longer than others, since "
+BARE_CLAUSE = re.compile(r"(What|Whether|Who|Where|How|Why|When|Which|That|Those|As|Of)\b")
+# The text of these goes into scripts, and so into run files: it stays as it is.
+IN_SCRIPTS = {"workloads.random.uniform"}
 
 
 @cache
 def files() -> Mapping[str, Path]:
     """Every module of the project by its dotted name."""
-    found = {}
+    modules = {}
     for path in sorted(
         [
             *ROOT.glob("*.py"),
@@ -49,8 +53,8 @@ def files() -> Mapping[str, Path]:
         ]
     ):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
 
 
 def room(module: str) -> str:
@@ -89,14 +93,14 @@ def circles(sources: Mapping[str, str]) -> list[list[str]]:
         seen: set[str] = set()
         waiting = [start]
         while waiting:
-            for each in graph[waiting.pop()] - seen:
-                seen.add(each)
-                waiting.append(each)
+            for imported in graph[waiting.pop()] - seen:
+                seen.add(imported)
+                waiting.append(imported)
         return seen
 
     reach = {module: reachable(module) for module in graph}
-    found = {tuple(sorted(o for o in reach[m] if m in reach[o])) for m in graph if m in reach[m]}
-    return [list(each) for each in sorted(found)]
+    groups = {tuple(sorted(o for o in reach[m] if m in reach[o])) for m in graph if m in reach[m]}
+    return [list(group) for group in sorted(groups)]
 
 
 def _is_private(name: str) -> bool:
@@ -126,10 +130,10 @@ def private_parts(sources: Mapping[str, str]) -> list[str]:
     trees = {module: ast.parse(source) for module, source in sources.items()}
     own = {module: _own_names(tree) for module, tree in trees.items()}
     everyone = set().union(*own.values())
-    found = []
+    problems = []
     for module, tree in trees.items():
-        found += [f"{module} imports {there}.{name}" for there, name in imports(tree, sources) if _is_private(name)]
-        found += sorted(
+        problems += [f"{module} imports {there}.{name}" for there, name in imports(tree, sources) if _is_private(name)]
+        problems += sorted(
             {
                 f"{module} uses .{node.attr}"
                 for node in ast.walk(tree)
@@ -139,22 +143,33 @@ def private_parts(sources: Mapping[str, str]) -> list[str]:
                 and node.attr not in own[module]
             }
         )
-    return found
+    return problems
 
 
 def too_long(module: str, source: str) -> list[str]:
     """What is longer than a room should be, without a reason at its head."""
-    found = []
+    problems = []
     lines = source.splitlines()
     if len(lines) > MOST_LINES and REASON not in "\n".join(lines[:12]):
-        found.append(f"{module} has {len(lines)} lines")
+        problems.append(f"{module} has {len(lines)} lines")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):
             length = node.end_lineno - node.lineno + 1
-            methods = sum(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) for each in node.body)
+            methods = sum(isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) for part in node.body)
             if (length > MOST_CLASS_LINES or methods > MOST_METHODS) and REASON not in (ast.get_docstring(node) or ""):
-                found.append(f"{module}.{node.name} has {length} lines and {methods} methods")
-    return found
+                problems.append(f"{module}.{node.name} has {length} lines and {methods} methods")
+    return problems
+
+
+def bare_clauses(module: str, source: str) -> list[str]:
+    """The docstrings that open with a bare clause, «Whether it …», and are no sentence and no noun phrase."""
+    return [
+        f"{module}.{getattr(node, 'name', '')}: {docstring.splitlines()[0]}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and BARE_CLAUSE.match(docstring := ast.get_docstring(node) or "")
+        and f"{module}.{getattr(node, 'name', '')}" not in IN_SCRIPTS
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +193,10 @@ def test_files_and_classes_can_be_read_in_one_sitting(sources):
     assert [problem for module, source in sources.items() for problem in too_long(module, source)] == []
 
 
+def test_docstrings_are_sentences_or_noun_phrases(sources):
+    assert [clause for module, source in sources.items() for clause in bare_clauses(module, source)] == []
+
+
 def test_every_room_says_in_one_sentence_what_it_is_for(sources):
     for name in FLOOR:
         if name in ("app", "workloads", "strategies"):
@@ -199,7 +218,7 @@ def test_every_room_says_in_one_sentence_what_it_is_for(sources):
 )
 def test_an_import_that_is_turned_round_is_noticed(sources, module, line):
     turned = upward(sources | {module: sources[module] + "\n" + line})
-    assert [each.split()[0] for each in turned] == [module]
+    assert [problem.split()[0] for problem in turned] == [module]
 
 
 def test_a_circle_within_a_room_is_noticed(sources):
@@ -218,7 +237,7 @@ def test_a_circle_within_a_room_is_noticed(sources):
 )
 def test_a_foreign_private_part_is_noticed(sources, line):
     planted = sources | {"views.ui.guard": line}
-    assert [each for each in private_parts(planted) if each.startswith("views.ui.guard")]
+    assert [problem for problem in private_parts(planted) if problem.startswith("views.ui.guard")]
 
 
 def test_a_long_file_and_a_long_class_need_a_reason():
@@ -228,3 +247,9 @@ def test_a_long_file_and_a_long_class_need_a_reason():
     methods = "".join(f"    def f{n}(self): ...\n" for n in range(21))
     assert too_long("m", "class A:\n" + methods)
     assert not too_long("m", f'class A:\n    """{REASON}it is a protocol."""\n' + methods)
+
+
+def test_a_bare_clause_is_noticed():
+    source = '"""The rules."""\ndef f():\n    """Whether it is."""\nclass C:\n    """How much."""\n    x = 1\n'
+    assert [clause.split(":")[0] for clause in bare_clauses("m", source)] == ["m.f", "m.C"]
+    assert not bare_clauses("m", 'def f():\n    """Return what it is."""\n')

@@ -1,1 +1,1 @@
-"""Who runs when, and in which process: a comparison from its start to its end."""
+"""The order in which strategies run, and the processes that they run in: a comparison from its start to its end."""

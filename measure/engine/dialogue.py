@@ -109,7 +109,7 @@ class Dialogues:
 
         ``costs``: bytes that each needs; those which together need more than ``room`` are not held together.
         """
-        source = zip(dialogues, costs, strict=True) if costs is not None else ((each, 0) for each in dialogues)
+        source = zip(dialogues, costs, strict=True) if costs is not None else ((dialogue, 0) for dialogue in dialogues)
         held: dict[int, tuple[Dialogue, float, int]] = {}
         following = next(source, None)
 
@@ -190,7 +190,7 @@ _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocat
 
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
-    """What the end of a process that should have gone on means for its strategy."""
+    """Return the failure of a strategy whose process ended when it should have gone on, from the event's fields."""
     tail = fields.get("tail") or ""
     if not fields.get("signal"):
         message = f"the process ended by itself with exit status {fields.get('status')} before it was done"

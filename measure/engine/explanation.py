@@ -26,8 +26,8 @@ _AGAIN = "«Measure again here» gives a run that can be"
 
 
 def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -> str | None:
-    """Why this run cannot be explained here, as a sentence: it has to have been measured on this machine,
-    with what is installed and set now. ``tensorflow``: what the host says of the devices."""
+    """Return the reason why this run cannot be explained here, as a sentence; None if it can. It has to have been
+    measured on this machine, with today's versions and settings. ``tensorflow``: what the host says of its devices."""
     if run.kind != "compare":
         return "only comparisons can be explained"
     if imported:
@@ -82,6 +82,6 @@ def able(run: Run) -> list[Measurement]:
 
 
 def progress(run: Run) -> tuple[int, int]:
-    """How many strategies of a run have been looked at, with figures or the reason why there are none, and of how many
-    that can be."""
+    """Return the number of strategies that have been explained, with figures or the reason why there are none, and the
+    number of those that can be."""
     return sum(isinstance(item.why, why.Explained) for item in able(run)), len(able(run))

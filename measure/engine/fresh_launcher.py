@@ -47,8 +47,8 @@ class FreshLauncher:
             self._ready.set()
 
     def _find_devices(self) -> None:
-        found = find_devices(self) or {}
-        self._state = HostState("ready", "ready to measure", tuple(found.get("names") or ("CPU:0",)), found)
+        details = find_devices(self) or {}
+        self._state = HostState("ready", "ready to measure", tuple(details.get("names") or ("CPU:0",)), details)
         self._ready.set()
 
     def state(self) -> HostState:

@@ -188,12 +188,12 @@ class HostLauncher:
             self._deliver(message.pop("id"), kind, message.get("message", message))
 
     def _find_devices(self) -> None:
-        found = find_devices(self)
-        if found is None:  # this host has died meanwhile, and the next one asks again
+        details = find_devices(self)
+        if details is None:  # this host has died meanwhile, and the next one asks again
             return
         self._set(
             state="ready",
             message="ready to measure",
-            devices=tuple(found.get("names") or ("CPU:0",)),
-            details=found,
+            devices=tuple(details.get("names") or ("CPU:0",)),
+            details=details,
         )

@@ -1,4 +1,4 @@
-"""What a launcher is: it starts subjects, and delivers what becomes of them as `Event`s, in their order."""
+"""The interface of a launcher, which starts subjects and delivers what becomes of them as `Event`s, in their order."""
 
 import os
 import queue
@@ -29,7 +29,7 @@ class HostState:
 
 @dataclass(frozen=True)
 class Event:
-    """What a subject said, or what became of it. ``kind``: started, message, exit, or lost (its host died)."""
+    """A message of a subject, or a change of its state. ``kind``: started, message, exit, or lost (its host died)."""
 
     subject: int
     kind: Literal["started", "message", "exit", "lost"]

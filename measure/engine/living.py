@@ -33,7 +33,7 @@ class Live:
 
 
 class Living:
-    """Those that live, in the order in which they were started; a strategy that fails loses all of its."""
+    """The subjects that live, in the order in which they were started; a strategy that fails loses all of its."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench

@@ -1,4 +1,4 @@
-"""Who is sampled next, who gets more processes, and when it is enough: the rules of racing, as functions of data."""
+"""The rules of racing, as functions of data: the next strategy to sample, the ones that get more processes, the end."""
 
 import hashlib
 import math
@@ -16,7 +16,7 @@ from measure.statistics.ranking import Order, equivalent
 
 @dataclass(frozen=True)
 class Rules:
-    """How much is sampled: trades of time against certainty."""
+    """The amounts of sampling: trades of time against certainty."""
 
     scout_rounds: int = 5  # everybody's first rounds, with one process each
     # Seconds that a round over all subjects may take at the least, so that each can come back to its pace; longer where
@@ -176,7 +176,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """As many processes and rounds as the rules allow have been sampled."""
+    """The stop rule that holds once as many processes and rounds have been sampled as the rules allow."""
 
     most_processes: int
     most_rounds: int

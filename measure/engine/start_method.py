@@ -1,4 +1,4 @@
-"""How subjects are started on this platform: by the kind of launcher that it allows."""
+"""The choice of the launcher that starts subjects on this platform."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Why a strategy is as fast as it is, in a sentence that ties what happened in a call to the measured gap.
+"""The reason for a strategy's speed, in a sentence that ties what happened in a call to the measured gap.
 
 Pure functions of a run and of what its `measure.model.why` says of its strategies.
 """

@@ -21,15 +21,15 @@ def available_memory(root: Path | str = system.ROOT) -> int:
 def memory(root: Path) -> dict[str, int]:
     """Bytes: total, available, swap_total, swap_free."""
     try:
-        found = {}
+        sizes = {}
         for line in system.lines(root / "proc/meminfo"):
             key, _, value = line.partition(":")
-            found[key] = int(value.split()[0]) * 1024
+            sizes[key] = int(value.split()[0]) * 1024
         return {
-            "total": found["MemTotal"],
-            "available": found["MemAvailable"],
-            "swap_total": found["SwapTotal"],
-            "swap_free": found["SwapFree"],
+            "total": sizes["MemTotal"],
+            "available": sizes["MemAvailable"],
+            "swap_total": sizes["SwapTotal"],
+            "swap_free": sizes["SwapFree"],
         }
     except (OSError, KeyError, ValueError, IndexError):
         machine, swap = psutil.virtual_memory(), psutil.swap_memory()

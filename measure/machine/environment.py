@@ -168,7 +168,7 @@ def _allocator(source: Source) -> str | None:
 
 
 def _huge_pages(source: Source) -> str:
-    """When the kernel backs large allocations by large pages unasked: always, madvise or never."""
+    """Return the kernel's policy for backing large allocations by large pages: always, madvise or never."""
     chosen = re.search(r"\[(\w+)\]", system.text(source.root / "sys/kernel/mm/transparent_hugepage/enabled"))
     if chosen is None:
         raise ValueError("not told")
@@ -222,8 +222,8 @@ def _gpu_driver(source: Source) -> str | None:
         said = system.text(source.root / "proc/driver/nvidia/version")
     except OSError:  # under Windows' Linux there is no such file
         return source.tensorflow.get("gpu_driver")
-    found = re.search(r"\b(\d{3,}\.[\d.]+)\b", said)
-    return found.group(1) if found else None
+    version = re.search(r"\b(\d{3,}\.[\d.]+)\b", said)
+    return version.group(1) if version else None
 
 
 def _for_gpus(key: str) -> Callable[[Source], Any]:
@@ -260,8 +260,8 @@ def _sizes(values: list[int | None]) -> str:
     return ", ".join("not known" if value is None else text.size(value) for value in values)
 
 
-def _shown_flags(found: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in found.items()) or "none set"
+def _shown_flags(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or "none set"
 
 
 def _threads_used(across_ops: bool) -> Callable[[Source], int]:

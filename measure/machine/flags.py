@@ -38,7 +38,7 @@ _WORD = re.compile(r"""(\s+|,(?=--))|((?:"[^"]*"?|'[^']*'?|(?!,--)[^\s"'])+)""")
 
 
 def read(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those of the variables that change what is measured, with their values as they may be told."""
+    """Return the variables that change what is measured, with their values without paths, as a run may tell them."""
     return {name: without_paths(variables[name]) for name in _FLAGS if name in variables}
 
 

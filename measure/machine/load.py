@@ -33,10 +33,10 @@ def _own_s() -> float:
     """Processor time of this process and all below it, including those that have ended: a parent that has reaped a
     child carries its time."""
     total = 0.0
-    process = psutil.Process()
-    for each in (process, *process.children(recursive=True)):
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
         try:
-            times = each.cpu_times()
+            times = process.cpu_times()
         except psutil.Error:  # it has ended meanwhile
             continue
         total += times.user + times.system

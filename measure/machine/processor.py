@@ -39,7 +39,7 @@ def features(root: Path) -> list[str]:
 
 
 def cache_bytes(root: Path, level: int) -> int | None:
-    """Of the data cache of that level, as one core sees it."""
+    """Return the size of the data cache of that level, as one core sees it; None if it is not known."""
     if sys.platform == "darwin":
         return int(_sysctl({1: "hw.l1dcachesize", 2: "hw.l2cachesize", 3: "hw.l3cachesize"}[level]) or 0) or None
     for folder in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):

@@ -1,1 +1,1 @@
-"""What is asked for and what was measured, as data."""
+"""Requests and runs as data: the question that a person asks, and the measurements that answer it."""

@@ -1,4 +1,4 @@
-"""Where runs are kept, their ids and their times of day."""
+"""The place of the runs on disk, their ids and their times of day."""
 
 import re
 import secrets

@@ -135,7 +135,7 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def read(why: Why) -> Why:
-    """As `Explained` if it is the ``why`` of an explanation, which no tag in the file says."""
+    """Return ``why`` as `Explained` if it is that of an explanation, which no tag in the file says."""
     if isinstance(why, Explained) or not (why.profiled_s > 0 or why.note):
         return why
     return Explained(**asdict(why))

@@ -133,7 +133,7 @@ def cost(value_s: float, low_s: float, high_s: float) -> str:
 
 def _fit(fit: Fit) -> str:
     fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
-    each = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
+    per_element = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
     note = f"; {fit.note}" if fit.note else ""
     element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
-    return f"{fit.strategy}: {fixed} a call, and {each} for {element}{note}"
+    return f"{fit.strategy}: {fixed} a call, and {per_element} for {element}{note}"

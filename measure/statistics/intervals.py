@@ -151,7 +151,7 @@ def _degrees(terms: Sequence[tuple[Any, float]]) -> Any:
 
 
 def _widened(level: Level, link: Sequence[float]) -> Level:
-    """With the variance of the rounds' effects, which rest on so many samples that it is taken as known."""
+    """Return the level with the variance of the rounds' effects, taken as known: they rest on so many samples."""
     more = sum(share * share for share in link)
     if not more or not level.variance:
         return replace(level, variance=level.variance + more)

@@ -68,7 +68,7 @@ def explain(
             watched = _repeat(lambda: _watched(call), _MOST_WATCHED, repeated_s)
             profiler.stop()
         seen = trace.read(profiler.space(traces))
-    found = profile.profile(seen)
+    figures = profile.profile(seen)
     (folder / TRACE).write_bytes(trace.chrome(seen, slug))
     call_s, cores, threads = _plain(call)
     graphs = _graphs(module, mode, again if again.names else first)
@@ -76,28 +76,28 @@ def explain(
     if nodes:
         (folder / GRAPH).write_text(_cut(nodes), encoding="utf-8")
     program, compiled_in = _program(module, folder, of_element=of_element) if mode == "xla" or of_element else (None, 0)
-    fusions = tuple(Fusion(name=each.name, ops=each.ops) for each in program.fusions) if program else ()
+    fusions = tuple(Fusion(name=fusion.name, ops=fusion.ops) for fusion in program.fusions) if program else ()
     others = program.others if program else ()
     count = getattr(module.strategy, "experimental_get_tracing_count", None)
     return Explained(
         call_s=call_s,
-        profiled_s=found.call_s,
+        profiled_s=figures.call_s,
         traces_first=named,
         traces_warm=warm,
         traces_per_call=len(again.names) / watched,
         tracing_count=count() if count is not None else None,
-        building_s=found.building_s,
+        building_s=figures.building_s,
         graph=_facts(graphs),
-        op_count=sum(share.count for share in found.ops),
-        ops=_most_of(found.ops),
-        in_ops_s=found.in_ops_s,
-        kernel_count=sum(share.count for share in found.kernels),
-        kernels=_most_of(found.kernels),
-        in_kernels_s=found.in_kernels_s,
-        in_streams_s=found.in_streams_s,
-        python_s=found.python_s,
-        waiting_s=found.waiting_s,
-        op_threads=found.threads,
+        op_count=sum(share.count for share in figures.ops),
+        ops=_most_of(figures.ops),
+        in_ops_s=figures.in_ops_s,
+        kernel_count=sum(share.count for share in figures.kernels),
+        kernels=_most_of(figures.kernels),
+        in_kernels_s=figures.in_kernels_s,
+        in_streams_s=figures.in_streams_s,
+        python_s=figures.python_s,
+        waiting_s=figures.waiting_s,
+        op_threads=figures.threads,
         threads=threads,
         cores=cores,
         loops=program.loops if program else None,
@@ -140,7 +140,7 @@ def _most_of(shares: Iterable[Share]) -> list[Ran]:
 
 def _largest(fusions: tuple[Fusion, ...]) -> list[Fusion]:
     most = sorted(fusions, key=lambda fusion: -len(fusion.ops))[:_MOST_KINDS]
-    return [Fusion(name=each.name[:200], ops=each.ops[:100]) for each in most]
+    return [Fusion(name=fusion.name[:200], ops=fusion.ops[:100]) for fusion in most]
 
 
 def _watched(call: Callable[[], None]) -> None:
@@ -172,28 +172,28 @@ def _plain(call: Callable[[], None]) -> tuple[float, float | None, int | None]:
     if before is None or after is None:
         return statistics.median(times), None, None
     busy = [after[thread] - before.get(thread, 0.0) for thread in after]
-    return statistics.median(times), sum(busy) / whole_s, sum(each > _BUSY_SHARE * whole_s for each in busy)
+    return statistics.median(times), sum(busy) / whole_s, sum(thread_s > _BUSY_SHARE * whole_s for thread_s in busy)
 
 
 def _thread_times() -> dict[str, float] | None:
     """Seconds that each thread of this process has run; None anywhere but on Linux."""
-    found = {}
+    ran_s = {}
     for path in Path("/proc/self/task").glob("*/schedstat"):
         try:
-            found[path.parent.name] = int(path.read_text().split()[0]) / 1e9
+            ran_s[path.parent.name] = int(path.read_text().split()[0]) / 1e9
         except (OSError, IndexError, ValueError):  # the thread has just ended
             continue
-    return found or None
+    return ran_s or None
 
 
 # --- graphs ----------------------------------------------------------------------------------------------------------
 
 
-def _graphs(module: ModuleType, mode: str, found: Traced) -> list[tuple[str, Any]]:
+def _graphs(module: ModuleType, mode: str, tracing: Traced) -> list[tuple[str, Any]]:
     """Names and definitions of the graphs that a call runs; of several that were traced alike, the last one."""
     if mode != "eager":
         return [("strategy", module.strategy.get_concrete_function(module.elems).graph.as_graph_def(add_shapes=True))]
-    by_name = {str(graph.name): graph for graph in found.graphs}
+    by_name = {str(graph.name): graph for graph in tracing.graphs}
     return [(name, graph.as_graph_def(add_shapes=True)) for name, graph in by_name.items()]
 
 
@@ -218,7 +218,9 @@ def _facts(graphs: list[tuple[str, Any]]) -> Graph | None:
 def _node_list(name: str, definition: Any) -> str:
     """A graph as people read it: a line for each node, then the functions that it calls."""
     parts = [_lines(f"graph {name}", definition.node)]
-    parts += [_lines(f"function {each.signature.name}", each.node_def) for each in definition.library.function]
+    parts += [
+        _lines(f"function {function.signature.name}", function.node_def) for function in definition.library.function
+    ]
     return "\n\n".join(parts)
 
 

@@ -60,12 +60,12 @@ def parse(text: str) -> Program:
     for line in text.splitlines():
         if line.startswith("}"):
             current = None
-        elif found := _COMPUTATION.match(line):
-            current = computations.setdefault(found[1], [])
+        elif match := _COMPUTATION.match(line):
+            current = computations.setdefault(match[1], [])
             in_entry = line.startswith("ENTRY")
-        elif current is not None and (found := _INSTRUCTION.match(line)):
-            current.append((found[1], found[2], found[3]))
-            inputs += in_entry and found[2] == "parameter"
+        elif current is not None and (match := _INSTRUCTION.match(line)):
+            current.append((match[1], match[2], match[3]))
+            inputs += in_entry and match[2] == "parameter"
     inner = {
         called[1]
         for instructions in computations.values()
@@ -82,8 +82,8 @@ def parse(text: str) -> Program:
         for its_name, opcode, rest in instructions:
             if opcode == "fusion":
                 called = _CALLED.search(rest)
-                fused = [each for _, each, _ in (computations.get(called[1], []) if called else [])]
-                ops = [each for each in fused if each not in _FREE] or [each for each in fused if each in _FILLS]
+                fused = [op for _, op, _ in (computations.get(called[1], []) if called else [])]
+                ops = [op for op in fused if op not in _FREE] or [op for op in fused if op in _FILLS]
                 fusions.append(Fusion(its_name, tuple(ops)))
             elif opcode == "while":
                 loops += 1

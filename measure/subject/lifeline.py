@@ -1,4 +1,4 @@
-"""Nothing survives its parent: what a child process does at its start so that it ends when its parent does."""
+"""The start of a child process, so that it ends when its parent does: nothing survives its parent."""
 
 import contextlib
 import ctypes

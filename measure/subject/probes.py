@@ -130,7 +130,7 @@ def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | 
 
         def rate(count: int, by_tensorflow: Callable[[], Any], by_numpy: Callable[[slice], Any]) -> float:
             """Bytes per second of what goes over ``count`` numbers: in NumPy on one thread, and on all of them."""
-            parts = [slice(count * each // threads, count * (each + 1) // threads) for each in range(threads)]
+            parts = [slice(count * part // threads, count * (part + 1) // threads) for part in range(threads)]
             ways = [by_tensorflow, lambda: by_numpy(slice(count)), lambda: list(pool.map(by_numpy, parts))]
             return count * array.itemsize / clock.least_s(ways, _BANDWIDTH_S)
 
@@ -147,7 +147,7 @@ def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | 
 
 
 def _bandwidth_of_gpu(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
-    """As `_bandwidth`, of a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
+    """Measure what `_bandwidth` does, of a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
     import tensorflow as tf
 
     moved = min(MOST_BYTES, max(_LEAST_BYTES, work.read_bytes + work.written_bytes))
@@ -217,15 +217,15 @@ def _function(name: str, dtype: str, clock: _Clock) -> float:
     import tensorflow as tf
 
     function = getattr(tf.math, name)
-    found = [_by_xla(function, dtype, clock)]
+    rates = [_by_xla(function, dtype, clock)]
     for count in _NUMBERS:
         numbers = _between(count, dtype)
         budget_s = _ONE_THREAD_S if count == min(_NUMBERS) else _FUNCTION_S
-        found.append(count / clock.least_s([lambda: function(numbers)], budget_s))  # noqa: B023
+        rates.append(count / clock.least_s([lambda: function(numbers)], budget_s))  # noqa: B023
     # NumPy has its own functions for the wider types, and for several of these they are the quicker ones.
     if dtype in ("float32", "float64") and (ufunc := getattr(np, name, None)) is not None:
-        found.append(_by_numpy(ufunc, dtype, _threads(), clock))
-    return max(found)
+        rates.append(_by_numpy(ufunc, dtype, _threads(), clock))
+    return max(rates)
 
 
 def _by_xla(function: Callable[[Any], Any], dtype: str, clock: _Clock) -> float:
@@ -241,7 +241,7 @@ def _in_one_program(function: Callable[[Any], Any]) -> Any:
 
     @tf.function(jit_compile=True, autograph=False)
     def program(numbers: Any) -> Any:
-        return tf.add_n([function(numbers * (1 + each / 16)) for each in range(_AT_ONCE)])
+        return tf.add_n([function(numbers * (1 + step / 16)) for step in range(_AT_ONCE)])
 
     return program
 
@@ -264,7 +264,7 @@ def _by_numpy(ufunc: Any, dtype: str, threads: int, clock: _Clock) -> float:
 
 
 def _function_of_gpu(name: str, dtype: str, clock: _Clock) -> float:
-    """As `_function`, of a GPU."""
+    """Measure what `_function` does, of a GPU."""
     import tensorflow as tf
 
     function = getattr(tf.math, name)

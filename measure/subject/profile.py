@@ -105,35 +105,35 @@ def union_s(spans: Iterable[Span]) -> float:
 
 def _by_thread(spans: Iterable[Span]) -> Iterator[tuple[int, list[Span]]]:
     """The spans of each thread, what encloses others before them."""
-    found: dict[int, list[Span]] = {}
+    by_thread: dict[int, list[Span]] = {}
     for span in spans:
-        found.setdefault(span.thread, []).append(span)
-    for thread, own in found.items():
+        by_thread.setdefault(span.thread, []).append(span)
+    for thread, own in by_thread.items():
         yield thread, sorted(own, key=lambda span: (span.start_ps, -span.duration_ps))
 
 
 def _ops(own: list[Span]) -> list[Span]:
     """The ops that ran on a thread, each named by its type; an eager op lasts as long as its kernel's run."""
-    found: list[Span] = []
-    open_eager: list[tuple[Span, int]] = []  # the span, and where its op is in `found`
+    ops: list[Span] = []
+    open_eager: list[tuple[Span, int]] = []  # the span, and where its op is in `ops`
     for span in own:
         while open_eager and open_eager[-1][0].end_ps <= span.start_ps:
             open_eager.pop()
         if span.name.startswith(_EAGER):
             kind = span.name.removeprefix(_EAGER)
             if _TYPE.fullmatch(kind):  # others are functions, whose ops are traced by themselves
-                open_eager.append((span, len(found)))
-                found.append(_named(span, kind))
+                open_eager.append((span, len(ops)))
+                ops.append(_named(span, kind))
         elif span.name == _EAGER_RUN and open_eager:
             eager, place = open_eager.pop()
-            found[place] = _named(span, eager.name.removeprefix(_EAGER))
+            ops[place] = _named(span, eager.name.removeprefix(_EAGER))
         elif span.name == _ASYNC and span.stats.get("kernel_type"):
-            found.append(_named(span, str(span.stats["kernel_type"])))
+            ops.append(_named(span, str(span.stats["kernel_type"])))
         else:
             name, _, kind = span.name.rpartition(":")
             if name and not name.endswith(":") and " " not in name and _TYPE.fullmatch(kind):
-                found.append(_named(span, kind))
-    return found
+                ops.append(_named(span, kind))
+    return ops
 
 
 def _named(span: Span, name: str) -> Span:
@@ -146,12 +146,12 @@ def _is_kernel(span: Span, plane: str) -> bool:
 
 def _leaves(own: Iterable[Span]) -> list[Span]:
     """The spans of one thread that enclose no other: a loop is not a kernel beside those of its body."""
-    found: list[Span] = []
+    leaves: list[Span] = []
     for span in own:
-        while found and found[-1].start_ps <= span.start_ps and span.end_ps <= found[-1].end_ps:
-            found.pop()
-        found.append(span)
-    return found
+        while leaves and leaves[-1].start_ps <= span.start_ps and span.end_ps <= leaves[-1].end_ps:
+            leaves.pop()
+        leaves.append(span)
+    return leaves
 
 
 def _shares(spans: Iterable[Span]) -> tuple[Share, ...]:
@@ -159,5 +159,5 @@ def _shares(spans: Iterable[Span]) -> tuple[Share, ...]:
     for span in spans:
         count, duration_ps = sums.get(span.name, (0, 0))
         sums[span.name] = count + 1, duration_ps + span.duration_ps
-    found = [Share(name, count, duration_ps / _PS_PER_S) for name, (count, duration_ps) in sums.items()]
-    return tuple(sorted(found, key=lambda share: (-share.seconds, -share.count, share.name)))
+    shares = [Share(name, count, duration_ps / _PS_PER_S) for name, (count, duration_ps) in sums.items()]
+    return tuple(sorted(shares, key=lambda share: (-share.seconds, -share.count, share.name)))

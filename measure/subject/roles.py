@@ -102,16 +102,16 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
         gc.collect()
         with traced() as traces:
             if spec.memory_method == "tracemalloc":
-                found = memory.measure_tracemalloc(call)
+                usage = memory.measure_tracemalloc(call)
             elif spec.memory_method == "allocator":
-                found = memory.measure_allocator(call, device=_local(spec.device))
+                usage = memory.measure_allocator(call, device=_local(spec.device))
             else:
                 with_numpy = spec.memory_method == "events_with_numpy"
-                found = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
-    found = replace(found, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
+                usage = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
+    usage = replace(usage, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     retraces = len(traces.names) if spec.mode == "eager" else 0
     others = [sentence for sentence in said if not _FALLBACK.match(sentence)]
-    sender.send(messages.Measured(found, others, fallbacks(said), retraces))
+    sender.send(messages.Measured(usage, others, fallbacks(said), retraces))
 
 
 def _process_peak(spec: Spec, sender: Sender, channel: Channel) -> None:
@@ -320,4 +320,4 @@ def _warnings() -> Iterator[list[str]]:
 
 def fallbacks(said: list[str]) -> list[str]:
     """The ops for which `tf.vectorized_map` fell back to a while loop, once each, from what TensorFlow said."""
-    return list(dict.fromkeys(found[1] for sentence in said if (found := _FALLBACK.match(sentence))))
+    return list(dict.fromkeys(match[1] for sentence in said if (match := _FALLBACK.match(sentence))))

@@ -19,25 +19,25 @@ def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
     """Collect the functions that are traced meanwhile; their graphs only if asked, for they stay alive then."""
     from tensorflow.python.framework import func_graph
 
-    found = Traced()
+    collected = Traced()
     depth = 0
     original = func_graph.func_graph_from_py_func
 
     def watching(name: str, *args: Any, **kwargs: Any) -> Any:
         nonlocal depth
-        found.names.append(name)
+        collected.names.append(name)
         depth += 1
         try:
             graph = original(name, *args, **kwargs)
         finally:
             depth -= 1
         if keep_graphs and depth == 0:
-            found.graphs.append(graph)
+            collected.graphs.append(graph)
         return graph
 
     func_graph.func_graph_from_py_func = watching
     try:
-        yield found
+        yield collected
     finally:
         func_graph.func_graph_from_py_func = original
 

@@ -1,4 +1,4 @@
-"""Which strategies of a sweep deserve further processes, and at which points. Pure functions of its levels.
+"""The strategies of a sweep that deserve further processes, and their points. Pure functions of its levels.
 
 One process in some dozens is far off its strategy's pace, and every point begins with one of each. Where a swept option
 has its values, all of them are of one case, so that all values of all strategies race for one lead, as the strategies

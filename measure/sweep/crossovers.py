@@ -28,7 +28,7 @@ _STEPS = 200
 
 
 def crossovers(known: Evidence, analysis: Analysis) -> list[Crossover]:
-    """For each pair of lines that lead somewhere: where one overtakes the other, or why that is nowhere.
+    """Return, for each pair of lines that lead somewhere, where one overtakes the other, or why it does nowhere.
 
     A pair that changes its order several times has several crossovers. A map over two axes has none.
     """

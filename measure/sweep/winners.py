@@ -117,7 +117,7 @@ def _nearest(cell: Cell, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _common(winners: Winners, sides: Iterable[Sequence[Cell]]) -> set[str] | None:
-    """Those that win at all these cells; None where a side is empty."""
+    """Return the slugs that win at all these cells; None if a side is empty."""
     common: set[str] | None = None
     for side in sides:
         if not side:

@@ -261,5 +261,7 @@ def takeaway(run: Run, quantity: Quantity) -> str:
         least = min(there, key=lambda slug: there[slug])
         amount = look.seconds(there[least]) if quantity == "latency" else look.size(there[least] * MIB)
         ends.append(f"at {value:,} least with {least}, {amount}")
-    crossed = [sentence(each) for each in run.crossovers if each.value is not None and quantity == "latency"]
+    crossed = [
+        sentence(crossover) for crossover in run.crossovers if crossover.value is not None and quantity == "latency"
+    ]
     return f"{name} of {len(drawn)} strategies over {axis.name}, {'; '.join(dict.fromkeys([*ends, *crossed]))}."

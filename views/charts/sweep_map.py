@@ -242,7 +242,7 @@ def takeaway(run: Run) -> str:
             won[name] = won.get(name, 0) + 1
     if not won:
         return f"Map of winners over {run.axes[0].name} and {run.axes[1].name}: nothing has been measured yet."
-    counts = ", ".join(f"{name} in {count}" for name, count in sorted(won.items(), key=lambda each: -each[1]))
+    counts = ", ".join(f"{name} in {count}" for name, count in sorted(won.items(), key=lambda item: -item[1]))
     return (
         f"Map of winners over {run.axes[0].name} and {run.axes[1].name}, {len(run.points)} cells: fastest, or tied, "
         f"are {counts}."

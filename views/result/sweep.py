@@ -115,8 +115,9 @@ def _shown(run: Run, version: int) -> Shown:
 
 def _lines(run: Run, version: int) -> None:
     shown = _memo.get((run.id, version, "lines"), lambda: _shown(run, version))
-    axis, found = run.axes[0], lines(run.points, run.axes)
-    st.html(look.legend_html([line.mapper for line in found], [line.mode for line in found], lines=True))
+    axis, strategy_lines = run.axes[0], lines(run.points, run.axes)
+    mappers, modes = [line.mapper for line in strategy_lines], [line.mode for line in strategy_lines]
+    st.html(look.legend_html(mappers, modes, lines=True))
     st.markdown(f"**Latency** of one call over {look.plain(axis.name)}")
     if shown.latency.num_rows:
         drawn = sweep_lines.specification("latency", axis)
@@ -131,20 +132,20 @@ def _lines(run: Run, version: int) -> None:
 
 
 def _crossovers(run: Run, finished: bool) -> None:
-    found = [each for each in run.crossovers if each.value is not None]
-    without = [each for each in run.crossovers if each.value is None]
-    if not found and not (finished and (without or analysis.measured(run))):
+    crossings = [crossover for crossover in run.crossovers if crossover.value is not None]
+    without = [crossover for crossover in run.crossovers if crossover.value is None]
+    if not crossings and not (finished and (without or analysis.measured(run))):
         return
     st.markdown("**Where one overtakes another**")
     with st.container(key="crossovers", gap="small"):
-        if found:
-            st.markdown("\n".join(f"- {look.plain(sentence(each))}" for each in found))
+        if crossings:
+            st.markdown("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in crossings))
         elif not without:
             st.caption("One strategy leads throughout the range: nothing is overtaken.")
         if without:
             pairs = f"{len(without)} pair{'s' * (len(without) > 1)} of leading strategies without a crossing in range"
-            with st.expander(pairs, type="compact", key="no_crossing", expanded=not found):
-                st.caption("\n".join(f"- {look.plain(sentence(each))}" for each in without))
+            with st.expander(pairs, type="compact", key="no_crossing", expanded=not crossings):
+                st.caption("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in without))
 
 
 def _failures(run: Run) -> None:
@@ -152,12 +153,12 @@ def _failures(run: Run) -> None:
         "Did not work": ("failures", failures.did_not_work(run)),
         "Not run": ("not_run", failures.not_run(run)),
     }
-    for heading, (key, found) in lists.items():
-        if not found:
+    for heading, (key, rows) in lists.items():
+        if not rows:
             continue
-        st.markdown(f"**{heading}** ({len(found)})")
+        st.markdown(f"**{heading}** ({len(rows)})")
         with st.container(border=True, gap="small", key=key):
-            for line, words in found:
+            for line, words in rows:
                 st.html(
                     f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
                     f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
@@ -169,20 +170,20 @@ def _scaling(run: Run) -> None:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
     axis = run.axes[0].name
-    each = "cost per element" if axis == "batch" else f"cost for each of {axis}"
+    slope = "cost per element" if axis == "batch" else f"cost for each of {axis}"
     st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
     st.dataframe(
         [
             {
                 "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
                 "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                f"{each}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                f"{slope}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
                 "note": fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
-        alt=f"Fixed cost per call and {each} of each strategy",
+        alt=f"Fixed cost per call and {slope} of each strategy",
     )  # fmt: skip
 
 
@@ -209,7 +210,7 @@ def _map(run: Run, version: int) -> None:
 
 def _take_selection(run: Run, event: Any) -> None:
     """Have a click choose the point, until another one is chosen by other means."""
-    picked = [each.get(sweep_map.SELECTION) for each in event.selection.get(sweep_map.SELECTION, [])]
+    picked = [selected.get(sweep_map.SELECTION) for selected in event.selection.get(sweep_map.SELECTION, [])]
     clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
     if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
         st.session_state["sweep_clicked"] = picked[0]
@@ -332,7 +333,7 @@ def _named(point: Point) -> str:
 def _address(case: Run) -> dict[str, Any]:
     """Return the query parameters with which the Compare page makes a case's choices."""
     request = case.request
-    found: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
-    found |= {size_key(name): str(value) for name, value in request.size.items()}
-    found |= {option_key(name): str(value) for name, value in request.workload_options.items()}
-    return {**found, "strategies": list(request.strategies) or ["default"]}
+    parameters: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
+    parameters |= {size_key(name): str(value) for name, value in request.size.items()}
+    parameters |= {option_key(name): str(value) for name, value in request.workload_options.items()}
+    return {**parameters, "strategies": list(request.strategies) or ["default"]}

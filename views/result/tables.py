@@ -44,7 +44,7 @@ def correctness_sentence(rows: list[Row]) -> str:
 
 
 def tolerances(measurement: Measurement) -> list[str]:
-    """For each wrong leaf of an output, what error it may have, in a sentence; plain text."""
+    """Return a sentence for each wrong leaf of an output: the error that it may have. Plain text."""
     check: Correctness | None = measurement.correctness
     sentences = []
     for leaf in check.leaves if check else []:
