@@ -68,6 +68,8 @@ def imports(tree: ast.AST, modules: Mapping[str, object]) -> Iterator[tuple[str,
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield "app", ""  # a relative import is read by nobody here: it counts as one from the very top
         elif isinstance(node, ast.ImportFrom) and node.module in modules:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -107,43 +109,65 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def _own_names(tree: ast.AST) -> set[str]:
-    """Private names that are defined in a file: functions, classes, variables, attributes that are assigned, fields."""
+def _private_names(owner: ast.ClassDef) -> set[str]:
+    """Private names that a class defines: methods, fields, and attributes that it assigns to its instances."""
     names = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(owner):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Store)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in ("self", "cls")
-        ):
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_own(node):
             names.add(node.attr)
     return {name for name in names if _is_private(name)}
 
 
-def private_parts(sources: Mapping[str, str]) -> list[str]:
-    """Private names of one file that another one uses, through an import, an attribute or a base class."""
-    trees = {module: ast.parse(source) for module, source in sources.items()}
-    own = {module: _own_names(tree) for module, tree in trees.items()}
-    everyone = set().union(*own.values())
-    problems = []
-    for module, tree in trees.items():
-        problems += [f"{module} imports {there}.{name}" for there, name in imports(tree, sources) if _is_private(name)]
-        problems += sorted(
-            {
-                f"{module} uses .{node.attr}"
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Attribute)
-                and _is_private(node.attr)
-                and node.attr in everyone
-                and node.attr not in own[module]
-            }
+def _is_own(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def _inherited(owner: ast.ClassDef, module: str, trees: Mapping[str, ast.Module]) -> tuple[set[str], set[str]]:
+    """Private names of a class's bases: of those in its own file, and of those in other files of the project."""
+    here, elsewhere = set[str](), set[str]()
+    if not owner.bases:
+        return here, elsewhere
+    origins = {name: there for there, name in imports(trees[module], trees) if name}
+    origins |= {there.rpartition(".")[2]: there for there, name in imports(trees[module], trees) if not name}
+    for base in owner.bases:
+        base = base.value if isinstance(base, ast.Subscript) else base
+        if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name):
+            there, name = origins.get(base.value.id, ""), base.attr
+        else:
+            name = base.id if isinstance(base, ast.Name) else ""
+            there = origins.get(name, module)
+        found = next(
+            (n for n in getattr(trees.get(there), "body", []) if isinstance(n, ast.ClassDef) and n.name == name), None
         )
-    return problems
+        if found is not None:
+            own, foreign = _inherited(found, there, trees)
+            (here if there == module else elsewhere).update(_private_names(found) | own)
+            elsewhere |= foreign
+    return here, elsewhere
+
+
+def private_parts(sources: Mapping[str, str]) -> list[str]:
+    """Private names that are used outside of the file or class that they belong to."""
+    trees = {module: ast.parse(source) for module, source in sources.items()}
+    classes = {module: [n for n in ast.walk(t) if isinstance(n, ast.ClassDef)] for module, t in trees.items()}
+    functions = {
+        n.name for tree in trees.values() for n in tree.body if isinstance(n, ast.FunctionDef) and _is_private(n.name)
+    }
+    ours = functions.union(*(_private_names(owner) for owners in classes.values() for owner in owners))
+    problems = set()
+    for module, tree in trees.items():
+        problems |= {f"{module} imports {there}.{name}" for there, name in imports(tree, sources) if _is_private(name)}
+        uses = {node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in ours}
+        for owner in classes[module]:
+            here, elsewhere = _inherited(owner, module, trees)
+            own = (_private_names(owner) | here) - elsewhere
+            uses -= {node for node in ast.walk(owner) if isinstance(node, ast.Attribute) and node.attr in own}
+        problems |= {f"{module} uses .{node.attr}" for node in uses}
+    return sorted(problems)
 
 
 def too_long(module: str, source: str) -> list[str]:
@@ -214,16 +238,21 @@ def test_every_room_says_in_one_sentence_what_it_is_for(sources):
         ("measure.statistics.ranking", "def f():\n    from measure.engine.rounds import Rules"),
         ("views.charts.base", "import views.result.tables"),
         ("workloads.square", "import app"),
+        ("measure.model.run", "from ..engine import rounds"),
     ],
 )
 def test_an_import_that_is_turned_round_is_noticed(sources, module, line):
-    turned = upward(sources | {module: sources[module] + "\n" + line})
+    turned = upward(dict.fromkeys(sources, "") | {module: sources[module] + "\n" + line})
     assert [problem.split()[0] for problem in turned] == [module]
 
 
 def test_a_circle_within_a_room_is_noticed(sources):
     turned = sources["measure.model.digits"] + "\nfrom measure.model import run"
-    planted = sources | {"measure.model.digits": turned, "measure.model.run": "from measure.model import digits"}
+    planted = {
+        "measure.model": "",
+        "measure.model.digits": turned,
+        "measure.model.run": "from measure.model import digits",
+    }
     assert ["measure.model.digits", "measure.model.run"] in circles(planted)
 
 
@@ -233,10 +262,15 @@ def test_a_circle_within_a_room_is_noticed(sources):
         "from measure.model.run_file import _decoder",
         "def f(record):\n    return record._items",
         "class Mine(Record):\n    def f(self):\n        return self._items",
+        "class Mine(Record):\n    def f(self):\n        self._items = {}\n        return self._items",
+        "class Other:\n    def __init__(self):\n        self._items = 1\ndef f(record):\n    return record._items",
     ],
 )
 def test_a_foreign_private_part_is_noticed(sources, line):
-    planted = sources | {"views.ui.guard": line}
+    planted = dict.fromkeys(sources, "") | {
+        "measure.engine.record": sources["measure.engine.record"],
+        "views.ui.guard": "from measure.engine.record import Record\n" + line,
+    }
     assert [problem for problem in private_parts(planted) if problem.startswith("views.ui.guard")]
 
 

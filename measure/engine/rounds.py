@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
-from measure.model.run import CONTENDER_PROCESSES, Analysis
+from measure.model.processes import BEHIND, CONTENDER, DOUBTED, FRESH, MORE, MOST
+from measure.model.run import Analysis
 from measure.statistics.intervals import Level
 from measure.statistics.ranking import Order, equivalent
 
@@ -29,14 +30,14 @@ class Rules:
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
     doubted_within: float = 3.0
-    replicas_doubted: int = 2
+    replicas_doubted: int = DOUBTED
     rounds_doubted: int = 3
-    replicas: int = CONTENDER_PROCESSES
-    more_replicas: int = 3  # further processes where the ranking is still open
-    most_replicas: int = 8
+    replicas: int = CONTENDER
+    more_replicas: int = MORE  # further processes where the ranking is still open
+    most_replicas: int = MOST
     # Ranks behind the contenders matter less: a few processes, whose spread is pooled over the run, and few rounds.
     most_behind: int = 4  # the fastest of them; the others stay ties
-    replicas_behind: int = 3
+    replicas_behind: int = BEHIND
     rounds_behind: int = 3
     least_rounds: int = 4  # with all processes of the contenders, before the first look at the ranking
     rounds_between_looks: int = 2  # every look is a chance to stop on a coincidence
@@ -55,7 +56,8 @@ class Rules:
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
-        return replace(self, replicas=min(3, self.replicas), most_replicas=min(3, self.replicas))
+        few = min(FRESH, self.replicas)
+        return replace(self, replicas=few, most_replicas=few)
 
 
 def seed(run_id: str) -> int:

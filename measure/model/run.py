@@ -20,9 +20,6 @@ Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
 PaysOff = Literal["calls", "from_first", "until", "never", "undecided"]
 OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
 
-# Processes of a strategy that may lead: with two or three of them, intervals are not honest.
-CONTENDER_PROCESSES = 5
-
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all parts of a run: immutable; change one with `msgspec.structs.replace`."""

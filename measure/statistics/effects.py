@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csgraph
 
-from measure.model.run import CONTENDER_PROCESSES, Measurement
+from measure.model.processes import CONTENDER
+from measure.model.run import Measurement
 from measure.statistics import robust
 
 # A round in which at least so many processes take part has an effect of its own. Where they are fewer, neighbouring
@@ -93,7 +94,7 @@ def _counted(present: np.ndarray) -> np.ndarray:
     them counts with all that it has."""
     # From when it had the processes of a contender, or all that it has: before, it was scouted, with less time to come
     # to its pace, and by a process that was picked for what it showed then.
-    together = present & (present.sum(0) >= min(len(present), CONTENDER_PROCESSES))
+    together = present & (present.sum(0) >= min(len(present), CONTENDER))
     return np.where(together.any(1, keepdims=True), together, present)
 
 

@@ -1,28 +1,15 @@
 """From samples to levels, and to what differences a run can tell: pure functions, without a process, a clock or a page.
 
-First the rounds' effects are taken out of the samples (`measure.statistics.effects`), then processes are the unit of
-evidence (`measure.statistics.intervals`). A strategy with few processes says too little about its own spread; it
-borrows the spread that all strategies of the run show together.
+First the rounds' effects are taken out of the samples (`measure.statistics.effects`), then each strategy's level is
+made of its processes (`measure.statistics.intervals`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from measure.model.run import Control, Measurement
-from measure.statistics import robust
 from measure.statistics.effects import Detrended, detrend
-from measure.statistics.intervals import Level, Spread, chance, ratio
-
-# With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
-_OWN_SPREAD_PROCESSES = 4
-# Where hardly any strategy of the run has several processes, the spread between processes is taken to be this, or
-# nearly this: a relative standard deviation, in the middle of what was seen for calls of 0.02 to 100 ms, with the
-# weight of few observations.
-ASSUMED_SPREAD = 0.06
-_ASSUMED_DEGREES = 4.0
+from measure.statistics.intervals import Level, Spread, chance, level, pooled_spread, ratio
 
 
 @dataclass(frozen=True)
@@ -41,37 +28,6 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     spread = pooled_spread(samples.logs)
     by_slug = {slug: level(logs, spread, samples.links[slug]) for slug, logs in samples.logs.items()}
     return Levels(by_slug, spread, samples)
-
-
-def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
-    """The spread between processes, pooled over all strategies that have several.
-
-    ``by_slug``: slug → logarithms of samples, one array per process.
-    """
-    squares, degrees = 0.0, 0
-    for logs in by_slug.values():
-        medians = _medians(logs)
-        if len(medians) >= 2:
-            squares += float(np.sum((medians - medians.mean()) ** 2))
-            degrees += len(medians) - 1
-    if degrees < _ASSUMED_DEGREES:
-        # One or two differences between processes say less about their spread than what was seen of others.
-        squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
-        return Spread(math.sqrt(squares / (degrees + _ASSUMED_DEGREES)), degrees + _ASSUMED_DEGREES)
-    return Spread(math.sqrt(squares / degrees), float(degrees))
-
-
-def level(logs: Sequence[np.ndarray], spread: Spread, link: tuple[float, ...] = ()) -> Level:
-    """A strategy's latency from the logarithms of its samples, one array per process."""
-    medians = _medians(logs)
-    count = len(medians)
-    if count >= _OWN_SPREAD_PROCESSES:
-        variance, degrees = float(medians.var(ddof=1)) / count, float(count - 1)
-    else:
-        # Two that disagree more than others do are not trusted more than that.
-        deviation = max(spread.deviation, float(medians.std(ddof=1))) if count > 1 else spread.deviation
-        variance, degrees = (deviation**2 + _median_variance(logs)) / count, spread.degrees
-    return Level(float(medians.mean()), variance, degrees, count, link)
 
 
 def control(measurements: Sequence[Measurement], levels: Levels, confidence: float) -> Control | None:
@@ -99,17 +55,3 @@ def resolution(twins: Control | None, levels: Levels, confidence: float) -> floa
         return twins.resolution
     fastest = sorted(levels.by_slug.values(), key=lambda level: level.log_mean)[:2]
     return chance(levels.spread, min(level.processes for level in fastest), confidence) if fastest else 0.0
-
-
-def _medians(logs: Sequence[np.ndarray]) -> np.ndarray:
-    return np.array([robust.median(of_process) for of_process in logs])
-
-
-def _median_variance(logs: Sequence[np.ndarray]) -> float:
-    """Variance of a process median's logarithm that comes from its few, scattered samples; the mean over processes."""
-    variances = [
-        (robust.MEDIAN_ERROR * robust.deviation(of_process)) ** 2 / len(of_process)
-        for of_process in logs
-        if len(of_process) >= 2
-    ]
-    return float(np.mean(variances)) if variances else 0.0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from measure.engine.record import View
+from measure.model.processes import AT_POINT
 from measure.model.run import Point
 from measure.sweep import contenders
 from measure.sweep.evidence import Timed
@@ -15,8 +16,6 @@ from measure.sweep.sites import Site, fewest_processes
 from measure.sweep.survey import Survey
 from measure.sweep.visit import ROUNDS
 
-# Processes at points beside a crossing, and of leaders that tie; at least two, so that their spread is known.
-PROCESSES = 3
 # More than so many leaders that tie are not told apart at every point; nor among all values of an option.
 MOST_LEADERS = 4
 MOST_VALUES = 6
@@ -33,7 +32,7 @@ def doubt(survey: Survey) -> None:
     """A second process, and if need be a third, for what stands out from its line, or is scattered beyond use."""
     budget_s = survey.request.base.budget_s
     spared_s = max(0.0, survey.left_s - DOUBTS_SHARE * budget_s)
-    for processes in range(2, PROCESSES + 1):
+    for processes in range(2, AT_POINT + 1):
         for timed in contenders.doubtful(survey.draft.evidence, survey.draft.run.analysis)[:MOST_DOUBTED]:
             is_quick = _another_process_s(timed) < DOUBT_SHARE * budget_s
             if survey.left_s > spared_s and timed.processes < processes and is_quick:
@@ -59,23 +58,23 @@ def tell_leaders_apart(survey: Survey, site: Site) -> None:
     if site.point.status != "complete":
         return
     tied = site.point.ranking[0] if site.point.ranking else []
-    if not site.begun and (len(tied) < 2 or fewest_processes(site.point, tied) >= PROCESSES):
+    if not site.begun and (len(tied) < 2 or fewest_processes(site.point, tied) >= AT_POINT):
         return  # taken over, and nothing is open
     visit = survey.arrive(site)
     leaders = visit.contenders()[:MOST_LEADERS]
-    few = [slug for slug in leaders if visit.processes(slug) < PROCESSES]
+    few = [slug for slug in leaders if visit.processes(slug) < AT_POINT]
     if len(leaders) > 1 and few:
-        survey.sample(site, leaders, PROCESSES - min(visit.processes(slug) for slug in few))
+        survey.sample(site, leaders, AT_POINT - min(visit.processes(slug) for slug in few))
 
 
 def tell_values_apart(survey: Survey) -> None:
     """More processes of what ties for the lead over all values of a swept option."""
     for _ in range(LOOKS):
         leading = contenders.leading(survey.draft.evidence, survey.draft.run.analysis)[:MOST_VALUES]
-        few = [timed for timed in leading if timed.processes < PROCESSES]
+        few = [timed for timed in leading if timed.processes < AT_POINT]
         if not few or survey.left_s <= 0:
             return
-        _sample_together(survey, few, PROCESSES - min(timed.processes for timed in few))
+        _sample_together(survey, few, AT_POINT - min(timed.processes for timed in few))
         survey.draft.analyse()
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from measure.model.run import Axis, Measurement, Point
 from measure.statistics.effects import detrend
-from measure.statistics.intervals import Level
-from measure.statistics.levels import ASSUMED_SPREAD, level, pooled_spread
+from measure.statistics.intervals import ASSUMED_SPREAD, Level, level, pooled_spread
 from measure.sweep.lines import Line, lines
 
 # A cell whose processes differ by so many times what is usual says nothing of others.

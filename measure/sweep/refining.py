@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from measure.model.processes import AT_POINT
 from measure.model.run import Crossover, Point
-from measure.sweep.doubts import PROCESSES
 from measure.sweep.lines import latencies_s, line_of, lines
 from measure.sweep.sites import Site, fewest_processes
 from measure.sweep.survey import Survey
@@ -28,7 +28,7 @@ def refine(survey: Survey) -> Iterator[None]:
                 break
             flat = _flat(survey)
             varying = [line for line in (crossing.a, crossing.b) if line not in flat]
-            few = [site for site in beside if fewest_processes(site.point, _slugs(survey, site, varying)) < PROCESSES]
+            few = [site for site in beside if fewest_processes(site.point, _slugs(survey, site, varying)) < AT_POINT]
             if few:
                 for site in few:
                     _more_processes(survey, site, varying)
@@ -105,7 +105,7 @@ def _more_processes(survey: Survey, site: Site, along: Sequence[str]) -> None:
     visit = survey.arrive(site)
     timed = [slug for slug in _slugs(survey, site, along) if visit.is_timed(slug)]
     if timed:
-        survey.sample(site, timed, max(1, PROCESSES - min(map(visit.processes, timed))))
+        survey.sample(site, timed, max(1, AT_POINT - min(map(visit.processes, timed))))
 
 
 def _between(low: int, high: int, least: float, most: float) -> int | None:

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from measure.statistics import intervals, levels
-from measure.statistics.levels import ASSUMED_SPREAD, levels_of
+from measure.statistics.intervals import ASSUMED_SPREAD
+from measure.statistics.levels import levels_of
 from tests.samples import FACTORS, constant, measurement
 
 

@@ -17,13 +17,13 @@ from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model import text
+from measure.model.processes import AT_POINT
 from measure.model.request import RequestError
 from measure.model.run import Correctness, Error, Memory, Point, Run
 from measure.model.run_file import decode
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import continuing
 from measure.sweep import forecast as sweep_forecast
-from measure.sweep.doubts import PROCESSES
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import of_run
 from measure.sweep.sweep import Sweep
@@ -217,7 +217,7 @@ def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: Hos
     assert run.status == "complete" and "and crossings are refined" in run.stop_reason
     for before, after in zip(points, (run.points[0], run.points[-1]), strict=True):
         for old, new in zip(before.measurements, after.measurements, strict=True):
-            assert new.replicas[0] == old.replicas[0] and len(new.replicas) == PROCESSES, "more beside what there was"
+            assert new.replicas[0] == old.replicas[0] and len(new.replicas) == AT_POINT, "more beside what there was"
             assert not {n for each in new.replicas[1:] for n in each.rounds} & set(old.replicas[0].rounds)
             assert (new.memory, new.correctness) == (old.memory, old.correctness)
         assert "continued" in {each.code for each in after.warnings}

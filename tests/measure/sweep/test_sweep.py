@@ -7,10 +7,10 @@ import pytest
 
 from measure import runner
 from measure.engine.host_launcher import HostLauncher
+from measure.model.processes import AT_POINT
 from measure.model.request import RequestError
 from measure.sweep import continuing
 from measure.sweep import forecast as sweep_forecast
-from measure.sweep.doubts import PROCESSES
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.sweep import Sweep
 from measure.sweep.visit import ROUNDS
@@ -47,7 +47,7 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert added and all(4 < point.at["batch"] < 16 for point in added)
     assert all({item.strategy for item in point.measurements} == {"rises.eager", "stays.eager"} for point in added)
     assert all(processes(point, "stays.eager") >= 3 for point in added)
-    assert processes(by_value[16], "behind.eager") < PROCESSES
+    assert processes(by_value[16], "behind.eager") < AT_POINT
     assert all(point.status == "complete" for point in run.points)
     assert all(item.memory and item.correctness.ok for point in run.points for item in point.measurements)
     first, second = next(item for item in by_value[1].measurements if len(item.replicas) > 1).replicas[:2]
@@ -61,9 +61,9 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     by_level = {point.at["level"]: point for point in run.points}
     slugs = {1: "dial.eager", **{level: f"dial.eager?level={level}" for level in (2, 3, 4)}}
     # Calls of 100, 20, 20 and 100 ms, and one of 0.4 s that is measured at level 1 only.
-    assert all(processes(by_level[level], slugs[level]) >= PROCESSES for level in (2, 3))
-    assert all(processes(by_level[level], slugs[level]) < PROCESSES for level in (1, 4))
-    assert processes(by_level[1], "slow.eager") < PROCESSES
+    assert all(processes(by_level[level], slugs[level]) >= AT_POINT for level in (2, 3))
+    assert all(processes(by_level[level], slugs[level]) < AT_POINT for level in (1, 4))
+    assert processes(by_level[1], "slow.eager") < AT_POINT
     two, three = (by_level[level].measurements[0].replicas[-1] for level in (2, 3))
     assert two.rounds == three.rounds and len(two.rounds) == ROUNDS
     assert two.rounds[0] > max(by_level[2].measurements[0].replicas[0].rounds)
@@ -78,7 +78,7 @@ def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(
     seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}
     points = [costs.point(n, {"stays.eager": each}, rng, replicas=1, rounds=3) for n, each in seconds.items()]
     run, added = taken_up(host, asked("stays.eager", axes=batch(*seconds)), points)
-    assert not added and [processes(point, "stays.eager") for point in run.points] == [1, 1, PROCESSES, 1]
+    assert not added and [processes(point, "stays.eager") for point in run.points] == [1, 1, AT_POINT, 1]
     assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
 
 
