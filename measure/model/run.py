@@ -91,11 +91,13 @@ class Warning(Struct, frozen=True, kw_only=True):
 
 
 class Error(Struct, frozen=True, kw_only=True):
-    """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text."""
+    """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text; ``values``: the
+    amounts in the sentence, where `measure.sweep.omissions` has made it, and not in the file otherwise."""
 
     type: str
     message: str
     detail: str = ""
+    values: dict[str, int | float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Latency(Struct, frozen=True, kw_only=True):

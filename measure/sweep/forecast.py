@@ -6,11 +6,10 @@ Pure arithmetic on metadata, as `forecast` is.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from measure.model import fit, forecast, text
+from measure.model import fit, forecast
 from measure.model.request import Request, case_of
 from measure.model.run import Error, Point
 from measure.sweep import omissions
-from measure.sweep.omissions import DOES_NOT_FIT, OVER_BUDGET
 from measure.sweep.request import SweepRequest
 from strategies.spec import Estimate
 
@@ -129,8 +128,8 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
         reasons = left_out[key(at)] = {}
         open_ = {slug: estimate for slug, estimate in estimates.items() if slug not in known}
         for slug, estimate in open_.items():
-            if why := _too_large(asked, estimate, available_bytes):
-                reasons[slug] = omissions.not_run(DOES_NOT_FIT, why)
+            if error := _too_large(asked, estimate, available_bytes):
+                reasons[slug] = error
         kept = {slug: estimate for slug, estimate in open_.items() if slug not in reasons}
         forecasts[key(at)] = _PointForecast(asked, kept)
         costs[key(at)] = {slug: _cell_s(estimate) for slug, estimate in kept.items()}
@@ -138,11 +137,7 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
             begun.add(key(at))
     for where, slug in over_budget(costs, begun, GRID_SHARE * budget_s / share):
         cost_s = costs[where].pop(slug)
-        left_out[where][slug] = omissions.not_run(
-            OVER_BUDGET,
-            f"it would take about {text.seconds(cost_s)} of the sweep's {budget_s:.0f} s; "
-            "with a larger budget it is measured",
-        )
+        left_out[where][slug] = omissions.over_budget(cost_s, budget_s)
     seconds = min(share * sum(_POINT_S + sum(cells.values()) for cells in costs.values()) / GRID_SHARE, budget_s)
     peak_bytes = max([forecasts[where].peak_bytes(cells) for where, cells in costs.items() if cells], default=0)
     points = [(dict(at), reason) for at, reason in skipped.items()]
@@ -156,17 +151,16 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
     )
 
 
-def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> str | None:
-    """The reason why a strategy cannot fit, by a forecast that is right within a factor; None where it can."""
+def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> Error | None:
+    """The error of a strategy that cannot fit, by a forecast that is right within a factor; None where it can."""
     least_bytes = int(estimate.peak_bytes / _MEMORY_FACTOR)
     limit_bytes = _limit_bytes(asked)
     if limit_bytes is not None:
         read_bytes = case_of(asked).read_bytes
         if least_bytes + read_bytes > limit_bytes:
-            needed = text.size(estimate.peak_bytes + read_bytes)
-            return f"it would need about {needed}, and the memory limit is {asked.memory_limit_mib} MiB"
+            return omissions.beyond_limit(estimate.peak_bytes + read_bytes, limit_bytes)
     if least_bytes > available_bytes:
-        return f"it would need about {text.size(estimate.peak_bytes)}, and {text.size(available_bytes)} are available"
+        return omissions.beyond_available(estimate.peak_bytes, available_bytes)
     return None
 
 

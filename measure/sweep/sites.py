@@ -9,12 +9,8 @@ from measure.model.run import Error, Point
 from measure.sweep import omissions
 from measure.sweep.forecast import Plan, key
 from measure.sweep.lines import line_of
-from measure.sweep.omissions import DOES_NOT_FIT, SMALLER_FAILED
 from measure.sweep.request import SweepRequest
 from measure.sweep.visit import Visit
-
-# Outcomes after which a strategy is not run at larger points.
-_HOPELESS = {"timeout": "it ran into the time limit", "out_of_memory": "it ran out of memory"}
 
 
 @dataclass
@@ -63,10 +59,8 @@ def left_out(site: Site, sites: Iterable[Site], request: SweepRequest, plan: Pla
     for other in sites:
         if _is_smaller(other.point, site.point, request):
             for item in other.point.measurements:
-                if item.outcome in _HOPELESS:
-                    kind = DOES_NOT_FIT if item.outcome == "out_of_memory" else SMALLER_FAILED
-                    reason = f"at {where(other.point)} {_HOPELESS[item.outcome]} already"
-                    errors[item.strategy] = omissions.not_run(kind, reason)
+                if error := omissions.smaller_failed(other.point.at, item.outcome):
+                    errors[item.strategy] = error
     measured = strategies_at(site, request).values()
     return {slug: error for slug, error in errors.items() if slug in measured}
 

@@ -22,8 +22,6 @@ from measure.sweep.request import SweepRequest
 from measure.sweep.sites import Site, left_out, strategies_at
 from measure.sweep.visit import Visit
 
-_UNTIMED = omissions.not_timed("the time budget was spent; continue the sweep, or give it more")
-
 
 @dataclass(frozen=True)
 class Visits:
@@ -98,5 +96,5 @@ class Survey:
 
     def finish(self, site: Site) -> None:
         """Settle a site; more processes may still be asked for."""
-        self.visit(site).finish("complete", "", _UNTIMED)
+        self.visit(site).finish("complete", "", omissions.untimed())
         self.draft.settle(site, status="complete")

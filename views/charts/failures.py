@@ -1,15 +1,13 @@
 """Words for strategies that did not work at a point of a sweep, or were not run there. Pure."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 
-from measure.model.run import Measurement, Point, Run
+from msgspec import UNSET
+
+from measure.model.run import Error, Measurement, Point, Run
 from measure.sweep import omissions
 from measure.sweep.lines import Line, lines
 from views.ui import look
-
-# A number with its unit, if it has one.
-_AMOUNT = re.compile(r"\d[\d,. ]*(?<=\d)(?: (?:[µnm]?s|min|h|[KMGT]?i?B)\b)?")
 
 
 def failed(item: Measurement) -> bool:
@@ -19,56 +17,67 @@ def failed(item: Measurement) -> bool:
 
 def outcome(item: Measurement) -> str:
     """Return the outcome in words, with its reason."""
-    word = look.OUTCOMES.get(item.outcome, item.outcome)
-    return f"{word}: {text}" if (text := reason(item)) else word
-
-
-def reason(item: Measurement) -> str:
-    """Return the reason alone, without the words that it is one for not being run."""
-    return omissions.reason(item.error) if item.error else ""
+    return _outcome([item], "{}: {}")
 
 
 def did_not_work(run: Run) -> list[tuple[Line, str]]:
     """Return a sentence for each strategy and reason, with the points at which the strategy did not work."""
-    return _by_reason(run, lambda item: outcome(item) if failed(item) and item.outcome != "not_run" else "")
+    return _by_reason(
+        run, lambda item: failed(item) and item.outcome != "not_run", lambda items: _outcome(items, "{}: {}")
+    )
 
 
 def not_run(run: Run) -> list[tuple[Line, str]]:
     """Return a sentence for each strategy and reason, with the points at which the strategy was not run."""
-    return _by_reason(run, lambda item: reason(item) if item.outcome == "not_run" else "")
+    return _by_reason(run, lambda item: failed(item) and item.outcome == "not_run", _reason)
 
 
-def _by_reason(run: Run, reason_of: Callable[[Measurement], str]) -> list[tuple[Line, str]]:
-    sentences = []
-    for line in lines(run.points, run.axes):
-        by_kind: dict[str, list[tuple[str, str]]] = {}
-        for _, point, item in line.points:
-            if text := reason_of(item):
-                by_kind.setdefault(kind(text), []).append((place(point), text))
-        sentences += [
-            (line, f"{'; '.join(at for at, _ in reasons)}: {joined([text for _, text in reasons])}")
-            for reasons in by_kind.values()
-        ]
-    return sentences
-
-
-def kind(text: str) -> str:
-    """Return a reason without its amounts: reasons of one kind are said together."""
-    return _AMOUNT.sub("", text)
-
-
-def joined(reasons: Sequence[str]) -> str:
-    """Return reasons of one kind as one: «about 31.8 s to 2.22 min of 60 s»."""
-    amounts = [_AMOUNT.findall(text) for text in (reasons[0], reasons[-1])]
-    ends = iter(zip(*amounts, strict=True))
-
-    def both(match: re.Match[str]) -> str:
-        first, last = next(ends)
-        return first if first == last else f"{first} to {last}"
-
-    return _AMOUNT.sub(both, reasons[0])
+def without(point: Point) -> str:
+    """Name the strategies that did not compete at a point, and say why: those of one reason together."""
+    items = [(item.strategy, item) for item in point.measurements if item.twin_of is None and failed(item)]
+    return "; ".join(f"{', '.join(slugs)}: {_outcome(alike, '{} ({})')}" for slugs, alike in _alike(items))
 
 
 def place(point: Point) -> str:
     """Return a point by its axes: «batch 1,000, side 16»."""
     return ", ".join(f"{name} {value:,}" for name, value in point.at.items())
+
+
+def _by_reason(
+    run: Run, counts: Callable[[Measurement], bool], words: Callable[[list[Measurement]], str]
+) -> list[tuple[Line, str]]:
+    sentences = []
+    for line in lines(run.points, run.axes):
+        items = [(place(point), item) for _, point, item in line.points if counts(item)]
+        sentences += [(line, f"{'; '.join(places)}: {words(alike)}") for places, alike in _alike(items)]
+    return sentences
+
+
+def _alike(items: Iterable[tuple[str, Measurement]]) -> list[tuple[list[str], list[Measurement]]]:
+    """Return measurements and their names in groups of one outcome and one kind of error."""
+    groups: dict[Hashable, tuple[list[str], list[Measurement]]] = {}
+    for name, item in items:
+        kind = omissions.kind(item.error) if item.error else None
+        names, alike = groups.setdefault((item.outcome, kind), ([], []))
+        names.append(name)
+        alike.append(item)
+    return list(groups.values())
+
+
+def _outcome(alike: list[Measurement], form: str) -> str:
+    """Return the outcome of `_alike` measurements with its reason, in the form of both."""
+    first = alike[0]
+    word, reason = look.OUTCOMES.get(first.outcome, first.outcome), _reason(alike)
+    if not reason or _is_whole(first.outcome, first.error):
+        return reason or word
+    return form.format(word, reason)
+
+
+def _reason(alike: list[Measurement]) -> str:
+    errors = [item.error for item in alike if item.error]
+    return omissions.reason(*errors) if errors else ""
+
+
+def _is_whole(outcome: str, error: Error | None) -> bool:
+    """True if the message says itself that the strategy was not run, as those of earlier versions do."""
+    return outcome == "not_run" and error is not None and error.values is UNSET

@@ -120,7 +120,7 @@ def frame(run: Run) -> pd.DataFrame:
                 "at": f"{across} {point.at[across]:,}, {up} {point.at[up]:,}",
                 "fastest": " and ".join(first) if first else look.MISSING,
                 "by": lead(point, run),
-                "without": without(point),
+                "without": failures.without(point) or look.MISSING,
                 "state": state(point),
             }
         )
@@ -199,22 +199,6 @@ def rests_on(run: Run, point: Point) -> list[Point]:
         ends = {min(cells, key=lambda steps: (abs(steps[0]) + abs(steps[1]), steps)) for cells in quarters if cells}
         nearest = [away[steps] for steps in sorted(ends)]
     return nearest
-
-
-def without(point: Point) -> str:
-    """Name the strategies that did not compete at a cell, and say why: those of one reason together."""
-    by_kind: dict[str, tuple[list[str], list[str], str]] = {}
-    for item in point.measurements:
-        if item.twin_of is None and failures.failed(item):
-            word, reason = look.OUTCOMES.get(item.outcome, item.outcome), failures.reason(item)
-            slugs, reasons, _ = by_kind.setdefault(failures.kind(f"{word} {reason}"), ([], [], word))
-            slugs.append(item.strategy)
-            reasons.append(reason)
-    parts = [
-        f"{', '.join(slugs)}: {word}{f' ({failures.joined(reasons)})' if reasons[0] else ''}"
-        for slugs, reasons, word in by_kind.values()
-    ]
-    return "; ".join(parts) or look.MISSING
 
 
 def legend_html(run: Run) -> str:

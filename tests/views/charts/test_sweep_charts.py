@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 import workloads
-from measure.model.run import Axis, Crossover, Latency, Point, RequestRecord, Run
+from measure.model.run import Axis, Crossover, Error, Latency, Measurement, Point, RequestRecord, Run
+from measure.sweep import omissions
 from measure.sweep.crossovers import sentence
-from measure.sweep.omissions import DOES_NOT_FIT, OVER_BUDGET
+from measure.sweep.omissions import OVER_BUDGET
 from strategies.spec import Strategy
 from tests import synthetic
 from tests.synthetic import MIB
@@ -32,6 +33,10 @@ def winners() -> Run:
 
 def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return frame[frame["kind"] == kind]
+
+
+def _left_out(error: Error | None) -> Measurement:
+    return replace(synthetic.failure("loop", "eager", "not_run", ""), error=error)
 
 
 def dial() -> Run:
@@ -112,26 +117,31 @@ class TestLines:
         assert ring["y"] == pytest.approx((loop[1] * loop[10]) ** 0.5)
 
     def test_what_was_not_run_is_said_apart_once_and_with_all_values_of_one_reason(self, run):
-        def left_out(value: int, message: str) -> Point:
-            item = synthetic.failure("loop", "eager", "not_run", message)
-            item = replace(item, error=replace(item.error, type=OVER_BUDGET))
-            return Point(at={"batch": value}, status="complete", measurements=[item])
-
         late = "it would take about {} of the sweep's 60 s; with a larger budget it is measured"
-        reasons = {
-            20_000: f"not run here: {late.format('31.8 s')}",
-            30_000: f"not run here: {late.format('2.22 min')}",
-            40_000: "not timed here: the time budget was spent",
+        spent = "the time budget was spent; continue the sweep, or give it more"
+        former = f"not run here: {late.format('5.00 min')}"
+        errors = {
+            20_000: omissions.over_budget(31.8, 60.0),
+            30_000: omissions.over_budget(133.0, 60.0),
+            40_000: omissions.untimed(),
+            50_000: Error(type=OVER_BUDGET, message=former),
+            60_000: Error(type=OVER_BUDGET, message=former),
         }
-        whole = replace(run, points=[*run.points, *(left_out(*each) for each in reasons.items())])
+        points = [
+            Point(at={"batch": value}, status="complete", measurements=[_left_out(error)])
+            for value, error in errors.items()
+        ]
+        whole = replace(run, points=[*run.points, *points])
         assert [words for _, words in failures.not_run(whole)] == [
             f"batch 20,000; batch 30,000: {late.format('31.8 s to 2.22 min')}",
-            "batch 40,000: the time budget was spent",
+            f"batch 40,000: {spent}",
+            f"batch 50,000; batch 60,000: {former}",
         ]
         assert [words.partition(":")[0] for _, words in failures.did_not_work(whole)] == ["batch 1,000"]
         marks = of(sweep_lines.frame(whole, "latency"), "failure").set_index("x")["outcome"]
         assert marks[20_000].startswith("not run: it would take about 31.8 s")
-        assert marks[40_000] == "not run: the time budget was spent"
+        assert marks[40_000] == f"not run: {spent}"
+        assert marks[50_000] == former
 
     def test_each_line_has_its_name_once_at_its_end(self, run):
         points = of(sweep_lines.frame(run, "latency"), "point")
@@ -259,17 +269,16 @@ class TestMap:
         assert around == [(1, 8), (1, 32), (100, 8), (100, 32)]
 
     def test_who_was_left_out_at_a_cell_is_said_with_the_reason(self, winners):
-        assert sweep_map.without(winners.points[0]) == "–"
-        late = "not run here: it would take about {} of the sweep's 60 s"
+        assert sweep_map.frame(winners)["without"][0] == "–"
         items = [
-            synthetic.failure("loop", "eager", "not_run", late.format("31.8 s")),
-            synthetic.failure("map_fn", "graph", "not_run", late.format("2.22 min")),
+            _left_out(omissions.beyond_available(2**41, 2**34)),
+            replace(_left_out(omissions.beyond_available(2**42, 2**34)), strategy="map_fn.graph"),
             synthetic.failure("while_loop", "graph", "timeout", "no answer within 10 s"),
         ]
         point = replace(winners.points[0], measurements=[*winners.points[0].measurements, *items])
         said = sweep_map.frame(replace(winners, points=[point]))["without"][0]
         assert said == (
-            "loop.eager, map_fn.graph: not run (it would take about 31.8 s to 2.22 min of the sweep's 60 s); "
+            "loop.eager, map_fn.graph: not run (it would need about 2.00 TiB to 4.00 TiB, and 16.0 GiB are available); "
             "while_loop.graph: timed out (no answer within 10 s)"
         )
         layers = sweep_map.specification("batch", "height")["layer"]
@@ -341,9 +350,7 @@ class TestFront:
         assert rim["strategy"] == "◆ vectorized_map.xla"
         assert rim["standing"] == "out of memory: It asked for 1.00 GiB."
         run = dial()
-        item = synthetic.failure("loop", "eager", "not_run", "not run here: it would need about 1.00 TiB")
-        assert item.error is not None
-        without = replace(item, error=replace(item.error, type=DOES_NOT_FIT))
+        without = _left_out(omissions.beyond_available(2**40, 2**34))
         first = replace(run.points[0], measurements=[*run.points[0].measurements, without])
         measurements, dials = sweep_front.subject(replace(run, points=[first, *run.points[1:]]))
         assert "loop.eager ✕" in set(of(sweep_front.frame(measurements, dials, None), "rim")["name"])

@@ -13,8 +13,8 @@ from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Point, Run
 from measure.runner import Snapshot
+from measure.sweep import omissions
 from measure.sweep import request as sweep_request
-from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest
 from tests import synthetic
 from tests.engine import ROOT
@@ -84,9 +84,8 @@ def without_code(run: Run) -> Run:
 def over_budget(run_id: str = RUN_ID) -> Run:
     """A complete sweep in whose 60 s there was no time for the loop at the two largest points."""
     run = without_code(synthetic.sweep(run_id))
-    left_out = synthetic.failure("loop", "eager", "not_run", "not run here: it would take about 20 min")
-    assert left_out.error is not None
-    left_out = replace(left_out, error=replace(left_out.error, type=OVER_BUDGET))
+    left_out = synthetic.failure("loop", "eager", "not_run", "")
+    left_out = replace(left_out, error=omissions.over_budget(1_200.0, 60.0))
     values = [1, 10, 100, 1_000_000, 5_000_000]
     points = [
         replace(
@@ -232,7 +231,7 @@ class TestOneAxis:
     def test_what_was_not_run_has_a_heading_of_its_own(self, show):
         said = words(show(over_budget()))
         assert "**Not run** (1)" in said and "Did not work" not in said
-        assert "batch 1,000,000; batch 5,000,000: it would take about 20 min" in said
+        assert "batch 1,000,000; batch 5,000,000: it would take about 20.0 min of the sweep's 60 s" in said
 
     @pytest.mark.parametrize(
         ("axis", "column"), [("batch", "cost per element, b"), ("side", "cost for each of side, b")]
