@@ -17,14 +17,12 @@ def failed(item: Measurement) -> bool:
 
 def outcome(item: Measurement) -> str:
     """Return the outcome in words, with its reason."""
-    return _outcome([item], "{}: {}")
+    return _outcome([item])
 
 
 def did_not_work(run: Run) -> list[tuple[Line, str]]:
     """Return a sentence for each strategy and reason, with the points at which the strategy did not work."""
-    return _by_reason(
-        run, lambda item: failed(item) and item.outcome != "not_run", lambda items: _outcome(items, "{}: {}")
-    )
+    return _by_reason(run, lambda item: failed(item) and item.outcome != "not_run", _outcome)
 
 
 def not_run(run: Run) -> list[tuple[Line, str]]:
@@ -64,7 +62,7 @@ def _alike(items: Iterable[tuple[str, Measurement]]) -> list[tuple[list[str], li
     return list(groups.values())
 
 
-def _outcome(alike: list[Measurement], form: str) -> str:
+def _outcome(alike: list[Measurement], form: str = "{}: {}") -> str:
     """Return the outcome of `_alike` measurements with its reason, in the form of both."""
     first = alike[0]
     word, reason = look.OUTCOMES.get(first.outcome, first.outcome), _reason(alike)
