@@ -1,6 +1,6 @@
 """What is read out of XLA's program."""
 
-from measure.subject import hlo as why_hlo
+from measure.subject import hlo
 from tests.synthetic import HOSTILE
 
 HLO = """HloModule m, is_scheduled=true, entry_computation_layout={(f32[5]{0})->f32[5]{0}}
@@ -45,16 +45,16 @@ ENTRY %main (arg0: f32[5]) -> f32[5] {
 
 
 def test_a_program_is_its_fusions_what_is_outside_of_them_and_its_loops():
-    found = why_hlo.parse(HLO)
+    found = hlo.parse(HLO)
     assert found.fusions == (
-        why_hlo.Fusion("add_fusion", ("multiply", "add")), why_hlo.Fusion("fill", ("broadcast",)),
+        hlo.Fusion("add_fusion", ("multiply", "add")), hlo.Fusion("fill", ("broadcast",)),
     )  # fmt: skip
     assert found.others == ("sort", "custom-call") and found.loops == 1 and found.inputs == 1
-    assert why_hlo.parse("") == why_hlo.Program((), (), 0) == why_hlo.parse(HOSTILE)
+    assert hlo.parse("") == hlo.Program((), (), 0) == hlo.parse(HOSTILE)
 
 
 def test_no_path_of_a_machine_is_in_a_program():
-    clean = why_hlo.without_paths(HLO)
+    clean = hlo.without_paths(HLO)
     assert "/home" not in clean and 'op_name="mul"' in clean
-    assert why_hlo.parse(clean) == why_hlo.parse(HLO)
-    assert "metadata" not in why_hlo.comparable(clean)
+    assert hlo.parse(clean) == hlo.parse(HLO)
+    assert "metadata" not in hlo.comparable(clean)
