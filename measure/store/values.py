@@ -59,7 +59,7 @@ def _check(value: Any, path: Path, name: str, *, free: bool = False) -> None:
         for key, item in value.items():
             _check_text(key, (*path, key), _LONGEST_NAME)
             _check(item, (*path, key), name, free=free)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         if not free and value and type(value[0]) in (int, float):  # then all are: samples are most of a file
             low, high = _BOUNDS.get(name, _COUNT)
             if low <= min(value) and max(value) <= high:

@@ -280,6 +280,8 @@ _REPLICA = ("measurements", 0, "replicas", 0)
         (changed("analysis", "confidence", to=1.0), r"\$\.analysis\.confidence"),
         (changed("measurements", 0, "strategy", to="a\nb"), "cannot be printed"),
         (changed("verdict", to="a\0b"), "cannot be shown"),
+        (changed("measurements", 0, "why", to={"fusions": [{"name": "f", "ops": ["add", "a\0b"]}]}),
+         r"cannot be shown - at `\$\.measurements\[0\]\.why\.fusions\[0\]\.ops\[1\]`"),
         (changed("measurements", 0, "code", "sha256", to="1" * 64), r"not the hash.*measurements\[0\]\.code\.sha256`"),
         (changed("verdict", to="x" * 30_000), r"30,000 signs is too long: 20,000 are allowed - at `\$\.verdict`"),
         (changed("environment", to={"a": [[[[[[[[[[[[[1]]]]]]]]]]]]]}), "nested too deeply"),
