@@ -23,8 +23,9 @@ SECONDS_OF_ROUNDS_EACH = 1.0
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
-# runtime, graphs and compiled programs. At most 97 MiB were seen (USS of forks, TensorFlow 2.21 on Linux).
-PROCESS_BYTES = 96 * 2**20
+# runtime, graphs and compiled programs. At most 97 MiB were seen (USS of forks, TensorFlow 2.21 on Linux); the
+# rest is for larger programs: too little here may cost a run its memory, too much lets a few wait for others.
+PROCESS_BYTES = 120 * 2**20
 
 
 @dataclass(frozen=True)

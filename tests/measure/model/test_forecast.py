@@ -8,7 +8,7 @@ import pytest
 
 import strategies
 import workloads
-from measure.model import forecast
+from measure.model import fit, forecast
 from strategies import planning
 from strategies.spec import MODES
 from workloads.case import Case
@@ -109,6 +109,13 @@ def test_a_run_needs_more_than_its_largest_strategies_and_the_reference() -> Non
     one = forecast.forecast_run(LARGE, ["batched.xla"])
     assert one.peak_bytes < 3 * LARGE_OUTPUT + forecast.PROCESS_BYTES + 1_000_000
     assert one.seconds < both.seconds
+
+
+def test_a_process_is_forecast_to_take_what_was_seen_of_one() -> None:
+    seen_bytes = 97 * 2**20  # the most of all workloads and strategies, beside their tensors
+    case = Case(OUTER, {"batch": 1, "side": 4}, "float32")
+    assert forecast.together_bytes(case, [0]) > seen_bytes
+    assert fit.needed_bytes(case, ["batched.graph"]) > seen_bytes
 
 
 def within(forecast_value: float, measured: float, factor: float) -> bool:
