@@ -16,9 +16,8 @@ import msgspec
 from measure.engine.launcher import Event, HostState, command, environment_of_subjects, find_devices
 from measure.model.place import PROJECT
 from measure.subject.lifeline import end_family, family_name
-from measure.subject.messages import Lines, ProtocolError, Spec, disturbed, encode
+from measure.subject.messages import TAIL_BYTES, Lines, ProtocolError, Spec, disturbed, encode
 
-_TAIL_BYTES = 8_192
 # For what a subject has written before its end.
 _LAST_WORDS_S = 1.0
 
@@ -97,7 +96,7 @@ class FreshLauncher:
             with self._lock:
                 del self._processes[number]
                 self._killed.discard(number)
-            output.seek(max(0, output.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL_BYTES))
             events.put(
                 Event(
                     number,

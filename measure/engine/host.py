@@ -24,11 +24,9 @@ from typing import Any
 import msgspec
 
 from measure.subject.lifeline import adopt_orphans, children, die_with_parent
-from measure.subject.messages import Channel, Lines, ProtocolError, Spec, disturbed, encode, refused
+from measure.subject.messages import TAIL_BYTES, Channel, Lines, ProtocolError, Spec, disturbed, encode, refused
 from measure.subject.subject import serve
 
-# What is kept of what a subject prints: enough for the last words of an abort in native code.
-_TAIL_BYTES = 8_192
 # The longest line of a subject: what it measured, or an error with its detail.
 _LONGEST_OF_SUBJECT = 2**22
 # How long the host waits at its end for the processes that it has killed.
@@ -186,7 +184,7 @@ class Host:
             self._selector.unregister(child.output_fd)
             return
         child.tail += data
-        del child.tail[:-_TAIL_BYTES]
+        del child.tail[:-TAIL_BYTES]
 
     def _on_child_signal(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -22,6 +22,8 @@ from measure.model.run import Correctness, Memory, OutcomeName, Struct
 from measure.model.why import Explained
 
 LONGEST_LINE = 64 * 2**20
+# What is kept of what a subject prints: enough for the last words of an abort in native code.
+TAIL_BYTES = 8_192
 
 Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices"]
 
