@@ -139,7 +139,7 @@ def _on_a_gpu(why: Why) -> str:
     """«900 kernels on the GPU, which take 12 % of its time, most of it in `gemm`; beside them», whatever the host does
     meanwhile."""
     takes, them = ("takes", "it") if why.kernel_count == 1 else ("take", "them")
-    return f"{counts(why)}, which {takes} {_share(why.in_streams_s, why)} of its time{_mostly(why)}; beside {them}"
+    return f"{counts(why)}, which {takes} {_share(_work_s(why), why)} of its time{_mostly(why)}; beside {them}"
 
 
 def _host_ops(why: Why) -> str:

@@ -84,12 +84,14 @@ class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
     processor time over wall-clock time. ``loops``: while loops that XLA left; ``compiled_in``: inputs whose values are
     part of XLA's program, which serves no others; ``other_instructions``: those outside of fusions; ``of_element``:
     what XLA compiled is not the strategy but its element function, by itself. ``note``: why there are no figures.
+
+    Former explanations lack the fields that are UNSET by default; a file that lacks them is written without them.
     """
 
     call_s: _Seconds = 0.0
     profiled_s: _Seconds = 0.0
     traces_first: _Count = 0
-    traces_warm: _Count = 0
+    traces_warm: _Count | UnsetType = UNSET
     traces_per_call: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
     tracing_count: _Count | None = None
     building_s: _Seconds = 0.0
@@ -100,20 +102,20 @@ class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
     kernel_count: _Count = 0
     kernels: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
     in_kernels_s: _Seconds = 0.0
-    in_streams_s: _Seconds = 0.0
+    in_streams_s: _Seconds | UnsetType = UNSET
     python_s: _Seconds = 0.0
-    waiting_s: _Seconds = 0.0
+    waiting_s: _Seconds | UnsetType = UNSET
     op_threads: _Count = 0
     threads: _Count | None = None
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
     fallbacks: Annotated[list[_Name], Meta(max_length=MOST_ROWS)] = []
     loops: _Count | None = None
-    compiled_in: _Count = 0
+    compiled_in: _Count | UnsetType = UNSET
     fusion_count: _Count = 0
     fused_ops: _Count = 0
     fusions: Annotated[list[Fusion], Meta(max_length=MOST_ROWS)] = []
     other_instructions: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
-    of_element: bool = False
+    of_element: bool | UnsetType = UNSET
     note: _Note = ""
     runtime_start_s: _Seconds | UnsetType | None = UNSET
     times_limit: _Factor | UnsetType | None = UNSET
@@ -124,6 +126,11 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
     """The ``why`` of a strategy that somebody wanted explained, whether that gave figures or a ``note``: all of its
     fields are in the file."""
 
+    traces_warm: _Count | UnsetType = 0
+    in_streams_s: _Seconds | UnsetType = 0.0
+    waiting_s: _Seconds | UnsetType = 0.0
+    compiled_in: _Count | UnsetType = 0
+    of_element: bool | UnsetType = False
     runtime_start_s: _Seconds | UnsetType | None = None
     times_limit: _Factor | UnsetType | None = None
     limit_note: _Note | UnsetType = ""
@@ -182,12 +189,12 @@ def spent(why: Why) -> Spent:
     """Divide the call that was watched up; what is left over, ``between_s``, went into starting ops and
     scheduling them."""
     working_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
-    known_s = why.python_s + why.building_s + working_s + why.waiting_s
+    known_s = why.python_s + why.building_s + working_s + (why.waiting_s or 0.0)
     return Spent(
         python_s=why.python_s,
         building_s=why.building_s,
         working_s=working_s,
-        waiting_s=why.waiting_s,
+        waiting_s=why.waiting_s or 0.0,
         between_s=max(0.0, why.profiled_s - known_s),
-        on_gpu_s=why.in_streams_s,
+        on_gpu_s=why.in_streams_s or 0.0,
     )

@@ -207,6 +207,15 @@ def test_a_sweep_with_every_field_opens_for_ever(name: str, axes: int):
     use(run)
 
 
+def test_an_explanation_of_a_former_form_comes_back_as_it_is_written():
+    """Its first strategy has the keys of the first explanations, its second those of the next form."""
+    data = FROZEN.with_name("explained_1.json").read_bytes()
+    run = imports.read(data)
+    assert encode(run) == data
+    assert reasons.sentence(run.measurements[1], 1_000, None, None).startswith("`batched.graph` runs 1 op of 2.12 µs")
+    use(run)
+
+
 def test_a_run_file_with_only_what_is_needed_opens_for_ever():
     run = imports.read(
         b'{"id": "0123456789abcdef01234567", "created": "2025-01-15T09:30:00Z", "request": {"workload": "w", '
