@@ -5,6 +5,7 @@ So a result that arrives costs what it weighs, not what the whole run does.
 
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -12,13 +13,13 @@ from msgspec.structs import replace
 
 from measure.model.run import Measurement, Point, Run
 from measure.model.run_file import decode, upgraded
+from measure.model.why import Why
 from measure.store.database import parts
 
 # A comparison grows by measurements, a sweep by points.
 Piece = Measurement | Point
 
-_measurement = msgspec.json.Decoder(Measurement)
-_point = msgspec.json.Decoder(Point)
+_P = TypeVar("_P", Measurement, Point)
 
 
 def pieces(run: Run) -> Sequence[Piece]:
@@ -38,10 +39,31 @@ def read(connection: sa.Connection, run_id: str) -> Run:
         head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
         run = decode(head)
         if run.kind == "sweep":
-            return upgraded(replace(run, points=[_point.decode(document) for document in others]))
-        return replace(run, measurements=[_measurement.decode(document) for document in others])
+            return upgraded(replace(run, points=[_piece(document, Point) for document in others]))
+        return replace(run, measurements=[_piece(document, Measurement) for document in others])
     except (zlib.error, msgspec.DecodeError) as error:
         raise ValueError(f"what is stored of it is damaged ({error})") from None
+
+
+def _piece(document: bytes, kind: type[_P]) -> _P:
+    try:
+        return msgspec.json.decode(document, type=kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_without_strange_reasons(msgspec.json.decode(document)), kind)
+
+
+def _without_strange_reasons(raw: Any) -> Any:
+    """A measurement, or a point with its measurements, without each ``why`` that is not valid: what measures nothing
+    hides no run. What comes from elsewhere is checked when it is imported."""
+    if not isinstance(raw, dict):
+        return raw
+    if isinstance(items := raw.get("measurements"), list):
+        return raw | {"measurements": [_without_strange_reasons(item) for item in items]}
+    try:
+        msgspec.convert(raw.get("why", {}), Why)
+    except msgspec.ValidationError:
+        return {name: value for name, value in raw.items() if name != "why"}
+    return raw
 
 
 def write(connection: sa.Connection, run: Run, before: Sequence[Piece] = ()) -> None:

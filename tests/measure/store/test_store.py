@@ -6,10 +6,12 @@ import multiprocessing
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -502,6 +504,26 @@ def test_a_damaged_document_is_said_in_a_sentence(kept: store.Store, other: stor
         connection.execute("UPDATE parts SET document = x'0011' WHERE place = 1")
     with pytest.raises(ValueError, match="what is stored of it is damaged"):
         other.load(ID)
+
+
+@pytest.mark.parametrize("strange", [{"times_limit": -1}, {"ops": "many"}, {"note": "x" * 2_001}, "slow", None])
+@pytest.mark.parametrize("make", [synthetic.run, synthetic.sweep])
+def test_reasons_that_are_not_valid_hide_no_run(
+    make: Callable[[str], Run], strange: Any, kept: store.Store, other: store.Store, home: Path
+):
+    run = make(ID)
+    kept.save(run)
+    pieces = run.points if run.kind == "sweep" else run.measurements
+    raw = msgspec.to_builtins(pieces[0])
+    items = raw["measurements"] if run.kind == "sweep" else [raw]
+    items[0]["why"] = strange
+    with sqlite(home) as connection:
+        document = zlib.compress(msgspec.json.encode(raw))
+        connection.execute("UPDATE parts SET document = ? WHERE place = 1", (document,))
+    read = other.load(ID)
+    items[0]["why"] = {}
+    now = read.points if run.kind == "sweep" else read.measurements
+    assert msgspec.to_builtins(now[0]) == raw and now[1:] == pieces[1:]
 
 
 @pytest.mark.parametrize(
