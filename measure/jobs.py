@@ -15,7 +15,7 @@ from measure.engine.record import View
 from measure.judge import advice
 from measure.model.place import StoreError
 from measure.model.request import Request
-from measure.model.run import Run, Warning
+from measure.model.run import Run, Stage, Warning
 from measure.model.why import Why
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Snapshot:
     state: State
     position: int = 0
     message: str = ""
-    stages: Mapping[str, str] = field(default_factory=dict)
+    stages: Mapping[str, Stage] = field(default_factory=dict)
     elapsed_s: float | None = None
     remaining_s: float | None = None
     version: int = 0

@@ -21,7 +21,7 @@ from measure.machine import environment
 from measure.model import forecast
 from measure.model.place import utc_now
 from measure.model.request import Request, case_of
-from measure.model.run import Analysis, Run, Status, Warning
+from measure.model.run import Analysis, Run, Stage, Status, Warning
 from measure.subject.messages import Spec
 from strategies import script
 
@@ -155,7 +155,7 @@ class Bench:
             self._further.end()
             launcher.close()
 
-    def fail(self, slug: str, stage: str, failure: SubjectFailed) -> None:
+    def fail(self, slug: str, stage: Stage, failure: SubjectFailed) -> None:
         """Give a strategy the outcome that ended it; what was measured of it stays."""
         self.record.update(slug, outcome=failure.outcome, stage=stage, error=failure.error)
         self.record.set_stage([slug], "done")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from measure.engine.bench import Bench
 from measure.engine.dialogue import Dialogue, SubjectFailed
 from measure.judge import advice
-from measure.model.run import Replica
+from measure.model.run import Replica, Stage
 from measure.subject import messages
 from measure.subject.timing import SAMPLE_S, SEVERAL_THREADS, calls_per_sample
 
@@ -124,7 +124,7 @@ class Living:
             self._bench.dialogues.send(live.subject, messages.Stop())
             self._bench.record.end_replica(live.slug, live.replica, reason)
 
-    def _fail(self, slug: str, stage: str, failure: SubjectFailed) -> None:
+    def _fail(self, slug: str, stage: Stage, failure: SubjectFailed) -> None:
         """A strategy that has failed once is no longer sampled, whatever its other processes do."""
         self.let_go([live for live in self if live.slug == slug], failure.outcome)
         self._bench.fail(slug, stage, failure)

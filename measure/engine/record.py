@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import strategies
 from measure.engine import rounds
 from measure.judge import analysis
-from measure.model.run import Code, Measurement, Replica, Run, Status, Warning
+from measure.model.run import Code, Measurement, Replica, Run, Stage, Status, Warning
 from measure.statistics import levels
 from measure.statistics.levels import levels_of
 
@@ -30,7 +30,7 @@ class View:
     """
 
     run: Run
-    stages: Mapping[str, str]
+    stages: Mapping[str, Stage]
     message: str = ""
     version: int = 0
     started_s: float | None = None
@@ -44,7 +44,7 @@ class Record:
         self._scripts = scripts
         self._items = {slug: self._blank(slug, None) for slug in scripts}
         self._run = run
-        self.stages = dict.fromkeys(scripts, "waiting")
+        self.stages: dict[str, Stage] = dict.fromkeys(scripts, "waiting")
 
     def __getitem__(self, slug: str) -> Measurement:
         return self._items[slug]
@@ -73,7 +73,9 @@ class Record:
     def set_run(self, **changes: Any) -> None:
         self._run = replace(self._run, **changes)
 
-    def update(self, slug: str, **changes: Any) -> None:
+    def update(self, slug: str, *, stage: Stage | None = None, **changes: Any) -> None:
+        if stage is not None:
+            changes["stage"] = stage
         self._items[slug] = replace(self._items[slug], **changes)
 
     def warn(self, warning: Warning) -> None:
@@ -81,7 +83,7 @@ class Record:
         if all(known.code != warning.code for known in self._run.warnings):
             self.set_run(warnings=[*self._run.warnings, warning])
 
-    def set_stage(self, slugs: Iterable[str], stage: str) -> None:
+    def set_stage(self, slugs: Iterable[str], stage: Stage) -> None:
         self.stages.update(dict.fromkeys(slugs, stage))
 
     def enter_twin(self, slug: str) -> str:

@@ -19,6 +19,21 @@ Status = Literal["complete", "cancelled", "interrupted", "budget"]
 Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
 PaysOff = Literal["calls", "from_first", "until", "never", "undecided"]
 OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
+# Where a strategy stands, or where it ended: a first call that has failed is ``first_call`` in run files. Files from
+# elsewhere may hold others.
+Stage = Literal[
+    "waiting",
+    "request",
+    "forecast",
+    "reference",
+    "memory",
+    "first call",
+    "first_call",
+    "sampling",
+    "process peak",
+    "explaining",
+    "done",
+]
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):

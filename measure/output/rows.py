@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from measure.judge import limit
 from measure.judge.analysis import ranks
 from measure.model import text
-from measure.model.run import Limit, Measurement, Run
+from measure.model.run import Limit, Measurement, Run, Stage
 from measure.statistics import break_even, intervals
 from measure.statistics.intervals import Level
 from measure.statistics.levels import levels_of
+
+_DONE: Stage = "done"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Row:
     @property
     def status(self) -> str:
         """Its outcome in a word; a strategy without one yet has its stage."""
-        if self.outcome == "not_run" and self.stage not in ("", "done"):
+        if self.outcome == "not_run" and self.stage not in ("", _DONE):
             return self.stage
         return text.OUTCOMES.get(self.outcome, self.outcome)
 

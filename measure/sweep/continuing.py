@@ -9,7 +9,7 @@ from msgspec import structs
 
 from measure.machine import environment
 from measure.model.request import Request, RequestError, case_of
-from measure.model.run import Measurement, Point, Run
+from measure.model.run import Measurement, Point, Run, Stage
 from measure.sweep.lines import line_of
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
@@ -19,6 +19,8 @@ from strategies import script
 _SAME = ("cpu_model", "cores_granted", "python", "tensorflow", "numpy", "start_method", "flags")
 # How a process ended that was not sampled as often as was planned.
 _CUT_SHORT = ("cancelled", "interrupted")
+# Where a strategy stands that is still to be sampled.
+_UNTIMED: Stage = "memory"
 
 
 def is_open(run: Run) -> bool:
@@ -92,7 +94,7 @@ def _known(measurements: Iterable[Measurement]) -> Iterable[Measurement]:
                 item,
                 outcome="ok" if ok else "wrong",
                 error=None if ok else item.error,
-                stage=item.stage if whole else "memory",
+                stage=item.stage if whole else _UNTIMED,
                 first_call_s=item.first_call_s if whole else None,
                 latency=item.latency if whole else None,
                 replicas=[structs.replace(process, id=number) for number, process in enumerate(whole)],

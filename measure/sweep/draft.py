@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from measure.engine.record import View
 from measure.model.place import utc_now
-from measure.model.run import Run, Status, Warning
+from measure.model.run import Run, Stage, Status, Warning
 from measure.sweep import analysis
 from measure.sweep.evidence import evidence
 from measure.sweep.sites import Site, in_order, where
@@ -22,7 +22,7 @@ class Draft:
         # Of the points as they were analysed last.
         self.evidence = evidence([], run.axes)
         self._head, self._forecast_s, self._publish = run, forecast_s, publish
-        self._message, self._stages = "", dict[str, str]()
+        self._message, self._stages = "", dict[str, Stage]()
         self._version = 0
         self._started_s: float | None = None
 
@@ -55,7 +55,7 @@ class Draft:
         """Sites of which not all is measured."""
         return [site for site in self.sites if site.point.status in ("waiting", "running")]
 
-    def say(self, message: str, stages: Mapping[str, str] | None = None) -> None:
+    def say(self, message: str, stages: Mapping[str, Stage] | None = None) -> None:
         """Publish what is being done; ``stages``: of the strategies that it is done to."""
         self._stages, self._message = dict(stages or {}), message
         self._publish(self.view())

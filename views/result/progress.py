@@ -4,7 +4,7 @@ import streamlit as st
 
 import workloads
 from measure import runner
-from measure.model.run import Run
+from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
 from measure.runner import Snapshot
 from measure.sweep.lines import line_of
@@ -18,7 +18,10 @@ _FIRST_POLL_S = 0.5
 _CANCEL_S = 1.5
 _ALMOST = 0.98  # a full bar would say that it is over
 _MESSAGE_SIGNS = 60
-_STEPS = ("memory", "first call", "sampling", "process peak", "done")
+_STEPS: tuple[Stage, ...] = ("memory", "first call", "sampling", "process peak", "done")
+_TIMING: tuple[Stage, ...] = ("first call", "sampling")
+_SAMPLED: tuple[Stage, ...] = ("sampling", "process peak", "done")
+_DONE: Stage = "done"
 
 
 def watch(snapshot: Snapshot) -> None:
@@ -42,7 +45,7 @@ def _has_line(run: Run) -> bool:
 
 
 def _is_timing(snapshot: Snapshot) -> bool:
-    return any(stage in ("first call", "sampling") for stage in snapshot.stages.values())
+    return any(stage in _TIMING for stage in snapshot.stages.values())
 
 
 def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: float) -> None:
@@ -108,8 +111,7 @@ def _remaining(snapshot: Snapshot, left_s: float) -> str:
     if left_s >= 1:
         return f"about {look.duration(left_s)} left"
     late = any(
-        m.outcome in ("ok", "not_run")
-        and snapshot.stages.get(m.strategy, m.stage) not in ("sampling", "process peak", "done")
+        m.outcome in ("ok", "not_run") and snapshot.stages.get(m.strategy, m.stage) not in _SAMPLED
         for m in strategies_of(snapshot.run)
     )
     return "it takes longer than forecast" if late else "nearly done"
@@ -156,12 +158,12 @@ def _stages(snapshot: Snapshot) -> str:
     for m in strategies_of(snapshot.run):
         stage = snapshot.stages.get(m.strategy, m.stage)
         done = _STEPS.index(stage) if stage in _STEPS else -1
-        over = stage == "done" or m.outcome not in ("ok", "not_run")
+        over = stage == _DONE or m.outcome not in ("ok", "not_run")
         ok = m.outcome in ("ok", "not_run")
         dots = "".join(
             "●" if (over and ok) or step < done else "◐" if step == done and not over else "○" for step in range(4)
         )
-        word = look.OUTCOMES.get(m.outcome, m.outcome) if not ok else "done" if over else stage
+        word = look.OUTCOMES.get(m.outcome, m.outcome) if not ok else _DONE if over else stage
         figures = [look.size(m.memory.peak_bytes)] if m.memory else []
         figures += [look.seconds(m.latency.median_s)] if m.latency else []
         lines.append(

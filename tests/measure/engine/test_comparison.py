@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,7 +15,7 @@ from measure.engine.comparison import Comparison
 from measure.engine.record import View
 from measure.machine import load
 from measure.model import why
-from measure.model.run import Run
+from measure.model.run import Run, Stage
 from measure.subject.messages import Spec
 from strategies import parse
 from tests.engine import QUICK, small_request
@@ -64,6 +64,16 @@ def test_stages_follow_each_other_and_each_looks_at_every_strategy():
         item = run.measurement(slug)
         assert item.outcome == "ok" and item.latency is not None and why.known(item.why) is not None
         assert item.memory is not None and item.memory.process_peak_bytes == 2**21
+
+
+def test_a_strategy_stands_at_stages_that_have_a_name():
+    published: list[View] = []
+    ended = {item.stage for item in compare(Subjects(), published=published).measurements}
+    ended |= {item.stage for item in compare(Subjects(answers={"timing": lambda spec: [error()]})).measurements}
+    seen = {stage for view in published for stage in view.stages.values()}
+    assert seen == {"waiting", "memory", "first call", "sampling", "explaining", "done"}
+    assert ended == {"sampling", "first_call"}, "as run files have it"
+    assert seen | ended <= set(get_args(Stage))
 
 
 def test_what_comes_after_the_verdict_can_be_left_out():
