@@ -7,7 +7,7 @@ import re
 
 from measure.judge import limit
 from measure.judge.mechanism import asides, counted, counts, is_compiled, mechanism
-from measure.model import text
+from measure.model import op_names, text
 from measure.model.run import Limit, Measurement, Run
 from measure.model.why import known
 from measure.statistics import intervals
@@ -110,7 +110,7 @@ def copies(item: Measurement) -> str:
     if memory is None or memory.output_bytes < _LEAST_BYTES or memory.peak_bytes < 1.4 * memory.output_bytes:
         return ""
     peak = f"it peaks at {text.factor(memory.peak_bytes / memory.output_bytes)} its output"
-    holders = [(row.op.partition(" (")[0].rsplit("/", 1)[-1], row.bytes) for row in memory.at_peak]
+    holders = [(op_names.kind(row.op), row.bytes) for row in memory.at_peak]
     for name, size in holders:
         if _COPIES.search(name) and 0.9 <= size / memory.output_bytes <= 1.1:
             return f"{peak} because `{name}` copies it"

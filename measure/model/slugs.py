@@ -18,6 +18,11 @@ def without_options(slug: str, names: Collection[str]) -> str:
     return _joined(head, [pair for pair in pairs if _name(pair) not in names])
 
 
+def options(slug: str) -> dict[str, str]:
+    """The options that the slug gives, each with its value as text."""
+    return {_name(pair): pair.partition("=")[2] for pair in _parts(slug)[1]}
+
+
 def renamed(words: str, slugs: Mapping[str, str]) -> str:
     """A sentence in which strategies have other slugs: ``slugs`` maps those in it to the new ones."""
     longest_first = sorted(slugs, key=len, reverse=True)

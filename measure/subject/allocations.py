@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from measure.model import op_names
 from measure.model.run import TIMELINE_POINTS, AtPeak
 
 OPS_AT_PEAK = 20
@@ -134,13 +135,13 @@ def ops_at_peak(live: LiveMemory, most: int = OPS_AT_PEAK) -> list[AtPeak]:
         if function := re.fullmatch(r"__inference_(.+)_\d+|(cluster_\d+.*)", event.op):
             cluster = function.group(1) or function.group(2)
             kind = "output" if event.address in live.survivors else "temporary"
-            op = f"XLA {kind} buffer (cluster {cluster})"
+            op = op_names.of_xla_buffer(kind, cluster)
         else:
             op = readable_op(event.op) or UNNAMED_OP
         sums[op] = sums.get(op, 0) + event.bytes
         names.setdefault(op, set()).add(event.op)
     rows = sorted(sums.items(), key=lambda row: (-row[1], row[0]))
-    labelled = [AtPeak(op=f"{op} ({len(names[op])} ops)" if len(names[op]) > 1 else op, bytes=n) for op, n in rows]
+    labelled = [AtPeak(op=op_names.of_ops(op, len(names[op])), bytes=n) for op, n in rows]
     if len(labelled) > most:
         rest = sum(row.bytes for row in labelled[most - 1 :])
         labelled = [*labelled[: most - 1], AtPeak(op=OTHER_OPS, bytes=rest)]

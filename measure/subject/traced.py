@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from measure.model import slugs
+
 
 @dataclass
 class Traced:
@@ -44,4 +46,4 @@ def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
 
 def compiles_element(slug: str) -> bool:
     """True if an option of the strategy has its element function compiled with XLA, whatever its mode."""
-    return "jit_compile=true" in slug.partition("?")[2].split("&")
+    return slugs.options(slug).get("jit_compile") == "true"

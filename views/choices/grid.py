@@ -65,7 +65,8 @@ def presets_of(case: Case) -> Presets:
 
 
 def _presets_of(case: Case) -> Presets:
-    everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
+    offered = strategies.all_strategies(case.workload)
+    everything = tuple(strategy.slug for strategy in offered)
     forecasts = {slug: forecast.estimate(case, slug) for slug in everything}
     least = min(estimate.peak_bytes for estimate in forecasts.values())
     default = tuple(default_strategies(case))
@@ -78,7 +79,10 @@ def _presets_of(case: Case) -> Presets:
     return {
         DEFAULT: ([WORDS[0]], default),
         "The usual four": (usual(case.workload), tuple(usual(case.workload))),
-        "Everything in graph mode": (["graph"], tuple(slug for slug in everything if slug.endswith(".graph"))),
+        "Everything in graph mode": (
+            ["graph"],
+            tuple(strategy.slug for strategy in offered if strategy.mode == "graph"),
+        ),
         "Memory savers": (list(savers), savers),
         "All": (["all"], everything),
     }
@@ -103,7 +107,8 @@ def _use_preset(presets: Presets) -> None:
 
 def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
     offered = [mapper for mapper in strategies.mappers() if strategies.offered(mapper, case.workload)]
-    everything = tuple(strategy.slug for strategy in strategies.all_strategies(case.workload))
+    by_slug = {strategy.slug: strategy for strategy in strategies.all_strategies(case.workload)}
+    everything = tuple(by_slug)
     same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
     st.session_state["strategy_preset"] = same[0] if same else None
     st.pills(
@@ -117,7 +122,7 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
         with grid.cell(column_span=len(MODES)):
             st.caption(f"{len(chosen)} chosen")
         for mode in MODES:
-            group = tuple(slug for slug in everything if slug.endswith(f".{mode}"))
+            group = tuple(slug for slug, strategy in by_slug.items() if strategy.mode == mode)
             st.button(
                 f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
                 on_click=_toggle, args=(chosen, group, everything), wrap=False,
