@@ -21,6 +21,7 @@ from measure.model.request import (
     parse_workload,
 )
 from views.ui import look
+from views.ui.parameters import option_key, size_key
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -38,14 +39,6 @@ class Link:
 
     notices: tuple[str, ...] = ()
     strategies: tuple[str, ...] | None = None
-
-
-def size_key(name: str) -> str:
-    return f"size_{name}"
-
-
-def option_key(name: str) -> str:
-    return f"option_{name}"
 
 
 def read(params: Mapping[str, Sequence[str]]) -> Link:

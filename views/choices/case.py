@@ -11,8 +11,8 @@ import streamlit as st
 import strategies
 import workloads
 from measure.model.request import RequestError, parse_device
-from views.choices.address import option_key, size_key
 from views.ui import look
+from views.ui.parameters import option_key, size_key
 from workloads.case import Case
 from workloads.spec import Leaf, Workload
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import pyarrow as pa
 import streamlit as st
 
-from measure.judge import limit
 from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
@@ -52,16 +51,8 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
         latency_alt=latency.takeaway(made),
         memory_alt=memory.takeaway(made),
         limited=run.limit is not None,
-        limit=_limit(run),
+        limit=tables.limit_caption(run),
     )
-
-
-def _limit(run: Run) -> str:
-    """Return the end of the caption of the latencies: the limit, where it is known."""
-    if run.limit is None:
-        return "."
-    sentence = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
-    return look.plain(sentence.rstrip())
 
 
 def draw_comparison(

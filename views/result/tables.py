@@ -209,3 +209,11 @@ def _resolution(run: Run) -> dict[str, str]:
     if run.control is None:
         return _figure("Resolution", under="was not measured" if run.finished else "known when the control is timed")
     return _figure("Resolution", look.percent(run.control.resolution), under="smaller differences are ties")
+
+
+def limit_caption(run: Run) -> str:
+    """Return the end of the caption of the latencies: the limit, where it is known."""
+    if run.limit is None:
+        return "."
+    sentence = f"; dashed: the limit, {limit.describe(run.limit)}. {limit.fresh_pages(run)}"
+    return look.plain(sentence.rstrip())

@@ -23,7 +23,6 @@ from tests import synthetic
 from tests.benchmarks.limit import AS_TIMED, LARGE, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
 from tests.engine import measure, running, small_request
 from views.charts import latency as latency_chart
-from views.result import compare as result
 from views.result import tables
 from views.ui import look
 from workloads.case import Case
@@ -277,7 +276,7 @@ def test_where_an_output_is_beyond_what_the_c_library_keeps_it_is_said_whose_tim
         "An output of 80.0 MiB is beyond the 32.0 MiB that the C library keeps: fresh pages from the system are part "
         "of every strategy's time, and not of the limit."
     )
-    assert said in table.render(paged()) and look.plain(said) in result._limit(paged())
+    assert said in table.render(paged()) and look.plain(said) in tables.limit_caption(paged())
     own = paged(tensors="oneDNN's pool")
     assert limit.fresh_pages(own) == "", "TensorFlow keeps what it has freed"
     assert "part of the time of NumPy's strategies (TensorFlow keeps its own)" in limit.fresh_pages(with_numpy(own))

@@ -136,7 +136,6 @@ def test_what_repeats_is_matched_beside_what_does_not():
     left, right = "\n".join(block), "\n".join([*block[:200], "new = 1", *block[200:]])
     found = diff.pairs(left, right)
     assert [pair for pair in found if not pair[2]] == [(None, "new = 1", False)] and len(found) == 1_001
-    assert diff._too_common(left.splitlines(), right.splitlines()) == {")"}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\u2028"])
