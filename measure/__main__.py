@@ -21,7 +21,7 @@ from measure.model.request import RequestError
 from measure.model.run import Measurement, Point, Run
 from measure.model.run_file import encode
 from measure.output import export_command, rows, sweep_table, table
-from measure.sweep import continuing
+from measure.sweep import continuing, places
 from measure.sweep.forecast import forecast_sweep
 from measure.sweep.lines import line_of
 from measure.sweep.request import of_run
@@ -57,7 +57,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
         for at, reason in needs.skipped:
-            _say(f"  {', '.join(f'{name}={value}' for name, value in at.items())} is skipped: {reason}")
+            _say(f"  {places.written(at)} is skipped: {reason}")
         for said in needs.strategies_left_out():
             _say(f"  {said}")
     return _measure(
@@ -161,10 +161,9 @@ def _watch(own: runner.Runner, run_id: str, quiet: bool) -> None:
         snapshot = own.snapshot(run_id)
         assert snapshot is not None
         if not quiet:
-            message = snapshot.message.partition(", round")[0]
-            if message and message not in (last, "finished"):
-                _say(message)
-                last = message
+            if snapshot.message and snapshot.message not in (last, "finished"):
+                last = snapshot.message
+                _say(last)
             for where, item in _outcomes(snapshot.run):
                 if (where, item.strategy) not in said:
                     said.add((where, item.strategy))

@@ -35,7 +35,7 @@ class Snapshot:
     """A run as a page sees it. ``stages``: slug → where the strategy stands. ``version`` grows with each new result.
 
     ``state``: queued (``position`` jobs are before it), locked (another process measures on this machine), starting
-    (TensorFlow is being loaded), running, finished.
+    (TensorFlow is being loaded), running, finished. ``round_number``: of the round in which is sampled now.
     """
 
     run: Run
@@ -49,6 +49,7 @@ class Snapshot:
     fault: bool = False  # a fault of Mapbench itself ended the run
     here: bool = True  # this process measures it, or has
     imported: bool = False
+    round_number: int | None = None
 
 
 class Measuring(Protocol):
@@ -175,6 +176,7 @@ class Jobs:
                 remaining_s=max(0.0, view.forecast_s - elapsed_s) if running and elapsed_s is not None else None,
                 version=view.version,
                 fault=job.fault,
+                round_number=None if job.message else view.round_number,
             )
 
     # --- what is kept ------------------------------------------------------------------------------------------------

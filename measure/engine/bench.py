@@ -91,19 +91,21 @@ class Bench:
         self.gpu_bytes: int | None = None  # what TensorFlow may take of the GPU, as far as it is known
         self.started_s: float | None = None
         self._publish, self._message, self._version = publish, "", 0
+        self._round_number: int | None = None
         self._folder: Path | None = None
         self._further: Dialogues | None = None
 
     # --- the watcher's side ------------------------------------------------------------------------------------------
 
     def view(self) -> View:
-        stages = dict(self.record.stages)
-        return View(self.record.run, stages, self._message, self._version, self.started_s, self.forecast.seconds)
+        run, stages, forecast_s = self.record.run, dict(self.record.stages), self.forecast.seconds
+        return View(run, stages, self._message, self._version, self.started_s, forecast_s, self._round_number)
 
-    def say(self, message: str | None = None, result: bool = False) -> None:
-        """Publish how things stand. ``message``: a line on what happens now; ``result``: there is a new result."""
+    def say(self, message: str | None = None, result: bool = False, round_number: int | None = None) -> None:
+        """Publish how things stand. ``message``: a line on what happens now; ``result``: there is a new result;
+        ``round_number``: of the round in which is sampled, where a message is on sampling."""
         if message is not None:
-            self._message = message
+            self._message, self._round_number = message, round_number
         self._version += result
         self._publish(self.view())
 

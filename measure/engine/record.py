@@ -26,7 +26,8 @@ def original(slug: str) -> str:
 class View:
     """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
 
-    ``version`` grows with each new result. ``started_s`` is on the monotonic clock.
+    ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the
+    round in which is sampled now.
     """
 
     run: Run
@@ -35,6 +36,7 @@ class View:
     version: int = 0
     started_s: float | None = None
     forecast_s: float = 0.0
+    round_number: int | None = None
 
 
 class Record:

@@ -130,7 +130,7 @@ class Sampling:
         ``round_s`` is spent on warming up, first of what runs in several threads: the fewer take turns, the longer."""
         for number in range(max(wanted.values(), default=0)):
             self._round += 1
-            self._bench.say(f"timing, round {self._round}")
+            self._bench.say("timing", round_number=self._round)
             taking_part = [live for live in self.living if wanted.get(live.subject, 0) > number]
             threaded = {live.subject for live in taking_part if self.living.is_threaded(live.slug)}
             single_s, threaded_s = warm_up_s(round_s, len(taking_part), len(threaded))

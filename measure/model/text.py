@@ -18,6 +18,8 @@ OUTCOMES = {
 }
 # Signs that a terminal takes for a command, or that turn the direction of the text around them.
 COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# In place of a value that is not known.
+MISSING = "–"
 # A mode's shape in text.
 GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
 _UNKNOWN_GLYPH = "▲"
@@ -36,7 +38,7 @@ def label(slug: str, mode: str) -> str:
 def number(value: float) -> str:
     """Three significant digits without an exponent: ``1.42``, ``37.0``, ``1 420``."""
     if not math.isfinite(value):
-        return "–"
+        return MISSING
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -49,7 +51,7 @@ def number(value: float) -> str:
 def seconds(value_s: float | None) -> str:
     """``412 ns``, ``16.2 µs``, ``1.42 ms``, ``3.10 s``, ``2.50 min``."""
     if value_s is None or not math.isfinite(value_s):
-        return "–"
+        return MISSING
     scale, unit = _unit(value_s)
     return f"{number(value_s * scale)} {unit}"
 
@@ -85,7 +87,7 @@ def span_of_seconds(low_s: float, high_s: float) -> str:
 def size(value_bytes: float | None) -> str:
     """``512 B``, ``4.69 MiB``, ``1.20 GiB``."""
     if value_bytes is None or not math.isfinite(value_bytes):
-        return "–"
+        return MISSING
     for limit, scale, unit in ((1024, 1, "B"), (2**20, 2**10, "KiB"), (2**30, 2**20, "MiB"), (2**40, 2**30, "GiB")):
         if value_bytes < limit:
             return f"{value_bytes:.0f} B" if unit == "B" else f"{_tenths(value_bytes / scale)} {unit}"
@@ -100,14 +102,14 @@ def _tenths(value: float) -> str:
 def factor(value: float | None) -> str:
     """``1.03 ×``, ``37 ×``."""
     if value is None or not math.isfinite(value):
-        return "–"
+        return MISSING
     return f"{times(value)} ×"
 
 
 def times(value: float) -> str:
     """A `factor` without its sign, where others stand beside it: ``1.03``, ``37``."""
     if not math.isfinite(value):
-        return "–"
+        return MISSING
     return f"{value:.2f}" if value < 10 else f"{value:,.0f}".replace(",", " ")
 
 

@@ -14,7 +14,6 @@ from measure.output import rows
 from measure.output.rows import Row
 
 Output = Literal["csv", "text", "page"]
-_MISSING = "–"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Column:
         if self.as_text is not None:
             return self.as_text(row)
         value = self.value(row)
-        return _MISSING if value is None else self.unit.written(value)
+        return text.MISSING if value is None else self.unit.written(value)
 
     def shown(self, row: Row) -> Any:
         """Its cell on the page: words, or a number in the unit of its ``printf``."""

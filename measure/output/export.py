@@ -15,7 +15,7 @@ from measure.model import text, why
 from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
 from measure.sweep import analysis as sweep_analysis
-from measure.sweep.lines import line_of
+from measure.sweep.lines import leaders, line_of
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
 # Signs at which a spreadsheet takes a text for a formula, and those that hide such a sign from who looks for it.
@@ -102,7 +102,7 @@ def _sweep(run: Run) -> list[str]:
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
             *(_plain(cells.get((number, slug), "–")) for slug in strategies),
-            ", ".join(map(_code, sweep_table.leaders(run, point))) or _plain(point.status),
+            ", ".join(map(_code, leaders(point, run.axes))) or _plain(point.status),
         ]
         for number, point in enumerate(run.points)
     ]

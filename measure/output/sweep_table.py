@@ -5,7 +5,8 @@ from measure.model.run import Fit, Point, Run
 from measure.output import table
 from measure.sweep import analysis as sweep_analysis
 from measure.sweep import crossovers
-from measure.sweep.lines import line_of, lines
+from measure.sweep.lines import leaders, line_of, lines
+from measure.sweep.places import written
 
 # A terminal's width holds a name and so many latencies.
 _COLUMNS = 10
@@ -39,11 +40,6 @@ def latencies(run: Run) -> list[tuple[str, ...]]:
     return [head, *body]
 
 
-def leaders(run: Run, point: Point) -> list[str]:
-    """The strategies that are fastest at a point, or tie for it, without a swept option; none where none is ranked."""
-    return [line_of(slug, run.axes) for slug in point.ranking[0]] if point.ranking else []
-
-
 def where(point: Point) -> str:
     """A point's values on the axes: ``1 000, 32``."""
     return ", ".join(f"{value:,}".replace(",", " ") for value in point.at.values())
@@ -63,7 +59,7 @@ def left_out(run: Run) -> list[str]:
     """Points that are not measured, and strategies that were not run at one, each with the reason."""
     reasons = []
     for point in run.points:
-        at = ", ".join(f"{name}={value}" for name, value in point.at.items())
+        at = written(point.at)
         if point.status != "complete" and not point.ranking and point.reason:
             reasons.append(f"{at}: {point.status}: {point.reason}")
         for item in point.measurements:
@@ -87,7 +83,7 @@ def _cell(run: Run, point: Point, slug: str) -> str:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
         return item.outcome.replace("_", " ")
-    leads = LEADS if slug in leaders(run, point) and sweep_analysis.asked_for(run, point) else ""
+    leads = LEADS if slug in leaders(point, run.axes) and sweep_analysis.asked_for(run, point) else ""
     return f"{text.seconds(item.latency.median_s)}{leads}"
 
 
@@ -105,14 +101,14 @@ def _map(run: Run) -> list[list[tuple[str, ...]]]:
             if point is None or not point.ranking:
                 cells.append("·")
                 continue
-            named = "=".join(letters[slug] for slug in leaders(run, point) if slug in letters)
+            named = "=".join(letters[slug] for slug in leaders(point, run.axes) if slug in letters)
             cells.append(named if point.measurements else f"({named})")
         body.append((str(row), *cells))
     return [[head, *body]]
 
 
 def _letters(run: Run) -> dict[str, str]:
-    leading = {slug for point in run.points for slug in leaders(run, point)}
+    leading = {slug for point in run.points for slug in leaders(point, run.axes)}
     winning = [slug for slug in strategies(run) if slug in leading]
     return {slug: _LETTERS[number] if number < len(_LETTERS) else str(number) for number, slug in enumerate(winning)}
 

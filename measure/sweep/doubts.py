@@ -85,7 +85,7 @@ def _sample_together(survey: Survey, few: Sequence[Timed], processes: int) -> No
 
     def say(view: View) -> None:
         # Its results are those of the points in the end.
-        survey.draft.say(f"values that lead: {view.message}")
+        survey.draft.say(f"values that lead: {view.message}", round_number=view.round_number)
 
     together = survey.visits.make(replace(survey.request.base, strategies=tuple(sites)), say)
     try:

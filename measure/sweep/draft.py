@@ -10,7 +10,8 @@ from measure.model.place import utc_now
 from measure.model.run import Run, Stage, Status, Warning
 from measure.sweep import analysis
 from measure.sweep.evidence import evidence
-from measure.sweep.sites import Site, in_order, where
+from measure.sweep.places import written
+from measure.sweep.sites import Site, in_order
 
 
 class Draft:
@@ -23,6 +24,7 @@ class Draft:
         self.evidence = evidence([], run.axes)
         self._head, self._forecast_s, self._publish = run, forecast_s, publish
         self._message, self._stages = "", dict[str, Stage]()
+        self._round_number: int | None = None
         self._version = 0
         self._started_s: float | None = None
 
@@ -32,7 +34,8 @@ class Draft:
         return replace(self._head, points=[site.point for site in self.sites])
 
     def view(self) -> View:
-        return View(self.run, self._stages, self._message, self._version, self._started_s, self._forecast_s)
+        started_s, forecast_s = self._started_s, self._forecast_s
+        return View(self.run, self._stages, self._message, self._version, started_s, forecast_s, self._round_number)
 
     def begin(self, started_s: float) -> None:
         """``started_s``: on the clock of `time.monotonic`."""
@@ -55,9 +58,10 @@ class Draft:
         """Sites of which not all is measured."""
         return [site for site in self.sites if site.point.status in ("waiting", "running")]
 
-    def say(self, message: str, stages: Mapping[str, Stage] | None = None) -> None:
-        """Publish what is being done; ``stages``: of the strategies that it is done to."""
-        self._stages, self._message = dict(stages or {}), message
+    def say(self, message: str, stages: Mapping[str, Stage] | None = None, round_number: int | None = None) -> None:
+        """Publish what is being done; ``stages``: of the strategies that it is done to; ``round_number``: of the
+        round that is sampled."""
+        self._stages, self._message, self._round_number = dict(stages or {}), message, round_number
         self._publish(self.view())
 
     def take(self, site: Site, view: View) -> None:
@@ -66,7 +70,7 @@ class Draft:
             site.version = view.version
             site.point = analysis.settled(site.point, analysis.of_visit(view.run))
             self._version += 1
-        self.say(f"{where(site.point)}: {view.message}", view.stages)
+        self.say(f"{written(site.point.at)}: {view.message}", view.stages, view.round_number)
 
     def settle(self, site: Site, **changes: Any) -> None:
         """Change what a point is said to be."""
@@ -86,7 +90,7 @@ class Draft:
     def close(self, status: Status, reason: str) -> Run:
         """Settle what is open; the finished run."""
         self._put(analysis.close(self._with_warnings(), status, reason, utc_now()))
-        self._stages, self._message, self._forecast_s = {}, "finished", 0.0
+        self._stages, self._message, self._round_number, self._forecast_s = {}, "finished", None, 0.0
         self._changed()
         return self.run
 

@@ -44,6 +44,11 @@ def lines(points: Sequence[Point], axes: Sequence[Axis]) -> list[Line]:
     return made
 
 
+def leaders(point: Point, axes: Sequence[Axis]) -> list[str]:
+    """The lines that are fastest at a point, or tie for it; none where nothing is ranked."""
+    return [line_of(strategy, axes) for strategy in point.ranking[0]] if point.ranking else []
+
+
 def latencies_s(point: Point) -> dict[str, float]:
     """Strategy → seconds of a call at a point, of those that are right."""
     return {

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from measure.model import text
 from measure.model.run import Error
+from measure.sweep.places import written
 
 # Types of errors: by forecast there is too little memory, or time; a smaller point was too much already.
 DOES_NOT_FIT, OVER_BUDGET, SMALLER_FAILED = "DoesNotFit", "OverBudget", "LeftOut"
@@ -90,8 +91,7 @@ def _sentence(type_: str, values: Mapping[str, Sequence[int | float]]) -> str:
     words = {name: _span(_WRITTEN.get(name, str)(amount) for amount in amounts) for name, amounts in values.items()}
     if template := _SENTENCES.get((type_, frozenset(values))):
         return template.format(**words)
-    place = ", ".join(f"{name}={value}" for name, value in words.items())
-    return f"at {place} {_ALREADY.get(type_, 'it failed')} already"
+    return f"at {written(words)} {_ALREADY.get(type_, 'it failed')} already"
 
 
 def _span(amounts: Iterable[str]) -> str:

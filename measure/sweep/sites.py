@@ -73,11 +73,6 @@ def _is_smaller(one: Point, other: Point, request: SweepRequest) -> bool:
     )
 
 
-def where(point: Point) -> str:
-    """A point by its axes: «batch=8, side=3»."""
-    return ", ".join(f"{name}={value}" for name, value in point.at.items())
-
-
 def fewest_processes(point: Point, strategies: Iterable[str]) -> int:
     """Processes of the strategy that has the fewest of these at a point."""
     wanted = set(strategies)

@@ -55,7 +55,7 @@ class _Runner:
         return True
 
     def snapshot(self, run_id: str) -> Snapshot:
-        return Snapshot(run=self.run, state="finished", message="timing, round 3", fault=self.fault)
+        return Snapshot(run=self.run, state="finished", message="timing", round_number=3, fault=self.fault)
 
     def cancel(self, run_id: str) -> None: ...
 

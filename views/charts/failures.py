@@ -7,6 +7,7 @@ from msgspec import UNSET
 from measure.model.run import Error, Measurement, Point, Run
 from measure.sweep import omissions
 from measure.sweep.lines import Line, lines
+from measure.sweep.places import readable
 from views.ui import look
 
 
@@ -36,17 +37,12 @@ def without(point: Point) -> str:
     return "; ".join(f"{', '.join(slugs)}: {_outcome(alike, '{} ({})')}" for slugs, alike in _alike(items))
 
 
-def place(point: Point) -> str:
-    """Return a point by its axes: «batch 1,000, side 16»."""
-    return ", ".join(f"{name} {value:,}" for name, value in point.at.items())
-
-
 def _by_reason(
     run: Run, counts: Callable[[Measurement], bool], words: Callable[[list[Measurement]], str]
 ) -> list[tuple[Line, str]]:
     sentences = []
     for line in lines(run.points, run.axes):
-        items = [(place(point), item) for _, point, item in line.points if counts(item)]
+        items = [(readable(point.at), item) for _, point, item in line.points if counts(item)]
         sentences += [(line, f"{'; '.join(places)}: {words(alike)}") for places, alike in _alike(items)]
     return sentences
 

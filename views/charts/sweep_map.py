@@ -9,7 +9,8 @@ import pandas as pd
 from measure.model.run import Point, Run
 from measure.statistics.intervals import Ratio, ratio
 from measure.statistics.levels import levels_of
-from measure.sweep.lines import line_of, lines
+from measure.sweep.lines import Line, leaders, lines
+from measure.sweep.places import readable
 from views.charts import failures
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
@@ -72,17 +73,10 @@ def sized(drawn: Spec, run: Run) -> Spec:
 def letters(run: Run) -> dict[str, str]:
     """Map each winning line to the letter that stands for it in the cells, in the order in which the lines were asked
     for."""
-    leading = {name for point in run.points for name in leaders(point, run)}
+    leading = {name for point in run.points for name in leaders(point, run.axes)}
     asked = [line.slug for line in lines(run.points, run.axes)]
     known = sorted(leading, key=lambda name: asked.index(name) if name in asked else len(asked))
     return {name: chr(ord("A") + number % 26) * (1 + number // 26) for number, name in enumerate(known)}
-
-
-def leaders(point: Point, run: Run) -> list[str]:
-    """Return the lines that are fastest at a point, or tie for it."""
-    if not point.ranking:
-        return []
-    return [line_of(strategy, run.axes) for strategy in point.ranking[0]]
 
 
 def inferred(point: Point) -> bool:
@@ -102,22 +96,24 @@ def cell(run: Run, point: Point) -> str:
 def frame(run: Run) -> pd.DataFrame:
     across, up = run.axes[0].name, run.axes[1].name
     codes = letters(run)
+    lines_ = _by_slug(run)
     rows = []
     for point in run.points:
-        first = leaders(point, run)
+        first = leaders(point, run.axes)
         codes_here = [codes[name] for name in first]
+        colours = [look.colour_name(_mapper_and_mode(lines_.get(name))[0]) for name in first]
         shown = "=".join(codes_here[:_MOST_LETTERS]) + ("…" if len(first) > _MOST_LETTERS else "")
         rows.append(
             {
                 SELECTION: cell(run, point),
                 "x": point.at[across],
                 "y": point.at[up],
-                "colour": _colour(first[0]) if first else "",
-                "second": _colour(first[1]) if len(first) > 1 else "",
-                "third": _colour(first[min(2, len(first) - 1)]) if len(first) > 1 else "",
+                "colour": colours[0] if colours else "",
+                "second": colours[1] if len(colours) > 1 else "",
+                "third": colours[min(2, len(colours) - 1)] if len(colours) > 1 else "",
                 "alpha": 0.14 if inferred(point) else 0.5,
                 "letters": shown or _SIGNS.get(point.status, ""),
-                "at": f"{across} {point.at[across]:,}, {up} {point.at[up]:,}",
+                "at": readable({across: point.at[across], up: point.at[up]}),
                 "fastest": " and ".join(first) if first else look.MISSING,
                 "by": lead(point, run),
                 "without": failures.without(point) or look.MISSING,
@@ -127,8 +123,13 @@ def frame(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _colour(name: str) -> str:
-    return look.colour_name(name.partition(".")[0])
+def _by_slug(run: Run) -> dict[str, Line]:
+    return {line.slug: line for line in lines(run.points, run.axes)}
+
+
+def _mapper_and_mode(line: Line | None) -> tuple[str, str]:
+    """Return those of a line, which has no measurement where an imported run names it only as a winner."""
+    return (line.mapper, line.mode) if line is not None else ("", "")
 
 
 def state(point: Point) -> str:
@@ -203,14 +204,11 @@ def rests_on(run: Run, point: Point) -> list[Point]:
 
 def legend_html(run: Run) -> str:
     """Return the legend: the letter of each strategy."""
+    lines_ = _by_slug(run)
     return _flow(
-        f"<b>{letter}</b> {look.strategy_html(name, name.partition('.')[0], _mode(name))}"
+        f"<b>{letter}</b> {look.strategy_html(name, *_mapper_and_mode(lines_.get(name)))}"
         for name, letter in letters(run).items()
     )
-
-
-def _mode(name: str) -> str:
-    return name.partition("?")[0].partition(".")[2]
 
 
 def _flow(parts: Iterable[str]) -> str:
@@ -222,7 +220,7 @@ def takeaway(run: Run) -> str:
     """Return what the map says, for people who do not see it."""
     won: dict[str, int] = {}
     for point in run.points:
-        for name in leaders(point, run):
+        for name in leaders(point, run.axes):
             won[name] = won.get(name, 0) + 1
     if not won:
         return f"Map of winners over {run.axes[0].name} and {run.axes[1].name}: nothing has been measured yet."

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from measure.runner import Snapshot
+from measure.sweep.places import readable
 from views.choices.sweep import SweepChoices, choose, of_run
 from views.pages import frame
 from views.ui import look
@@ -18,8 +19,7 @@ def _needs(chosen: SweepChoices) -> str:
         f"**{look.size(chosen.needs.peak_bytes)}** and **{look.duration(chosen.needs.seconds)}**"
     )
     for at, reason in chosen.needs.skipped:
-        place = ", ".join(f"{name} {value:,}" for name, value in at.items())
-        needs += f"\n- :material/block: {look.plain(place)} is left out: {look.plain(reason)}"
+        needs += f"\n- :material/block: {look.plain(readable(at))} is left out: {look.plain(reason)}"
     for sentence in chosen.needs.strategies_left_out():
         needs += f"\n- :material/timer_off: {look.plain(sentence)}"
     return needs

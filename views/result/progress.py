@@ -66,7 +66,7 @@ def _draw(snapshot: Snapshot) -> None:
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
             if snapshot.here:
                 st.button(
-                    "Cancel", key="cancel", icon=":material/stop_circle:", on_click=_cancel, args=(run.id,),
+                    "Cancel", key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
                     help="Ends the work within a second; what has been measured is kept.",
                 )  # fmt: skip
         st.caption(look.plain(_standing(snapshot)))
@@ -77,7 +77,8 @@ def _draw(snapshot: Snapshot) -> None:
             st.html(_stages(snapshot) if run.kind == "compare" else _points(run))
 
 
-def _cancel(run_id: str) -> None:
+def cancel(run_id: str) -> None:
+    """End a run, or a job that explains one."""
     runner.shared().cancel(run_id)
     # So that this very rerun shows the end, and not the next look at the run.
     runner.shared().wait(run_id, _CANCEL_S)
@@ -97,7 +98,8 @@ def _standing(snapshot: Snapshot) -> str:
         return f"waiting in the queue: {count} run{'s' * (count != 1)} before this one. {_whose_turn()}"
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
-    parts = [look.shortened(snapshot.message or "running", _MESSAGE_SIGNS)]
+    round_ = "" if snapshot.round_number is None else f", round {snapshot.round_number}"
+    parts = [look.shortened(f"{snapshot.message or 'running'}{round_}", _MESSAGE_SIGNS)]
     if snapshot.elapsed_s is not None:
         parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
     if snapshot.remaining_s is not None:

@@ -16,12 +16,13 @@ from measure.statistics import pareto
 from measure.sweep import analysis
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
+from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.choices.address import option_key, size_key
 from views.result.compare import doubts as draw_doubts
 from views.result.compare import draw_comparison, headline
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
+from views.ui.parameters import option_key, size_key
 
 _memo = Memo()
 _ROW_HEIGHT = 30
@@ -92,7 +93,7 @@ def doubts(run: Run) -> list[str]:
     for point in run.points:
         for warning in point.warnings:
             if warning.code in rules.OF_A_VERDICT:
-                places.setdefault(warning.code, []).append(failures.place(point))
+                places.setdefault(warning.code, []).append(readable(point.at))
                 first.setdefault(warning.code, warning.message)
     said = []
     for code, (place, *others) in places.items():
@@ -249,7 +250,7 @@ def _choose_point(run: Run) -> int:
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
         "At", list(offered), key=_FRONT_AT, on_change=_choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
-        format_func=lambda place: failures.place(run.points[offered[place]]),
+        format_func=lambda place: readable(run.points[offered[place]].at),
     )  # fmt: skip
     return offered[picked]
 
@@ -311,28 +312,28 @@ def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> N
     if picked is None:
         return
     point = offered[picked]
-    case = point_run(run, point)
+    comparison = point_run(run, point)
     with st.container(border=True, key="point", gap="small"):
         st.page_link(
             _COMPARE, label="Open these choices on the Compare page", icon=":material/compare_arrows:",
-            query_params=_address(case),
+            query_params=_address(comparison),
         )  # fmt: skip
         if not point.measurements:
             st.caption(look.plain(look.sentence(f"{sweep_map.state(point)}")))
             return
         draw_comparison(
-            case, version, finished=point.status not in ("waiting", "running"), baseline=baseline, prefix="point_",
-            imported=imported,
+            comparison, version, finished=point.status not in ("waiting", "running"), baseline=baseline,
+            prefix="point_", imported=imported,
         )  # fmt: skip
 
 
 def _named(point: Point) -> str:
-    return f"{failures.place(point)} ({sweep_map.state(point)})"
+    return f"{readable(point.at)} ({sweep_map.state(point)})"
 
 
-def _address(case: Run) -> dict[str, Any]:
-    """Return the query parameters with which the Compare page makes a case's choices."""
-    request = case.request
+def _address(comparison: Run) -> dict[str, Any]:
+    """Return the query parameters with which the Compare page makes a comparison's choices."""
+    request = comparison.request
     parameters: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
     parameters |= {size_key(name): str(value) for name, value in request.size.items()}
     parameters |= {option_key(name): str(value) for name, value in request.workload_options.items()}

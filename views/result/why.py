@@ -16,12 +16,12 @@ from measure.model.request import RequestError
 from measure.model.run import Measurement, Run
 from measure.model.why import Why
 from measure.output.rows import Row
+from views.result.progress import cancel
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
 _POLL_S = 1.0
-_CANCEL_S = 1.5
 _ELSEWHERE = "«Measure again here» gives one that can be asked for them."
 _HERE = "A comparison of your own can be asked for them."
 _UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
@@ -119,17 +119,12 @@ def _watch(run_id: str, shown: int, able: int) -> None:
         job_id, snapshot = job
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="explaining"):
             st.caption(f":material/hourglass_top: {look.plain(_standing(snapshot.state, snapshot.message))}")
-            st.button("Cancel", key="cancel_why", icon=":material/stop_circle:", on_click=_cancel, args=(job_id,))
+            st.button("Cancel", key="cancel_why", icon=":material/stop_circle:", on_click=cancel, args=(job_id,))
         st.progress(shown / able if able else 0.0)
 
 
 def _standing(state: str, message: str) -> str:
     return "waiting in the queue" if state == "queued" else message or state
-
-
-def _cancel(job_id: str) -> None:
-    runner.shared().cancel(job_id)
-    runner.shared().wait(job_id, _CANCEL_S)
 
 
 def _sentences(rows: list[Row], predicates: dict[str, str]) -> str:

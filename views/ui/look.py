@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from measure.model.text import (
     GLYPHS,
+    MISSING,
     OUTCOMES,
     factor,
     factor_with_interval,
@@ -23,6 +24,7 @@ from measure.model.text import (
 
 __all__ = [
     "GLYPHS",
+    "MISSING",
     "OUTCOMES",
     "factor",
     "factor_with_interval",
@@ -36,8 +38,6 @@ __all__ = [
     "shortened",
     "size",
 ]
-
-MISSING = "–"
 
 # Fixed for each mapper, on every page and whatever is selected. Found by a search for the largest least distance in
 # OKLab (×100) among people with normal, protan, deutan and tritan sight: any two of a default selection differ by at

@@ -297,7 +297,7 @@ class TestRunning:
         run = synthetic.partial(4, RUN_ID)
         stages = {m.strategy: "sampling" for m in run.measurements} | {"loop.eager": "first call"}
         fake.snapshots[RUN_ID] = Snapshot(
-            run, "running", message="timing, round 7", stages=stages, elapsed_s=3.2, remaining_s=5.4, version=12
+            run, "running", message="timing", round_number=7, stages=stages, elapsed_s=3.2, remaining_s=5.4, version=12
         )
         app = visit(run=RUN_ID)
         assert "timing, round 7" in words(app) and "3 s elapsed" in words(app) and "about 5 s left" in words(app)
