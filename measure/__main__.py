@@ -22,8 +22,8 @@ from measure.model.run import Measurement, Point, Run
 from measure.model.run_file import encode
 from measure.output import export_command, rows, sweep_table, table
 from measure.sweep import continuing, places
-from measure.sweep.forecast import forecast_sweep
 from measure.sweep.lines import line_of
+from measure.sweep.needs import forecast_sweep
 from measure.sweep.request import of_run
 from workloads.discovery import DiscoveryError
 

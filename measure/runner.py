@@ -28,9 +28,8 @@ from measure.model import fit, place
 from measure.model.place import utc_now
 from measure.model.request import Request, RequestError
 from measure.model.run import Point, Run
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import continuing
-from measure.sweep.forecast import forecast_sweep
+from measure.sweep import continuing, findings
+from measure.sweep.needs import forecast_sweep
 from measure.sweep.request import SweepRequest
 from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
@@ -266,7 +265,7 @@ class Runner:
                 if run.kind == "sweep":
                     # The analysis may be what is at fault.
                     with contextlib.suppress(Exception):
-                        run = sweep_analysis.close(run, "interrupted", reason, utc_now())
+                        run = findings.close(run, "interrupted", reason, utc_now())
                 self._jobs.finish(job, run)
 
     def _run(self, job: Job) -> None:
@@ -298,7 +297,7 @@ class Runner:
 def _without_measuring(run: Run) -> Run:
     """The run as it ends where it was cancelled before it began."""
     if run.kind == "sweep":
-        return sweep_analysis.close(run, "cancelled", "cancelled before it began", utc_now())
+        return findings.close(run, "cancelled", "cancelled before it began", utc_now())
     measurements = [replace(item, outcome="cancelled") for item in run.measurements]
     run = replace(
         run, status="cancelled", stop_reason="cancelled before it began", finished=utc_now(), measurements=measurements

@@ -26,7 +26,7 @@ from measure.model.run import (
     Timeline,
     Warning,
 )
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 
 MIB = 2**20
 OUTPUT = 4_915_200  # 100 × 64 × 64 × 3 float32
@@ -228,9 +228,9 @@ def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
         if batch == 1_000:
             measurements[0] = failure("loop", "eager", "timeout", "no answer within 10 s, so the process was ended")
         body = analyse(replace(whole, measurements=measurements, control=None, ranking=[]))
-        points.append(sweep_analysis.settled(Point(at={"batch": batch}, status="complete"), body))
+        points.append(findings.settled(Point(at={"batch": batch}, status="complete"), body))
     points.append(Point(at={"batch": 10_000}, status="skipped", reason="This cannot fit: it needs about 1.20 TiB."))
-    return sweep_analysis.analyse(
+    return findings.analyse(
         replace(
             whole,
             kind="sweep",
@@ -262,7 +262,7 @@ def winners(run_id: str = "0123456789abcdef01234567") -> Run:
         Axis(kind="size", name="batch", values=[1, 10, 100], scale="log"),
         Axis(kind="size", name="height", values=[8, 16, 32], scale="log"),
     ]
-    return sweep_analysis.analyse(replace(line, axes=axes, points=points))
+    return findings.analyse(replace(line, axes=axes, points=points))
 
 
 def latency(median_s: float, half: float = 0.02) -> Latency:

@@ -13,9 +13,8 @@ from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.stages import Keep
 from measure.machine import environment
-from measure.model import request as requests
 from measure.model import why
-from measure.model.request import RequestError
+from measure.model.request import RequestError, parse
 from measure.model.run import Measurement, Run
 
 # What the reasons of a call depend on beside the machine.
@@ -58,7 +57,7 @@ class Explanation(Job):
         settings: Settings | None = None,
     ) -> None:
         """Raises `RequestError` where the code of the strategies is no longer what was measured."""
-        request = requests.parse(msgspec.to_builtins(run.request))
+        request = parse(msgspec.to_builtins(run.request))
         super().__init__(Bench(run.id, request, launcher, publish, settings=settings))
         self._keep = keep
         now = {item.strategy: item.code for item in self.bench.record.items()}

@@ -14,7 +14,7 @@ from measure.machine import environment
 from measure.model import text, why
 from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from measure.sweep.lines import leaders, line_of
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
@@ -39,9 +39,7 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
     """The comparisons of a run, each with its place on the axes: one without any, or those of a sweep's points."""
     if run.kind == "compare":
         return [((), run)]
-    return [
-        (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
-    ]
+    return [(tuple(point.at[axis.name] for axis in run.axes), findings.comparison(run, point)) for point in run.points]
 
 
 def samples_csv(run: Run) -> str:

@@ -3,8 +3,7 @@
 from measure.model import text
 from measure.model.run import Fit, Point, Run
 from measure.output import table
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import crossovers
+from measure.sweep import crossovers, findings
 from measure.sweep.lines import leaders, line_of, lines
 from measure.sweep.places import written
 
@@ -83,7 +82,7 @@ def _cell(run: Run, point: Point, slug: str) -> str:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
         return item.outcome.replace("_", " ")
-    leads = LEADS if slug in leaders(point, run.axes) and sweep_analysis.asked_for(run, point) else ""
+    leads = LEADS if slug in leaders(point, run.axes) and findings.asked_for(run, point) else ""
     return f"{text.seconds(item.latency.median_s)}{leads}"
 
 

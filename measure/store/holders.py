@@ -17,7 +17,7 @@ from measure.judge import analysis
 from measure.model import place
 from measure.store import documents, entries
 from measure.store.database import runs
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 
 _log = logging.getLogger("mapbench.store")
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
@@ -84,7 +84,7 @@ def close_runs_of(connection: sa.Connection, holder: str) -> None:
         row = {"status": "interrupted"}
         try:
             run = documents.read(connection, run_id)
-            close = sweep_analysis.close if run.kind == "sweep" else analysis.close
+            close = findings.close if run.kind == "sweep" else analysis.close
             run = close(run, "interrupted", _HOLDER_GONE, entries.utc(version))
         except ValueError as error:
             _log.warning("run %s: %s", run_id, error)

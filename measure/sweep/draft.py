@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from measure.engine.record import View
 from measure.model.place import utc_now
 from measure.model.run import Run, Stage, Status, Warning
-from measure.sweep import analysis
+from measure.sweep import findings
 from measure.sweep.evidence import evidence
 from measure.sweep.places import written
 from measure.sweep.sites import Site, in_order
@@ -68,7 +68,7 @@ class Draft:
         """A visit publishes: its results are the point's."""
         if view.version != site.version:
             site.version = view.version
-            site.point = analysis.settled(site.point, analysis.of_visit(view.run))
+            site.point = findings.settled(site.point, findings.of_visit(view.run))
             self._version += 1
         self.say(f"{written(site.point.at)}: {view.message}", view.stages, view.round_number)
 
@@ -82,14 +82,14 @@ class Draft:
         run = self._with_warnings()
         if len(run.axes) == 1:
             self.evidence = evidence(run.points, run.axes)
-            self._put(analysis.analyse(run, self.evidence))
+            self._put(findings.analyse(run, self.evidence))
         else:
-            self._put(analysis.analyse(run))
+            self._put(findings.analyse(run))
         self._changed()
 
     def close(self, status: Status, reason: str) -> Run:
         """Settle what is open; the finished run."""
-        self._put(analysis.close(self._with_warnings(), status, reason, utc_now()))
+        self._put(findings.close(self._with_warnings(), status, reason, utc_now()))
         self._stages, self._message, self._round_number, self._forecast_s = {}, "finished", None, 0.0
         self._changed()
         return self.run

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from measure.model.run import Error, Point
 from measure.sweep import omissions
-from measure.sweep.forecast import Plan, key
 from measure.sweep.lines import line_of
+from measure.sweep.needs import Plan, key
 from measure.sweep.request import SweepRequest
 from measure.sweep.visit import Visit
 

@@ -16,8 +16,8 @@ from measure.model.request import Request
 from measure.model.run import Error
 from measure.sweep import omissions
 from measure.sweep.draft import Draft
-from measure.sweep.forecast import Plan
 from measure.sweep.lines import line_of
+from measure.sweep.needs import Plan
 from measure.sweep.request import SweepRequest
 from measure.sweep.sites import Site, left_out, strategies_at
 from measure.sweep.visit import Visit

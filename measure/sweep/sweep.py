@@ -17,9 +17,9 @@ from measure.machine import environment
 from measure.model.place import utc_now
 from measure.model.run import Analysis, Point, Run, Status, Warning
 from measure.sweep import doubts, grid, refining
-from measure.sweep.analysis import undone
 from measure.sweep.draft import Draft
-from measure.sweep.forecast import known_before, plan
+from measure.sweep.findings import undone
+from measure.sweep.needs import known_before, plan
 from measure.sweep.request import SweepRequest
 from measure.sweep.sites import make_sites
 from measure.sweep.survey import Survey, Visits

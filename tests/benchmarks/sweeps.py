@@ -20,7 +20,7 @@ from measure.engine.bench import Settings
 from measure.model.run import Point, Run
 from measure.output import sweep_table
 from measure.runner import Runner, Snapshot
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from measure.sweep.request import SweepRequest, parse_sweep
 from tests.benchmarks import common
 from tests.benchmarks.common import Figure, say, whole_seconds
@@ -172,7 +172,7 @@ def winners(cells: int, budget_s: float, slugs: Sequence[str]) -> None:
             say(f"{point.at}: {body.ranking[:1]}, inferred: {point.ranking[0]}")
     points = [_as_measured(point, full.get(tuple(point.at.values()))) for point in run.points]
     print(f"The full grid: {len(full)} cells measured now, {len(run.points) - len(full)} as the map measured them:\n")
-    print(sweep_table.render(sweep_analysis.analyse(structs.replace(run, points=points))), "\n")
+    print(sweep_table.render(findings.analyse(structs.replace(run, points=points))), "\n")
     others = 0
     for point in inferred:
         body, leaders = full[tuple(point.at.values())], point.ranking[0]
@@ -196,7 +196,7 @@ def _winners(points: Sequence[Point]) -> set[str]:
 
 
 def _as_measured(point: Point, body: Run | None) -> Point:
-    return point if body is None else sweep_analysis.settled(point, body, status="complete", reason="")
+    return point if body is None else findings.settled(point, body, status="complete", reason="")
 
 
 def _behind(run: Run, slug: str) -> str:

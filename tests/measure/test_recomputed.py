@@ -10,7 +10,7 @@ import pytest
 
 from measure.judge import analysis
 from measure.model.run_file import decode, encode
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from tests.samples import run_of
 from tests.simulation import Model, simulate
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_same_samples_give_the_same_bytes(path: str, digest: str) -> None:
     """A digest changes only where another method is meant: then ``analysis.version`` changes with it."""
     run = decode((ROOT / path).read_bytes())
-    analyse = sweep_analysis.analyse if run.kind == "sweep" else analysis.analyse
+    analyse = findings.analyse if run.kind == "sweep" else analysis.analyse
     assert sha256(encode(analyse(run))).hexdigest()[:16] == digest
 
 

@@ -15,7 +15,7 @@ from measure.model.request import case_of
 from measure.model.run import Measurement, Run
 from measure.statistics import pareto
 from measure.statistics.pareto import Dial
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from measure.sweep.omissions import DOES_NOT_FIT
 from views.charts.base import (
     COLOUR,
@@ -111,7 +111,7 @@ def offered(run: Run) -> list[int]:
     return [
         index
         for index, point in enumerate(run.points)
-        if pareto.known(point.measurements) and sweep_analysis.asked_for(run, point)
+        if pareto.known(point.measurements) and findings.asked_for(run, point)
     ]
 
 

@@ -11,7 +11,7 @@ import workloads
 from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Axis, Run
-from measure.sweep.forecast import SweepForecast, forecast_sweep
+from measure.sweep.needs import SweepForecast, forecast_sweep
 from measure.sweep.request import (
     DEFAULT_BUDGET_S,
     DEFAULT_POINTS,

@@ -66,7 +66,7 @@ def draw_comparison(
     with guard.calm("the result"):
         if finished:
             _verdict(run)
-        doubts(tables.doubts(run))
+        draw_doubts(tables.doubts(run))
         _figures(shown, baseline, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
@@ -84,7 +84,7 @@ def headline(words: str) -> None:
     )
 
 
-def doubts(sentences: list[str], key: str = "doubts") -> None:
+def draw_doubts(sentences: list[str], key: str = "doubts") -> None:
     """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
     if sentences:
         with st.container(gap="xsmall", key=key):

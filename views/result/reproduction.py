@@ -7,8 +7,8 @@ from measure.judge import reproduction
 from measure.judge.reproduction import Compared, Reproduction
 from measure.model.place import StoreError
 from measure.model.run import Run
-from measure.sweep.reproduction import SweepReproduction, continues
-from measure.sweep.reproduction import compare as compare_sweeps
+from measure.sweep import repetition
+from measure.sweep.repetition import SweepReproduction, continues
 from views.ui import look
 from views.ui.memo import Memo
 
@@ -39,7 +39,7 @@ def draw(run: Run, version: int) -> None:
         return
     with st.container(border=True, key="reproduction", gap="small"):
         if run.kind == "sweep":
-            _sweep_reproduction(_memo.get(key, lambda: compare_sweeps(first.run, run)))
+            _sweep_reproduction(_memo.get(key, lambda: repetition.compare(first.run, run)))
         else:
             _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
         st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))

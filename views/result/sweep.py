@@ -13,13 +13,12 @@ from measure.judge import rules
 from measure.model.run import Measurement, Point, Run
 from measure.output.sweep_table import cost
 from measure.statistics import pareto
-from measure.sweep import analysis
+from measure.sweep import findings
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.result.compare import doubts as draw_doubts
-from views.result.compare import draw_comparison, headline
+from views.result.compare import draw_comparison, draw_doubts, headline
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 from views.ui.parameters import option_key, size_key
@@ -65,7 +64,7 @@ def point_run(run: Run, point: Point) -> Run:
     """One point of a sweep as the comparison that it is."""
     place = "-".join(f"{name}-{value}" for name, value in point.at.items())
     # What is computed of it is kept under its id.
-    return replace(analysis.comparison(run, point), id=f"{run.id}-{place}")
+    return replace(findings.comparison(run, point), id=f"{run.id}-{place}")
 
 
 def _standing(run: Run, finished: bool) -> None:
@@ -135,7 +134,7 @@ def _lines(run: Run, version: int) -> None:
 def _crossovers(run: Run, finished: bool) -> None:
     crossings = [crossover for crossover in run.crossovers if crossover.value is not None]
     without = [crossover for crossover in run.crossovers if crossover.value is None]
-    if not crossings and not (finished and (without or analysis.measured(run))):
+    if not crossings and not (finished and (without or findings.measured(run))):
         return
     st.markdown("**Where one overtakes another**")
     with st.container(key="crossovers", gap="small"):

@@ -9,8 +9,8 @@ import streamlit as st
 from measure.machine import environment
 from measure.model.request import MOST_BUDGET_S, RequestError
 from measure.model.run import Run
-from measure.sweep import continuing, forecast
-from measure.sweep.forecast import SweepForecast
+from measure.sweep import continuing, needs
+from measure.sweep.needs import SweepForecast
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
 from views.ui import look
@@ -51,14 +51,14 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
     when it is continued.
     """
     asked = request(run, budget_s)
-    taken = forecast.known_before(continuing.taken_over(run, asked, run.environment))
-    plan = forecast.plan(asked, available_bytes, taken)
-    most = forecast.plan(request(run, MOST_BUDGET_S), available_bytes, taken)
+    taken = needs.known_before(continuing.taken_over(run, asked, run.environment))
+    plan = needs.plan(asked, available_bytes, taken)
+    most = needs.plan(request(run, MOST_BUDGET_S), available_bytes, taken)
     # What was inferred is not missing.
-    inferred = {forecast.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
+    inferred = {needs.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
     missing = short = 0
     for at in asked.points():
-        where = forecast.key(at)
+        where = needs.key(at)
         if where not in plan.skipped and where not in inferred:
             left_out = plan.left_out.get(where, {})
             over = {slug for slug, error in left_out.items() if error.type == OVER_BUDGET}

@@ -25,8 +25,7 @@ from measure.model.why import Why
 from measure.output import export, rows, sweep_table
 from measure.store import entries, imports
 from measure.store.store import Store
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import reproduction as sweep_reproduction
+from measure.sweep import findings, repetition
 from measure.sweep.request import MOST_CELLS, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
@@ -44,9 +43,9 @@ from views.charts import (
     timeline,
     totals,
 )
-from views.choices import address as link
+from views.choices import address
 from views.result import side_by_side, tables
-from views.result import sweep as sweep_result
+from views.result.sweep import point_run
 
 ID = "0123456789abcdef01234567"
 FROZEN = Path(__file__).parents[2] / "data/run_1.json"
@@ -126,7 +125,7 @@ def use(run: Run) -> None:
         side_by_side.sentence(run, one, other)
     if run.kind == "sweep":
         sweep_table.render(run)
-        sweep_analysis.close(run, "interrupted", "", run.created)
+        findings.close(run, "interrupted", "", run.created)
         for quantity in ("latency", "memory"):
             sweep_lines.takeaway(run, quantity)
         failures.did_not_work(run)
@@ -136,13 +135,13 @@ def use(run: Run) -> None:
             sweep_map.takeaway(run)
         sweep_front.takeaway(sweep_front.subject(run)[0])
         for point in run.points:
-            case = sweep_result.point_run(run, point)
+            case = point_run(run, point)
             rows.make(case, rows.choose_baseline(case))
-        sweep_reproduction.compare(run, small_sweep())
-        sweep_reproduction.compare(small_sweep(), run)
+        repetition.compare(run, small_sweep())
+        repetition.compare(small_sweep(), run)
     for name in files.of(run):
         files.specification(run, name)
-    link.of_request(run.request)
+    address.of_request(run.request)
     entries.row(run)
     export.table_csv(run)
     export.samples_csv(run)

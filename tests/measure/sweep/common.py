@@ -8,7 +8,7 @@ from measure.model.run import Point, Run
 from measure.model.run_file import encode
 from measure.store import imports
 from measure.subject.messages import Spec
-from measure.sweep.forecast import key
+from measure.sweep.needs import key
 from measure.sweep.request import SweepRequest, parse_sweep
 from measure.sweep.sweep import Sweep
 from tests.engine import DEADLINE_S

@@ -21,9 +21,7 @@ from measure.model.processes import AT_POINT
 from measure.model.request import RequestError
 from measure.model.run import Correctness, Error, Memory, Point, Run
 from measure.model.run_file import decode
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import continuing
-from measure.sweep import forecast as sweep_forecast
+from measure.sweep import continuing, findings, needs
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import of_run
 from measure.sweep.sweep import Sweep
@@ -87,7 +85,7 @@ def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_cont
     body = views[-1].run
     assert [(item.outcome, item.error) for item in body.measurements] == [("not_run", error)] * 2
     points = [
-        sweep_analysis.settled(Point(at={"batch": 1}, status="complete"), body),
+        findings.settled(Point(at={"batch": 1}, status="complete"), body),
         Point(at={"batch": 2}, status="complete"),
     ]
     run = Run(id="0" * 24, kind="sweep", created="", request=body.request, axes=list(request.axes), points=points)
@@ -189,7 +187,7 @@ def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_lo
     assert status == command.INVALID and "cube" in said and "--workload-file" in said
     status, said = sweep("--continue", cut.id, "--workload-file", str(file))
     assert status == command.MEASURED, said
-    left = sweep_forecast.forecast_sweep(of_run(cut), environment.available_memory(), [one])
+    left = needs.forecast_sweep(of_run(cut), environment.available_memory(), [one])
     assert f"forecast: about {text.seconds(left.seconds)}, " in said, "of what is left"
     after = decode((tmp_path / "run.json").read_bytes())
     assert after.parent == cut.id and [point.status for point in after.points] == ["complete", "complete"]

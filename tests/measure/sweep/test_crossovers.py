@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from measure.model.run import Analysis, Axis, Crossover, Point, RequestRecord, Run
 from measure.output import sweep_table
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from measure.sweep.crossovers import crossovers
 from measure.sweep.evidence import evidence, point_levels
 from tests import costs, synthetic
@@ -203,7 +203,7 @@ def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -
     ]
     [found] = crossovers(evidence(points, [axis]), Analysis())
     assert (found.a, found.b) == ("chunked.graph", "map_fn.graph")
-    verdict = sweep_analysis.verdict(sweep_run(axis, points))
+    verdict = findings.verdict(sweep_run(axis, points))
     assert verdict.startswith("chunked.graph is fastest with chunk 1: 2.00 ms [")
     assert "; map_fn.graph takes 1.50 × [" in verdict and verdict.endswith("] as long.")
 
@@ -224,7 +224,7 @@ def dial(latencies: dict[int, float], default: int, model: Model = QUIET, **flat
 
 
 def test_the_best_value_is_named_though_it_is_the_default_which_stands_in_no_slug() -> None:
-    verdict = sweep_analysis.verdict(dial({1: 3e-3, 10: 1e-3, 32: 2e-3}, default=10))
+    verdict = findings.verdict(dial({1: 3e-3, 10: 1e-3, 32: 2e-3}, default=10))
     assert verdict.startswith("map_fn.graph is fastest with parallel_iterations 10: 1.00 ms [")
     assert "; map_fn.graph with parallel_iterations 32 takes 2.00 × [" in verdict, "the next value, if nobody else is"
 
@@ -232,7 +232,7 @@ def test_the_best_value_is_named_though_it_is_the_default_which_stands_in_no_slu
 def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strategies() -> None:
     noisy = Model(process=0.05, sample=0.02, disturbed_share=0.0)
     run = dial({1: 3e-3, 10: 1e-3, 32: 1.01e-3}, 10, noisy, vectorized_map=1.02e-3, batched=2e-3)
-    verdict = sweep_analysis.verdict(run)
+    verdict = findings.verdict(run)
     assert " is fastest" in verdict and "; it ties with " in verdict
     for each in ("32", "10"):
         assert each in verdict
@@ -242,9 +242,9 @@ def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strat
     sides = {each.none for each in crossovers(evidence(run.points, run.axes), run.analysis)}
     assert sides and all("they tie" in (each or "") or "ties at" in (each or "") for each in sides), sides
     some = dial(dict.fromkeys((1, 2, 4, 8, 16, 32), 1e-3), 10, noisy)
-    assert "; it ties with parallel_iterations " in sweep_analysis.verdict(some)
-    assert " values)" not in sweep_analysis.verdict(some), "where values between may not tie, all are named"
-    assert "(11 values)" in sweep_analysis.verdict(dial(dict.fromkeys(range(1, 13), 1e-3), 10, noisy))
+    assert "; it ties with parallel_iterations " in findings.verdict(some)
+    assert " values)" not in findings.verdict(some), "where values between may not tie, all are named"
+    assert "(11 values)" in findings.verdict(dial(dict.fromkeys(range(1, 13), 1e-3), 10, noisy))
 
 
 def test_of_ties_and_of_places_where_one_is_faster_the_shorter_list_is_named() -> None:
@@ -265,7 +265,7 @@ def test_a_point_between_those_of_the_grid_does_not_say_who_leads() -> None:
     pair = {A: (1e-3, 3e-5), B: (1.1e-3, 5e-6)}
     points = costs.points((1, 16), {**pair, "map_fn.graph": (1e-5, 1e-6)}, rng, QUIET)
     between = costs.points((4,), pair, rng, QUIET)
-    run = sweep_analysis.analyse(sweep_run(costs.axis((1, 16)), [points[0], *between, points[1]]))
+    run = findings.analyse(sweep_run(costs.axis((1, 16)), [points[0], *between, points[1]]))
     assert run.verdict == "map_fn.graph is fastest at every point that was measured."
     cells = {name: cells for name, *cells in sweep_table.latencies(run)}
     assert [cell.endswith("*") for cell in cells["map_fn.graph"]] == [True, False, True]

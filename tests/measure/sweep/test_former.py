@@ -13,11 +13,11 @@ from measure.model.run_file import decode, encode, upgraded
 from measure.output import export, sweep_table
 from measure.store import imports
 from measure.store.store import Store
-from measure.sweep import analysis, continuing
+from measure.sweep import continuing, findings
 from measure.sweep.lines import lines
 from measure.sweep.request import of_run
 from views.charts import sweep_front, sweep_lines
-from views.result import sweep as sweep_result
+from views.result.sweep import point_run
 
 # Measured by a former Mapbench, and never written anew.
 FILE = Path(__file__).parents[2] / "data" / "option_1.json"
@@ -55,7 +55,7 @@ def test_nothing_else_of_it_is_another(run: Run):
 
 
 def test_it_says_what_it_said(run: Run):
-    again = analysis.analyse(run)
+    again = findings.analyse(run)
     assert (again.verdict, again.crossovers, again.points) == (run.verdict, run.crossovers, run.points)
     assert [line.slug for line in lines(run.points, run.axes)] == run.request.strategies
     head, *rows = sweep_table.latencies(run)
@@ -75,7 +75,7 @@ def test_it_says_what_it_said(run: Run):
         mode: [f"chunked.{mode}?chunk={chunk}" for chunk in CHUNKS] for mode in ("graph", "xla")
     }
     assert sweep_front.frame(measurements, dials, None)["strategy"].str.contains("chunk=1000").any()
-    at_64 = sweep_result.point_run(run, run.points[1])
+    at_64 = point_run(run, run.points[1])
     assert at_64.request.strategies == ["chunked.graph?chunk=64", "chunked.xla?chunk=64"]
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from measure.model.run import Axis, Fit, Point, RequestRecord, Run
 from measure.model.run_file import decode, encode
-from measure.sweep import analysis as sweep_analysis
+from measure.sweep import findings
 from measure.sweep.evidence import evidence
 from measure.sweep.scaling import fits
 from tests import costs
@@ -80,7 +80,7 @@ def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_
         workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=[SLUG], budget_s=1.0
     )
     run = Run(id="0" * 24, kind="sweep", created="", request=request, axes=[costs.axis(GRID)], points=points)
-    run = sweep_analysis.analyse(run)
+    run = findings.analyse(run)
     bands = [item.latency.high_s / item.latency.low_s for point in run.points for item in point.measurements]
     assert max(bands) < 1.1, "the band of one process is that of the sweep too"
     stored = decode(encode(run))
@@ -88,7 +88,7 @@ def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_
         replace(point, measurements=[replace(item, latency=None) for item in point.measurements])
         for point in stored.points
     ]
-    assert sweep_analysis.analyse(replace(stored, points=blank, fits=[])) == run, "the samples alone are enough"
+    assert findings.analyse(replace(stored, points=blank, fits=[])) == run, "the samples alone are enough"
 
 
 def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:

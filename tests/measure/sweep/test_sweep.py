@@ -9,8 +9,7 @@ from measure import runner
 from measure.engine.host_launcher import HostLauncher
 from measure.model.processes import AT_POINT
 from measure.model.request import RequestError
-from measure.sweep import continuing
-from measure.sweep import forecast as sweep_forecast
+from measure.sweep import continuing, needs
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.sweep import Sweep
 from measure.sweep.visit import ROUNDS
@@ -116,7 +115,7 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monke
 def test_a_point_of_which_all_is_over_budget_says_so_and_can_be_continued(host: HostLauncher):
     # By forecast a point takes 30 s and more, so that three do not fit into the budget, and two stay in any case.
     request = asked("seems_slow.eager", axes=batch(1, 2, 3), budget_s=50.0)
-    left_out = sweep_forecast.plan(request, GIB).left_out
+    left_out = needs.plan(request, GIB).left_out
     assert [sorted(slugs) for slugs in left_out.values()] == [[], [], ["seems_slow.eager"]]
     launcher = Counting(host)
     run = Sweep("0" * 24, request, launcher, lambda view: None).run()

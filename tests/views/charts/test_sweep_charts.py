@@ -18,7 +18,7 @@ from strategies.spec import Strategy
 from tests import synthetic
 from tests.synthetic import MIB
 from views.charts import base, failures, files, sweep_front, sweep_lines, sweep_map
-from views.result import sweep as sweep_result
+from views.result.sweep import point_run
 
 
 @pytest.fixture(scope="module")
@@ -310,11 +310,11 @@ class TestMap:
 
 def test_a_point_of_an_option_is_a_comparison_whose_strategies_have_their_value():
     run = dial()
-    case = sweep_result.point_run(run, replace(run.points[1], ranking=[["chunked.graph?chunk=8"]]))
+    case = point_run(run, replace(run.points[1], ranking=[["chunked.graph?chunk=8"]]))
     assert (case.kind, case.points, case.request.strategies) == ("compare", [], ["chunked.graph?chunk=8"])
     assert [item.strategy for item in case.measurements] == ["chunked.graph?chunk=8"]
     assert case.ranking == [["chunked.graph?chunk=8"]]
-    assert case.id != sweep_result.point_run(run, run.points[2]).id
+    assert case.id != point_run(run, run.points[2]).id
 
 
 def apart(names: pd.DataFrame) -> None:

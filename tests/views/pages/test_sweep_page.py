@@ -14,8 +14,7 @@ from measure.model.request import RequestError
 from measure.model.run import Point, Run
 from measure.runner import Snapshot
 from measure.sweep import omissions
-from measure.sweep import request as sweep_request
-from measure.sweep.request import SweepRequest
+from measure.sweep.request import SweepRequest, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
@@ -435,7 +434,7 @@ class TestLinks:
     )
     def test_an_opened_sweep_would_measure_the_same_points_again(self, fake, show, range_, shown):
         axis = {"name": "batch", **range_}
-        asked = sweep_request.parse_sweep({"workload": "square", "axes": [axis], "strategies": ["batched.graph"]})
+        asked = parse_sweep({"workload": "square", "axes": [axis], "strategies": ["batched.graph"]})
         run = synthetic.sweep()
         run = replace(run, request=asked.base.record(), axes=list(asked.axes), points=run.points[:1], crossovers=[])
         app = show(run)

@@ -13,8 +13,8 @@ from measure.output import rows
 from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import RUN_ID, ExplainedRunner, calm, words
-from views.result import sweep as sweep_result
 from views.result import tables
+from views.result.sweep import doubts
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
 NO_LIMIT = advice.no_limit("division by zero")
@@ -114,7 +114,7 @@ def test_a_sweep_says_at_which_points_its_machine_was_busy(
         "close them and measure again.",
         "At batch 100: the machine became 30 % slower: close others and measure again.",
     ]
-    assert sweep_result.doubts(noted) == sentences and sweep_result.doubts(run) == []
+    assert doubts(noted) == sentences and doubts(run) == []
     monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(noted))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.switch_page("views/pages/sweep.py")

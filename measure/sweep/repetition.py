@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from measure.judge import reproduction
 from measure.judge.reproduction import Outcome, Reproduction
 from measure.model.run import Crossover, Run
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import crossovers
+from measure.sweep import crossovers, findings
 from measure.sweep.evidence import point_levels
 
 
@@ -47,8 +46,8 @@ def continues(run: Run, first: Run) -> bool:
 
 def compare(first: Run, again: Run) -> SweepReproduction:
     """The answer of ``again`` about ``first``: at all their points together it errs with at most 1 − confidence."""
-    then = {tuple(point.at.items()): point for point in sweep_analysis.measured(first)}
-    both = [(then[key], point) for point in sweep_analysis.measured(again) if (key := tuple(point.at.items())) in then]
+    then = {tuple(point.at.items()): point for point in findings.measured(first)}
+    both = [(then[key], point) for point in findings.measured(again) if (key := tuple(point.at.items())) in then]
     if not both:
         return SweepReproduction("unknown", "The verdict cannot be compared: no point is ranked in both sweeps.")
     # Bonferroni: each point's answer is stricter, the more there are.
@@ -58,9 +57,7 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     points = tuple(
         AtPoint(
             before.at,
-            reproduction.compare(
-                sweep_analysis.comparison(strict, before), sweep_analysis.comparison(again, now), (then_, now_)
-            ),
+            reproduction.compare(findings.comparison(strict, before), findings.comparison(again, now), (then_, now_)),
         )
         for (before, now), then_, now_ in zip(both, *levels, strict=True)
     )

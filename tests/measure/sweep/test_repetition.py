@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from measure.judge import analysis
 from measure.model.run import RequestRecord, Run
-from measure.sweep import analysis as sweep_analysis
-from measure.sweep import reproduction as sweep_reproduction
+from measure.sweep import findings, repetition
 from tests import costs
 
 VALUES = (1, 4, 16, 64, 256)
@@ -22,14 +21,14 @@ def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs 
         id=run_id * 24, kind="sweep", created="", status="complete", request=request, axes=[costs.axis(VALUES)],
         points=costs.points(VALUES, costs_s, np.random.default_rng(seed), model),
     )  # fmt: skip
-    bodies = [analysis.analyse(sweep_analysis.comparison(run, point)) for point in run.points]
-    points = [sweep_analysis.settled(point, body) for point, body in zip(run.points, bodies, strict=True)]
-    return sweep_analysis.analyse(replace(run, points=points))
+    bodies = [analysis.analyse(findings.comparison(run, point)) for point in run.points]
+    points = [findings.settled(point, body) for point, body in zip(run.points, bodies, strict=True)]
+    return findings.analyse(replace(run, points=points))
 
 
 def test_the_same_costs_are_reproduced_and_hardly_ever_refuted():
     found = [
-        sweep_reproduction.compare(sweep(seed, model), sweep(1000 + seed, model))
+        repetition.compare(sweep(seed, model), sweep(1000 + seed, model))
         for seed in range(10)
         for model in costs.MODELS
     ]
@@ -43,29 +42,27 @@ def test_the_same_costs_are_reproduced_and_hardly_ever_refuted():
 def test_other_costs_are_refuted_where_the_leader_is_another_one_and_where_the_crossing_is():
     first = sweep(0)
     swapped = sweep(1, costs_s={"a.eager": CROSSING["b.eager"], "b.eager": CROSSING["a.eager"]})
-    found = sweep_reproduction.compare(first, swapped)
+    found = repetition.compare(first, swapped)
     assert found.outcome == "refuted"
     assert found.sentence.startswith("The verdict was not reproduced: at 0 of 5 points the same strategies lead;")
     assert "others do, beyond chance, at batch 1, batch 4" in found.sentence
     assert found.crossings[0].endswith("here no crossing of theirs was found")
     far = replace(first, crossovers=[replace(each, value=200.0, low=180.0, high=230.0) for each in first.crossovers])
-    found = sweep_reproduction.compare(first, far)
+    found = repetition.compare(first, far)
     assert found.outcome == "refuted" and "1 of 1 crossings moved beyond their intervals" in found.sentence
     assert found.crossings[0].endswith("here at 201 [181, 231]: the intervals are apart")
 
 
 def test_sweeps_without_a_common_point_cannot_be_compared():
     first = sweep(0)
-    found = sweep_reproduction.compare(first, replace(first, points=[]))
+    found = repetition.compare(first, replace(first, points=[]))
     assert (found.outcome, found.points) == ("unknown", ())
     assert "no point is ranked in both sweeps" in found.sentence
 
 
 def test_one_that_goes_on_with_anothers_samples_continues_it():
     first, again = sweep(0), sweep(1)
-    assert not sweep_reproduction.continues(again, first)
+    assert not repetition.continues(again, first)
     part = replace(first, points=first.points[:2])
-    assert sweep_reproduction.continues(first, part)
-    assert sweep_reproduction.continues(first, replace(first, points=[])), (
-        "nothing was measured, so nothing is repeated"
-    )
+    assert repetition.continues(first, part)
+    assert repetition.continues(first, replace(first, points=[])), "nothing was measured, so nothing is repeated"
