@@ -29,7 +29,7 @@ _LEAST_BYTES = 2**13
 _MOST_BYTES_OF_GPU = 2**30
 # Samples are as long as calls in a row need for the clock not to count, and on a GPU for the wait at the end, which
 # takes some 20 µs.
-_SAMPLE_S, _SAMPLE_OF_GPU_S = 0.3e-3, 3e-3
+_SAMPLE_S, SAMPLE_OF_GPU_S = 0.3e-3, 3e-3
 _LEAST_SAMPLES = 3
 _LEAST_S = 1e-9
 # Ops in a row that take this many times as long as those on next to nothing are not waited for by the GPU: the next one
@@ -40,10 +40,10 @@ _BANDWIDTH_S, _DISPATCH_S, _ARITHMETIC_S, _FUNCTION_S = 0.03, 0.005, 0.045, 0.03
 # The same for what uses one thread.
 _ONE_THREAD_S = 0.005
 # Sides of matrices, up to where one product would take longer than this.
-_SIDES = (512, 768, 1_024, 2_048, 4_096, 8_192)
+SIDES = (512, 768, 1_024, 2_048, 4_096, 8_192)
 _LONGEST_PRODUCT_S = 0.015
 # In the cache of one core, and enough for several; a GPU has to be filled.
-_NUMBERS, _NUMBERS_OF_GPU = (2**15, 2**18), 2**24
+_NUMBERS, NUMBERS_OF_GPU = (2**15, 2**18), 2**24
 # On a GPU a function by itself is as slow as its memory, so that many are put into one kernel.
 _CHAIN = 16
 # XLA's program on a CPU: results for each number, and what its samples may take beside compiling it, some 60 ms.
@@ -60,7 +60,7 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
 
     dtype = work.dtype if tf.as_dtype(work.dtype).is_floating else "float32"
     on_cpu = device.startswith("CPU")
-    clock = _Clock(synchronise, _SAMPLE_S if on_cpu else _SAMPLE_OF_GPU_S)
+    clock = Stopwatch(synchronise, _SAMPLE_S if on_cpu else SAMPLE_OF_GPU_S)
     with tf.device(device):
         op_s, call_s = _dispatch(clock)
         copy, read, write = (_bandwidth if on_cpu else _bandwidth_of_gpu)(work, clock)
@@ -70,7 +70,7 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
             write_bytes_per_s=write,
             flops_per_s=_arithmetic(dtype, clock),
             functions_per_s={
-                name: (_function if on_cpu else _function_of_gpu)(name, dtype, clock) for name in work.functions
+                name: (function_rate if on_cpu else _function_of_gpu)(name, dtype, clock) for name in work.functions
             },
             op_s=op_s,
             call_s=call_s,
@@ -78,7 +78,7 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
 
 
 @dataclass(frozen=True)
-class _Clock:
+class Stopwatch:
     """A clock for calls in a row, at least ``sample_s`` of them in each sample; ``synchronise`` waits for their end."""
 
     synchronise: Callable[[], None]
@@ -104,7 +104,7 @@ class _Clock:
         return least_s
 
 
-def _dispatch(clock: _Clock) -> tuple[float, float]:
+def _dispatch(clock: Stopwatch) -> tuple[float, float]:
     import tensorflow as tf
 
     number = tf.constant(1.0)
@@ -117,7 +117,7 @@ def _dispatch(clock: _Clock) -> tuple[float, float]:
     return op_s, clock.least_s([lambda: call(number)], _DISPATCH_S)
 
 
-def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
+def _bandwidth(work: Work, clock: Stopwatch) -> tuple[float, float | None, float | None]:
     """Bytes per second of copying, and of reading or writing alone where the case does more of one of them."""
     import tensorflow as tf
 
@@ -146,7 +146,7 @@ def _bandwidth(work: Work, clock: _Clock) -> tuple[float, float | None, float | 
     return copy, read, write
 
 
-def _bandwidth_of_gpu(work: Work, clock: _Clock) -> tuple[float, float | None, float | None]:
+def _bandwidth_of_gpu(work: Work, clock: Stopwatch) -> tuple[float, float | None, float | None]:
     """Measure what `_bandwidth` does, of a GPU, by ops that run eagerly: nothing folds or fuses these (see above)."""
     import tensorflow as tf
 
@@ -197,12 +197,12 @@ def beyond_launches(pass_s: Callable[[int], float], moved: int) -> float:
     return moved / min(whole_s, max(2 * (whole_s - half_s), whole_s - launch_s))
 
 
-def _arithmetic(dtype: str, clock: _Clock) -> float:
+def _arithmetic(dtype: str, clock: Stopwatch) -> float:
     """Multiplications and additions per second of the best matrix product."""
     import tensorflow as tf
 
     best = 0.0
-    for side in _SIDES:
+    for side in SIDES:
         flops = 2 * side**3
         if best and flops / best > _LONGEST_PRODUCT_S:
             break
@@ -211,7 +211,7 @@ def _arithmetic(dtype: str, clock: _Clock) -> float:
     return best
 
 
-def _function(name: str, dtype: str, clock: _Clock) -> float:
+def function_rate(name: str, dtype: str, clock: Stopwatch) -> float:
     """Results per second of one of ``tf.math``'s functions on all threads: by TensorFlow's kernel, by a program of
     XLA's or by NumPy, whichever is the quickest here."""
     import tensorflow as tf
@@ -224,17 +224,17 @@ def _function(name: str, dtype: str, clock: _Clock) -> float:
         rates.append(count / clock.least_s([lambda: function(numbers)], budget_s))  # noqa: B023
     # NumPy has its own functions for the wider types, and for several of these they are the quicker ones.
     if dtype in ("float32", "float64") and (ufunc := getattr(np, name, None)) is not None:
-        rates.append(_by_numpy(ufunc, dtype, _threads(), clock))
+        rates.append(by_numpy(ufunc, dtype, _threads(), clock))
     return max(rates)
 
 
-def _by_xla(function: Callable[[Any], Any], dtype: str, clock: _Clock) -> float:
+def _by_xla(function: Callable[[Any], Any], dtype: str, clock: Stopwatch) -> float:
     numbers = _between(max(_NUMBERS), dtype)
-    program = _in_one_program(function)
+    program = in_one_program(function)
     return _AT_ONCE * max(_NUMBERS) / clock.least_s([lambda: program(numbers)], _COMPILED_S)
 
 
-def _in_one_program(function: Callable[[Any], Any]) -> Any:
+def in_one_program(function: Callable[[Any], Any]) -> Any:
     """A program of XLA's that computes a function several times for each number, which it reads once: what a call
     takes, and memory, count for the less. No result needs another's, so that a core can work on several at once."""
     import tensorflow as tf
@@ -246,7 +246,8 @@ def _in_one_program(function: Callable[[Any], Any]) -> Any:
     return program
 
 
-def _by_numpy(ufunc: Any, dtype: str, threads: int, clock: _Clock) -> float:
+def by_numpy(ufunc: Any, dtype: str, threads: int, clock: Stopwatch) -> float:
+    """Results per second of a function of NumPy's, on one thread or on so many, whichever is quicker."""
     array = np.linspace(*_ENDS, min(_NUMBERS)).astype(dtype)
     pairs = [(array.copy(), np.empty_like(array)) for _ in range(threads)]
     alone_s = clock.least_s([lambda: ufunc(array, out=pairs[0][1])], _ONE_THREAD_S)
@@ -263,8 +264,8 @@ def _by_numpy(ufunc: Any, dtype: str, threads: int, clock: _Clock) -> float:
     return array.size * max(1 / alone_s, threads * passes / together_s)
 
 
-def _function_of_gpu(name: str, dtype: str, clock: _Clock) -> float:
-    """Measure what `_function` does, of a GPU."""
+def _function_of_gpu(name: str, dtype: str, clock: Stopwatch) -> float:
+    """Measure what `function_rate` does, of a GPU."""
     import tensorflow as tf
 
     function = getattr(tf.math, name)
@@ -275,8 +276,8 @@ def _function_of_gpu(name: str, dtype: str, clock: _Clock) -> float:
             numbers = function(numbers / 8)
         return numbers
 
-    numbers = tf.fill([_NUMBERS_OF_GPU], tf.cast(0.7, dtype))
-    return _CHAIN * _NUMBERS_OF_GPU / clock.least_s([lambda: chain(numbers)], _FUNCTION_S)
+    numbers = tf.fill([NUMBERS_OF_GPU], tf.cast(0.7, dtype))
+    return _CHAIN * NUMBERS_OF_GPU / clock.least_s([lambda: chain(numbers)], _FUNCTION_S)
 
 
 def _between(count: int, dtype: str) -> Any:

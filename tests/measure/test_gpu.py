@@ -255,7 +255,7 @@ def test_bandwidth_of_a_gpu_is_that_of_its_memory_and_not_of_launches(
 ) -> None:
     device = Gpu()
     monkeypatch.setattr(probes, "time", device)
-    clock = probes._Clock(device.wait, probes._SAMPLE_OF_GPU_S)
+    clock = probes.Stopwatch(device.wait, probes.SAMPLE_OF_GPU_S)
 
     def pass_s(count: int) -> float:
         return clock.least_s([lambda: device.pass_over(count)], 0.03)
@@ -296,7 +296,7 @@ _PROBED = """
     asked, waited, places = [], [], []
     device = tf.device
     tf.device = lambda name: asked.append(name) or device("CPU:0")
-    probes._SIDES, probes._NUMBERS_OF_GPU = (64,), 2**10
+    probes.SIDES, probes.NUMBERS_OF_GPU = (64,), 2**10
     probes.ThreadPoolExecutor = None  # of the machine's own memory nothing is probed
     found = {}
     for name, (read, written) in {"both": (2**20, 2**20), "reads": (2**20, 4), "writes": (4, 2**20)}.items():

@@ -1,5 +1,6 @@
 """The facts of an environment: always the same keys, control groups read right, nothing private."""
 
+import ctypes
 import getpass
 import json
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.machine import allocator, environment, gpu, load, processor
+from measure.machine import allocator, environment, gpu, processor
 from measure.machine.environment import available_memory, collect, describe
 from measure.machine.flags import without_paths
 
@@ -172,16 +173,25 @@ class Driver:
 
 
 def test_the_memory_of_a_gpu_and_its_driver_are_what_the_driver_says(monkeypatch):
-    monkeypatch.setattr(gpu, "_library", lambda names: Driver())
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver())
     assert (gpu.memory_bytes(0), gpu.memory_bytes(1), gpu.driver()) == (140 * 2**30, None, "550.54.15")
     for refuses in ("cuInit", "cuDeviceTotalMem_v2"):
-        monkeypatch.setattr(gpu, "_library", lambda names, refuses=refuses: Driver(refuses))
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, refuses=refuses: Driver(refuses))
         assert gpu.memory_bytes(0) is None
     for refuses in ("nvmlInit_v2", "nvmlSystemGetDriverVersion"):
-        monkeypatch.setattr(gpu, "_library", lambda names, refuses=refuses: Driver(refuses))
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, refuses=refuses: Driver(refuses))
         assert gpu.driver() is None
-    monkeypatch.undo()
-    assert gpu._library(("libdoes_not_exist.so.1",)) is None
+
+
+@pytest.mark.parametrize("there", [("libcuda.so.1", "libnvidia-ml.so.1"), ("nvcuda.dll", "nvml.dll"), ()])
+def test_the_driver_has_a_name_of_each_system_or_is_missing(monkeypatch, there):
+    def load_library(name):
+        if name not in there:
+            raise OSError(f"{name} cannot be opened")
+        return Driver()
+
+    monkeypatch.setattr(ctypes, "CDLL", load_library)
+    assert (gpu.memory_bytes(0), gpu.driver()) == ((140 * 2**30, "550.54.15") if there else (None, None))
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------
@@ -496,14 +506,6 @@ def test_nothing_private_is_kept(machine):
 )
 def test_paths_are_taken_out_of_flags(value, kept):
     assert without_paths(value) == kept
-
-
-def test_what_others_use_does_not_count_this_process(monkeypatch):
-    ticks, own, clock = iter([100.0, 101.2]), iter([50.0, 50.5]), iter([10.0, 12.0])
-    monkeypatch.setattr(load, "_busy_s", lambda: next(ticks))
-    monkeypatch.setattr(load, "_own_s", lambda: next(own))
-    monkeypatch.setattr(load.time, "monotonic", lambda: next(clock))
-    assert load.Watch().cores_of_others() == pytest.approx(0.35)
 
 
 def test_the_load_is_measured_only_when_asked(machine):

@@ -1,5 +1,10 @@
 """What others use of the processors: how it is watched, and that a run whose machine was busy says so."""
 
+import time
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import psutil
 import pytest
 
 from measure.engine import stages
@@ -33,24 +38,63 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> type[Busy]:
     return Here
 
 
-def test_others_are_watched_for_as_long_as_is_wanted_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    now = [10.0]
+class Processors(NamedTuple):
+    """Seconds of all processors since the start, as Linux counts them: ``guest`` is in ``user`` too."""
 
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
+    user: float
+    system: float
+    idle: float
+    iowait: float
+    guest: float
 
-    monkeypatch.setattr(load, "_busy_s", lambda: now[0])  # others keep a core busy
-    monkeypatch.setattr(load, "_own_s", lambda: 0.0)
-    monkeypatch.setattr(load.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(load.time, "sleep", sleep)
+
+class Machine:
+    """A machine with a clock of its own. From second 0 on others keep ``others`` cores busy, this process one, a child
+    of it another one; a child that has ended has kept a third one busy."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, others: float) -> None:
+        self.now_s, self.slept = 10.0, list[float]()
+        self._others = others
+        monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(time, "sleep", self._sleep)
+        monkeypatch.setattr(psutil, "cpu_times", self._all)
+        child = SimpleNamespace(cpu_times=lambda: SimpleNamespace(user=0.0, system=self.now_s))
+        ended = SimpleNamespace(cpu_times=self._gone)
+        own = SimpleNamespace(cpu_times=self._own, children=lambda recursive: [child, ended])
+        monkeypatch.setattr(psutil, "Process", lambda: own)
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def _all(self) -> Processors:
+        now_s = self.now_s
+        return Processors(now_s * (1 + self._others), now_s * 2, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
+
+    def _own(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            user=self.now_s, system=0.0, children_user=self.now_s / 2, children_system=self.now_s / 2
+        )
+
+    def _gone(self) -> None:
+        raise psutil.NoSuchProcess(1)
+
+
+def test_what_others_use_does_not_count_this_process_nor_any_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, others=0.35)
     watch = load.Watch()
-    now[0] += 0.125
+    machine.now_s += 2.0
+    assert watch.cores_of_others() == pytest.approx(0.35) and not machine.slept
+
+
+def test_others_are_watched_for_as_long_as_is_wanted_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, others=1.0)
+    watch = load.Watch()
+    machine.now_s += 0.125
     assert watch.cores_of_others(least_s=0.5) == pytest.approx(1.0)
-    assert slept == [0.375]
+    assert machine.slept == [0.375]
     assert watch.cores_of_others(least_s=0.5) == pytest.approx(1.0)
-    assert slept == [0.375]
+    assert machine.slept == [0.375]
 
 
 def test_two_ticks_of_the_system_do_not_trip_the_rule() -> None:

@@ -1,11 +1,13 @@
 """The memory of a call: against known sizes, in fresh processes with TensorFlow."""
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -294,6 +296,6 @@ def test_the_process_peak_is_right_for_large_and_for_many_small_buffers():
 
 
 def test_the_process_peak_is_not_measured_where_the_c_library_is_another(monkeypatch):
-    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(malloc_trim=None))
     assert memory.prepare_process_peak() is False
     assert memory.measure_process_peak(lambda: None) is None

@@ -34,7 +34,7 @@ def test_numpy_computes_a_function_on_all_threads_or_on_one_whichever_is_quicker
     def ufunc(array: Any, out: Any) -> None:
         calls.setdefault(id(out), []).append(threading.current_thread().name)
 
-    found = probes._by_numpy(ufunc, "float32", 3, Told(1e-4, together_s))  # type: ignore[arg-type]
+    found = probes.by_numpy(ufunc, "float32", 3, Told(1e-4, together_s))
     assert found == pytest.approx(2**15 * rate)
     # Each thread has numbers of its own, and a millisecond's work; the first call is that of one thread.
     assert sorted(map(len, calls.values())) == [10, 10, 11]
@@ -43,7 +43,7 @@ def test_numpy_computes_a_function_on_all_threads_or_on_one_whichever_is_quicker
 
 def test_on_one_thread_nothing_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "ThreadPoolExecutor", None)
-    found = probes._by_numpy(lambda array, out: None, "float64", 1, Told(1e-4))  # type: ignore[arg-type]
+    found = probes.by_numpy(lambda array, out: None, "float64", 1, Told(1e-4))
     assert found == pytest.approx(2**15 / 1e-4)
 
 
@@ -52,29 +52,32 @@ _ROOFS = """
     from measure.subject import probes
 
     class Told:
+        def __init__(self, quick):
+            self._quick, self._asked = quick, 0
+
         def least_s(self, ways, budget_s):
             for way in ways:
                 way()
-            return 1.0
+            self._asked += 1
+            return 0.5 if self._asked == self._quick else 1e3
 
-    program = probes._in_one_program(tf.math.exp)
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    program = probes.in_one_program(tf.math.exp)
     text = program.experimental_get_compiler_ir(tf.ones([64]))(stage="optimized_hlo")
-    by_xla, by_numpy = probes._by_xla(tf.math.tanh, "bfloat16", Told()), probes._by_numpy
-    best = {}
-    for quick in ("xla", "numpy", "none"):
-        probes._by_xla = lambda *of: 1e12 if quick == "xla" else 1.0
-        probes._by_numpy = lambda *of: 1e12 if quick == "numpy" else 1.0
-        best[quick] = [probes._function("sin", dtype, Told()) for dtype in ("float32", "bfloat16")]
-    result = {"in_program": text.count(" exponential("), "by_xla": by_xla, "best": best}
+    best = {
+        dtype: [probes.function_rate("sin", dtype, Told(quick)) for quick in (1, 2, 3, 4)]
+        for dtype in ("float32", "bfloat16")
+    }
+    result = {"in_program": text.count(" exponential("), "best": best}
 """
 
 
 def test_the_roof_of_a_function_is_the_best_of_three_ways_to_it() -> None:
     found = in_process(_ROOFS)
     assert found["in_program"] == 4, "nothing of it is computed once for all"
-    assert found["by_xla"] == 4 * 2**18
-    alone = 2**18  # in a second, of the larger of TensorFlow's two
-    assert found["best"] == {"xla": [1e12, 1e12], "numpy": [1e12, alone], "none": [alone, alone]}
+    # By XLA's program, by TensorFlow's kernel for few numbers and for many, and by NumPy on the one thread.
+    ways = [2 * count for count in (4 * 2**18, 2**15, 2**18, 2**15)]
+    assert found["best"] == {"float32": ways, "bfloat16": [*ways[:3], 4 * 2**18 / 1e3]}, "NumPy has no bfloat16"
 
 
 _PROBE = """
