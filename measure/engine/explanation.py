@@ -13,9 +13,8 @@ from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.stages import Keep
 from measure.machine import environment
-from measure.model import why
 from measure.model.request import RequestError, parse
-from measure.model.run import Measurement, Run
+from measure.model.run import Run
 
 # What the reasons of a call depend on beside the machine.
 _SAME = ("python", "tensorflow", "numpy", "onednn", "flags", "threads_intra_used", "threads_inter_used")
@@ -73,14 +72,3 @@ class Explanation(Job):
             stages.explain(bench, self._keep)
         bench.say("finished", result=True)
         return bench.record.run
-
-
-def able(run: Run) -> list[Measurement]:
-    """The measurements of a run that can be explained."""
-    return [item for item in run.measurements if item.outcome in ("ok", "wrong") and not item.twin_of]
-
-
-def progress(run: Run) -> tuple[int, int]:
-    """Return the number of strategies that have been explained, with figures or the reason why there are none, and the
-    number of those that can be."""
-    return sum(isinstance(item.why, why.Explained) for item in able(run)), len(able(run))

@@ -9,7 +9,7 @@ from measure.judge import limit
 from measure.judge.mechanism import asides, counted, counts, is_compiled, mechanism
 from measure.model import op_names, text
 from measure.model.run import Limit, Measurement, Run
-from measure.model.why import known
+from measure.model.why import Explained, known
 from measure.statistics import intervals
 from measure.statistics.intervals import Ratio
 from measure.statistics.levels import levels_of
@@ -26,6 +26,17 @@ _OUTCOMES = {
     "cancelled": "was cancelled",
     "not_run": "has not run",
 }
+
+
+def explainable(run: Run) -> list[Measurement]:
+    """The measurements of a run that can be explained."""
+    return [item for item in run.measurements if item.outcome in ("ok", "wrong") and not item.twin_of]
+
+
+def progress(run: Run) -> tuple[int, int]:
+    """Return the number of strategies that have been explained, with figures or the reason why there are none, and the
+    number of those that can be."""
+    return sum(isinstance(item.why, Explained) for item in explainable(run)), len(explainable(run))
 
 
 def sentences(run: Run) -> dict[str, str]:

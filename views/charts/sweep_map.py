@@ -7,8 +7,7 @@ import altair as alt
 import pandas as pd
 
 from measure.model.run import Point, Run
-from measure.statistics.intervals import Ratio, ratio
-from measure.statistics.levels import levels_of
+from measure.sweep import cells
 from measure.sweep.lines import Line, leaders, lines
 from measure.sweep.places import readable
 from views.charts import failures
@@ -16,8 +15,6 @@ from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, to
 from views.ui import look
 
 SELECTION = "cell"
-# A point's values along the axes.
-Place = tuple[int, ...]
 _CELL_HEIGHT = 46
 _AXIS_HEIGHT = 50  # it is part of a chart's height
 # Pixels: of a cell where some tie, the height of the stripes in the second's and the third's colour, and their places.
@@ -79,18 +76,9 @@ def letters(run: Run) -> dict[str, str]:
     return {name: chr(ord("A") + number % 26) * (1 + number // 26) for number, name in enumerate(known)}
 
 
-def inferred(point: Point) -> bool:
-    """True if a point's winner was not measured, but follows from its neighbours'."""
-    return point.status == "skipped" and bool(point.ranking)
-
-
-def place(point: Point) -> Place:
-    return tuple(point.at.values())
-
-
 def cell(run: Run, point: Point) -> str:
     """Return the value that a click selects: it names the run, too, as a click outlives the run that is shown."""
-    return " ".join(map(str, (run.id, *place(point))))
+    return " ".join(map(str, (run.id, *cells.place(point))))
 
 
 def frame(run: Run) -> pd.DataFrame:
@@ -111,7 +99,7 @@ def frame(run: Run) -> pd.DataFrame:
                 "colour": colours[0] if colours else "",
                 "second": colours[1] if len(colours) > 1 else "",
                 "third": colours[min(2, len(colours) - 1)] if len(colours) > 1 else "",
-                "alpha": 0.14 if inferred(point) else 0.5,
+                "alpha": 0.14 if cells.inferred(point) else 0.5,
                 "letters": shown or _SIGNS.get(point.status, ""),
                 "at": readable({across: point.at[across], up: point.at[up]}),
                 "fastest": " and ".join(first) if first else look.MISSING,
@@ -133,7 +121,7 @@ def _mapper_and_mode(line: Line | None) -> tuple[str, str]:
 
 
 def state(point: Point) -> str:
-    if inferred(point):
+    if cells.inferred(point):
         return point.reason or "not measured: its neighbours agree"
     words = _STATES.get(point.status) or ("measured" if point.ranking else point.status.replace("_", " "))
     return f"{words}: {point.reason}" if point.reason and not point.ranking else words
@@ -143,63 +131,19 @@ def lead(point: Point, run: Run) -> str:
     """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval;
     where that was not measured, say the leads at the cells that it rests on."""
     confidence = run.analysis.confidence
-    if not inferred(point):
-        measured = _lead(point, confidence)
+    if not cells.inferred(point):
+        measured = cells.lead(point, confidence)
         if measured is None:
             return look.MISSING
         over, other = measured
         factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
         return f"{factor} {interval} faster than {other}{', a tie' if len(point.ranking) == 1 else ''}"
-    around = [measured for near in rests_on(run, point) if (measured := _lead(near, confidence)) is not None]
+    around = [measured for near in cells.rests_on(run, point) if (measured := cells.lead(near, confidence)) is not None]
     if not around:
         return look.MISSING
     low, high = (look.number(end([over.ratio for over, _ in around])) for end in (min, max))
-    cells = f"at the {len(around)} measured cells around it" if len(around) > 1 else "at the measured cell beside it"
-    return f"{low if low == high else f'{low} to {high}'} × faster than the next {cells}"
-
-
-def _lead(point: Point, confidence: float) -> tuple[Ratio, str] | None:
-    """Return how many times as long the next strategy takes, and which that is."""
-    by_slug = levels_of(point.measurements).by_slug
-    first, *others = point.ranking[0] if point.ranking else [""]
-    known = [name for name in (point.ranking[1] if len(point.ranking) > 1 else others) if name in by_slug]
-    if first not in by_slug or not known:
-        return None
-    ratios = {name: ratio(by_slug[name], by_slug[first], confidence) for name in known}
-    next_ = min(known, key=lambda name: ratios[name].ratio)
-    return ratios[next_], next_
-
-
-def rests_on(run: Run, point: Point) -> list[Point]:
-    """Return the measured cells that tell who wins at an inferred one: the nearest on both sides in its row and in its
-    column; where neither has two sides, the nearest in each quarter around it."""
-    values = [sorted(set(along)) for along in zip(*map(place, run.points), strict=True)]
-
-    def indices(of: Point) -> Place:
-        return tuple(known.index(value) for known, value in zip(values, place(of), strict=True))
-
-    x, y = indices(point)
-    away = {
-        (column - x, row - y): other
-        for other in run.points
-        if other.ranking and not inferred(other)
-        for column, row in [indices(other)]
-    }
-    nearest: list[Point] = []
-    for axis in (0, 1):
-        along = sorted(steps for steps in away if steps[1 - axis] == 0)
-        before, behind = ([steps for steps in along if side * steps[axis] > 0] for side in (-1, 1))
-        if before and behind:
-            nearest += [away[before[-1]], away[behind[0]]]
-    if not nearest:
-        quarters = [
-            [steps for steps in away if right * steps[0] >= 0 and up * steps[1] >= 0]
-            for right in (-1, 1)
-            for up in (-1, 1)
-        ]
-        ends = {min(cells, key=lambda steps: (abs(steps[0]) + abs(steps[1]), steps)) for cells in quarters if cells}
-        nearest = [away[steps] for steps in sorted(ends)]
-    return nearest
+    where = f"at the {len(around)} measured cells around it" if len(around) > 1 else "at the measured cell beside it"
+    return f"{low if low == high else f'{low} to {high}'} × faster than the next {where}"
 
 
 def legend_html(run: Run) -> str:

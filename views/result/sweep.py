@@ -13,7 +13,7 @@ from measure.judge import rules
 from measure.model.run import Measurement, Point, Run
 from measure.output.sweep_table import cost
 from measure.statistics import pareto
-from measure.sweep import findings
+from measure.sweep import cells, findings
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
@@ -201,7 +201,7 @@ def _map(run: Run, version: int) -> None:
         selection_mode=sweep_map.SELECTION,
     )  # fmt: skip
     _take_selection(run, event)
-    measured = sum(bool(point.ranking) and not sweep_map.inferred(point) for point in run.points)
+    measured = sum(bool(point.ranking) and not cells.inferred(point) for point in run.points)
     st.caption(
         f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
         "striped: a tie. A click on a cell shows its comparison below."
@@ -214,7 +214,7 @@ def _take_selection(run: Run, event: Any) -> None:
     clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
     if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
         st.session_state["sweep_clicked"] = picked[0]
-        st.session_state[_POINT_CHOSEN] = (run.id, sweep_map.place(clicked))
+        st.session_state[_POINT_CHOSEN] = (run.id, cells.place(clicked))
 
 
 # --- latency against memory ------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _draw_front(run: Run, version: int) -> None:
 
 def _choose_point(run: Run) -> int:
     """Draw the list of points; the largest one is chosen at first."""
-    offered = {sweep_map.place(run.points[index]): index for index in sweep_front.offered(run)}
+    offered = {cells.place(run.points[index]): index for index in sweep_front.offered(run)}
     chosen = _chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
@@ -259,7 +259,7 @@ def _choose(chosen: str, widget: str, run_id: str) -> None:
     st.session_state[chosen] = (run_id, st.session_state[widget])
 
 
-def _chosen_place(chosen: str, run: Run) -> sweep_map.Place | None:
+def _chosen_place(chosen: str, run: Run) -> cells.Place | None:
     """Return what was picked for this run; a choice in another one says nothing about it."""
     run_id, place = st.session_state.get(chosen) or (None, None)
     return place if run_id == run.id else None
@@ -298,7 +298,7 @@ def _about_front(dials: Sequence[pareto.Dial]) -> str:
 
 
 def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
-    offered = {sweep_map.place(point): point for point in run.points if point.status != "waiting"}
+    offered = {cells.place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
     chosen = _chosen_place(_POINT_CHOSEN, run)

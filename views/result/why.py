@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from measure import runner
-from measure.engine import explanation
 from measure.judge import reasons
 from measure.model import why
 from measure.model.place import StoreError
@@ -81,9 +80,9 @@ def _ask(run: Run, *, whole: bool) -> None:
     """Draw the button that asks for the reasons, how far they are, or why they cannot be had here."""
     job = runner.shared().explanation(run.id)
     if job is not None and job[1].state != "finished":
-        st.fragment(_watch, run_every=_POLL_S)(run.id, *explanation.progress(job[1].run))
+        st.fragment(_watch, run_every=_POLL_S)(run.id, *reasons.progress(job[1].run))
         return
-    able = explanation.able(run)
+    able = reasons.explainable(run)
     explained = sum(why.known(item.why) is not None for item in able)
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
@@ -113,7 +112,7 @@ def _explain(run_id: str) -> None:
 def _watch(run_id: str, shown: int, able: int) -> None:
     with guard.calm("the progress of the explanation"):
         job = runner.shared().explanation(run_id)
-        if job is None or job[1].state == "finished" or explanation.progress(job[1].run)[0] != shown:
+        if job is None or job[1].state == "finished" or reasons.progress(job[1].run)[0] != shown:
             st.rerun()
             return
         job_id, snapshot = job

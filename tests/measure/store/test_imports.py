@@ -25,7 +25,7 @@ from measure.model.why import Why
 from measure.output import export, rows, sweep_table
 from measure.store import entries, imports
 from measure.store.store import Store
-from measure.sweep import findings, repetition
+from measure.sweep import cells, findings, repetition
 from measure.sweep.request import MOST_CELLS, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
@@ -631,7 +631,7 @@ def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monke
             point = next((each for each in run.points if each.status != "waiting"), None)
             if point is None:
                 continue
-            app = calm(app.selectbox(key="sweep_point").select(sweep_map.place(point)).run())
+            app = calm(app.selectbox(key="sweep_point").select(cells.place(point)).run())
         else:
             app = calm(app.run())
         kinds |= {run.kind, tabs[0]}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import workloads
 from measure.model.run import Axis, Crossover, Error, Latency, Measurement, Point, RequestRecord, Run
-from measure.sweep import omissions
+from measure.sweep import cells, omissions
 from measure.sweep.crossovers import sentence
 from measure.sweep.omissions import OVER_BUDGET
 from strategies.spec import Strategy
@@ -256,16 +256,14 @@ class TestMap:
     def test_what_is_inferred_says_the_leads_that_it_rests_on(self, winners):
         middle = winners.points[4]
         assert middle.at == {"batch": 10, "height": 16}
-        around = [tuple(point.at.values()) for point in sweep_map.rests_on(winners, middle)]
+        around = [tuple(point.at.values()) for point in cells.rests_on(winners, middle)]
         assert around == [(1, 16), (100, 16), (10, 8), (10, 32)]
-        leads = [
-            float(sweep_map.lead(point, winners).partition(" ")[0]) for point in sweep_map.rests_on(winners, middle)
-        ]
+        leads = [float(sweep_map.lead(point, winners).partition(" ")[0]) for point in cells.rests_on(winners, middle)]
         words = f"{min(leads)} to {max(leads)} × faster than the next at the 4 measured cells around it"
         assert sweep_map.frame(winners)["by"][4] == words
         # Without two sides in its row or its column, it rests on the quarters around it.
         corners = [point for number, point in enumerate(winners.points) if number in (0, 2, 4, 6, 8)]
-        around = [tuple(point.at.values()) for point in sweep_map.rests_on(replace(winners, points=corners), middle)]
+        around = [tuple(point.at.values()) for point in cells.rests_on(replace(winners, points=corners), middle)]
         assert around == [(1, 8), (1, 32), (100, 8), (100, 32)]
 
     def test_who_was_left_out_at_a_cell_is_said_with_the_reason(self, winners):
