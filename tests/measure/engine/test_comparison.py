@@ -90,6 +90,9 @@ def test_what_is_known_is_published_as_it_becomes_known():
     messages = [message for message, _ in groupby(view.message for view in published)]
     assert messages[:3] == ["computing the reference", "measuring memory and correctness", "timing first calls"]
     assert messages[-1] == "finished" and published[-1].run == run
+    rounds = [number for number, _ in groupby(view.round_number for view in published if view.message == "timing")]
+    assert rounds == list(range(1, len(rounds) + 1)) and len(rounds) > 1
+    assert {view.round_number for view in published if view.message != "timing"} == {None}
     assert set(published[-1].stages.values()) == {"done"}
     first = next(view for view in published if any(item.memory for item in view.run.measurements))
     assert first.message == "measuring memory and correctness" and first.run.verdict == ""

@@ -24,7 +24,7 @@ from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
 from tests.synthetic import HOSTILE
-from views.choices import address, grid
+from views.choices import grid
 from views.result.compare import table_height
 from views.ui import look
 from workloads.case import Case
@@ -271,12 +271,6 @@ class TestAddress:
         assert app.selectbox(key="baseline").value == "map_fn.eager"
         assert app.number_input(key="size_batch").value == 64, "the choices are the run's all the same"
         assert "factors against map_fn.eager" in words(app)
-
-    def test_reading_a_link_is_pure_and_knows_all_widgets(self):
-        assert address.read({}) == address.Link()
-        request = synthetic.run().request
-        values = address.of_request(request)
-        assert values["strategies"] == request.strategies and values["size_batch"] == 100
 
 
 class TestRunning:
