@@ -302,3 +302,16 @@ def takeaway(measurements: Sequence[Measurement]) -> str:
 def _figures(item: Measurement) -> str:
     assert item.latency is not None and item.memory is not None
     return f"{look.seconds(item.latency.median_s)}, {look.size(item.memory.peak_bytes)}"
+
+
+def about(dials: Sequence[Dial]) -> str:
+    """Return what the marks of the chart mean, and where its dials run."""
+    said = "Thin line: nothing beats these in both; faded: beaten in both, or too large; ✕ at the edge: out of memory."
+    for dial in dials:
+        ends = " to ".join(filter(None, (dial.start, dial.end)))
+        joined = f", and joins {ends}" if ends else ""
+        said += (
+            f" The dial: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
+            f"{joined}; ring: nearest to chunk={dial.chosen:,}, which Mapbench would choose."
+        )
+    return said

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from measure.judge import rules
 from measure.model.run import Measurement, Point, Run
 from measure.output.sweep_table import cost
-from measure.statistics import pareto
 from measure.sweep import cells, findings
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
@@ -239,7 +238,7 @@ def _draw_front(run: Run, version: int) -> None:
         (*key, "front"), lambda: packed(base.revised(sweep_front.frame(measurements, dials, limit_bytes), *key))
     )
     st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=sweep_front.takeaway(measurements))
-    st.caption(_about_front(dials))
+    st.caption(look.plain(sweep_front.about(dials)))
 
 
 def _choose_point(run: Run) -> int:
@@ -280,18 +279,6 @@ def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
 
 def _chosen(key: str, run_id: str) -> None:
     st.session_state[key] = run_id
-
-
-def _about_front(dials: Sequence[pareto.Dial]) -> str:
-    said = "Thin line: nothing beats these in both; faded: beaten in both, or too large; ✕ at the edge: out of memory."
-    for dial in dials:
-        ends = " to ".join(filter(None, (dial.start, dial.end)))
-        joined = f", and joins {ends}" if ends else ""
-        said += (
-            f" The dial: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
-            f"{joined}; ring: nearest to chunk={dial.chosen:,}, which Mapbench would choose."
-        )
-    return look.plain(said)
 
 
 # --- one point -------------------------------------------------------------------------------------------------------
