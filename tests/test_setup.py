@@ -143,10 +143,10 @@ def test_ci_runs_the_test_command() -> None:
     assert "bash tests/run" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", ["bash tests/run", "streamlit run app.py"])
-def test_readme_shows_the_commands(command: str) -> None:
-    blocks = re.findall(
-        r"^```\w*\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+@pytest.mark.parametrize(
+    ("page", "command"), [("docs/developing.md", "bash tests/run"), ("README.md", "streamlit run app.py")]
+)
+def test_docs_show_the_commands(page: str, command: str) -> None:
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     lines = [line.strip() for block in blocks for line in block.splitlines()]
     assert any(line == command or line.endswith(f"/{command}") for line in lines)

@@ -121,7 +121,7 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
     expected = {whole.run_id: "complete"}
     for number in range(kills):
         # How many views a run publishes varies a little: a server may have finished when its last moment comes.
-        server = zygote.start(views=1 + int((number + phase) * len(whole.known) / kills))
+        server = zygote.start(views=2 + int((number + phase) * len(whole.known) / kills))
         zygote.wait_a_little(moments.uniform(0.0, _MOST_DELAY_S))
         assert server.pid in zygote.servers() or server.finished
         with contextlib.suppress(psutil.NoSuchProcess):
