@@ -55,8 +55,8 @@ def test_outcomes_are_those_of_the_table(variant: Variant, host: HostLauncher) -
 
 
 def settled(each: Row) -> Row:
-    """The cell as far as it can be promised: where oneDNN reads memory that is not its own, other values may come out, or
-    an abort."""
+    """The cell as far as it can be promised: where oneDNN reads memory that is not its own, other values may come out,
+    or an abort."""
     if "onednn" in each.warnings.split() and each.outcome in ("wrong", "failed"):
         return dataclasses.replace(each, outcome="wrong or failed", reason="")
     words = each.warnings.split()
