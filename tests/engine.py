@@ -165,14 +165,14 @@ def running(
     """A quick runner with a store of its own, on a launcher that others may use after it."""
     kept = kept or store.Store(folder)
     settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0} | settings
-    own = runner.Runner(store_=kept, launcher_=_Lent(launcher), settings=Settings(**settings), name="a test")
+    own = runner.Runner(store_=kept, launcher_=Lent(launcher), settings=Settings(**settings), name="a test")
     try:
         yield own
     finally:
         own.close()
 
 
-class _Lent:
+class Lent:
     """A launcher that its borrower cannot close."""
 
     def __init__(self, launcher: Launcher) -> None:

@@ -34,7 +34,7 @@ from tests.engine import (
 )
 
 HANGING = {
-    "hangs_at_once": "while True:\n    pass",
+    "hangs_at_once": "import time\nwhile True:\n    time.sleep(1000)",
     "hangs_when_timed": "while is_timed():\n    pass\nreturn map_rightly(fn, elems)",
     "hangs_when_sampled": """
         import time
@@ -335,7 +335,7 @@ def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
 def test_a_comparison_without_fork_has_the_same_outcomes(tmp_path: Path):
     launcher = FreshLauncher()
     try:
-        with running(launcher, tmp_path, timeout_floor_s=5.0, fresh_start_s=25.0) as own:
+        with running(launcher, tmp_path, timeout_floor_s=2.0, fresh_start_s=18.0) as own:
             run = measure(own, small_request("batched.eager", "hangs_at_once.eager"))
     finally:
         launcher.close()

@@ -2,13 +2,16 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
 import strategies
 import workloads
+from measure.engine import stages
 from measure.engine.host_launcher import HostLauncher
 from tests import grid
+from tests.engine import Lent, running_host
 from tests.grid import Row, Variant
 from tests.in_turn import InTurn
 
@@ -38,9 +41,22 @@ def test_what_is_not_right_says_why() -> None:
         assert bool(each.reason) == (each.outcome != "ok"), each
 
 
+@pytest.fixture(scope="module")
+def host_without_onednn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
+    """A host that has imported TensorFlow with oneDNN off, where a comparison would start an interpreter each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+        with running_host(tmp_path_factory.mktemp("without")) as launcher:
+            patch.undo()
+            yield launcher
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", grid.variants(), ids=str)
-def test_outcomes_are_those_of_the_table(variant: Variant, host: HostLauncher) -> None:
+def test_outcomes_are_those_of_the_table(
+    variant: Variant, host: HostLauncher, host_without_onednn: HostLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "FreshLauncher", lambda *_, **__: Lent(host_without_onednn))
     expected = {each.strategy: each for each in grid.read() if Variant(each.workload, each.options) == variant}
     # What ends well and without a word beside the outcome leaves nothing behind that could change the next one.
     calm = {each.strategy for each in expected.values() if each.outcome == "ok" and each.warnings in ("", "retrace")}
