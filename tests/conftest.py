@@ -36,11 +36,9 @@ def _nothing_may_be_skipped() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Playwright leaves an event loop running in this thread, where `asyncio.run` then fails: browsers go behind. Before
-    # them, files with many slow tests go first; the free tests at the end fill up what the files leave.
+    # Files with many slow tests go first; the free tests at the end fill up what the files leave.
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    browsers = {item.path for item in items if "browser" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), item.path in browsers, -slow[item.path]))
+    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[item.path]))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -124,8 +122,10 @@ def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser for a file of tests: as long as Playwright runs, so does an event loop in this thread, in which
+    `asyncio.run` of other files would fail."""
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium

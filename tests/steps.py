@@ -10,7 +10,7 @@ from tests.browser import AppServer, wait_idle
 RUN_MS = 180_000
 expect.set_options(timeout=30_000)
 # Two fast strategies on a small batch: a run of seconds.
-SMALL = "?size_batch=8&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager"
+SMALL = "?size_batch=8&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=4"
 # A run that keeps the machine busy until it is cancelled.
 LONG = "?size_batch=400&strategies=all&budget=120"
 

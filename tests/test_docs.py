@@ -3,17 +3,21 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from measure import runner
+from measure.__main__ import main
+from measure.engine.host_launcher import HostLauncher
 from measure.output.columns import COLUMNS
 from tests.browser import ROOT
+from tests.engine import Lent
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 QUESTIONS = ("using", "command-line", "method", "trust", "performance", "extending", "developing", "faq")
@@ -112,6 +116,7 @@ def test_what_installs_needs_nothing_more_than_the_tests_have(tmp_path: Path):
     assert "Would install" not in done.stdout
 
 
+@pytest.mark.slow
 def test_benchmarks_take_the_arguments_that_the_docs_give():
     lines = "\n".join(
         shlex.join(words[2:]) for words in beginning("python -m tests.") if words[2] != "tests.screenshots"
@@ -129,36 +134,38 @@ def test_pictures_that_the_docs_have_taken_are_known():
     assert asked and asked <= set(screenshots.PICTURES)
 
 
+@pytest.mark.slow
 def test_single_tests_are_where_the_docs_say():
     for words in beginning("python -m pytest"):
         done = _python([*words[1:], "--collect-only", "-q"], ROOT)
         assert done.returncode == 0, done.stdout
 
 
+@pytest.fixture
+def command_line(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+    """``python -m measure`` in this process, on a host that is there: nothing imports TensorFlow anew."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "launcher", lambda *_: Lent(host))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield main
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.slow
-def test_measuring_commands_run(tmp_path: Path):
-    """As they stand but for the time budget, one after the other where one reads the file of another."""
+def test_measuring_commands_run(
+    command_line: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they stand but for the time budget; those that read a run file come after those that write it."""
     (tmp_path / "my_workload.py").write_text(blocks(ROOT / "docs/extending.md", "python")[0], encoding="utf-8")
-    measured, exported = [], []
-    for words in beginning("python -m measure"):
-        if words[3] in ("compare", "sweep"):
-            words = [*words, "--budget", "1"]  # of two, the last one counts
-        (exported if words[3] == "export" else measured).append(words[1:])
-
-    def run(numbered: tuple[int, list[str]]) -> subprocess.CompletedProcess[str]:
-        number, arguments = numbered
-        # Figures are not looked at, so that two may measure at a time.
-        home, lock = tmp_path / f"home{number}", tmp_path / f"lock{number}"
-        return _python(arguments, tmp_path, MAPBENCH_HOME=str(home), MAPBENCH_LOCK=str(lock))
-
-    with ThreadPoolExecutor(2) as pool:
-        finished = list(pool.map(run, enumerate(measured)))
-    finished += map(run, enumerate(exported, len(measured)))
-    assert [(done.args, done.stderr) for done in finished if done.returncode != 0] == []
-    for done in finished:
-        assert done.stdout.strip(), done.args
-    shown = readme_command()[1:]
-    _looks_like_the_example(next(done for done in finished if done.args[1 : 1 + len(shown)] == shown).stdout)
+    printed = {}
+    for words in sorted(beginning("python -m measure"), key=lambda words: words[3] == "export"):
+        # Of two budgets, the last one counts.
+        arguments = [*words[3:], "--budget", "1"] if words[3] in ("compare", "sweep") else words[3:]
+        assert command_line(arguments) == 0, (words, capsys.readouterr().err)
+        printed[tuple(words)] = capsys.readouterr().out
+        assert printed[tuple(words)].strip(), words
+    _looks_like_the_example(printed[tuple(readme_command())])
 
 
 def readme_command() -> list[str]:

@@ -69,6 +69,7 @@ def test_they_read_like_the_rest_of_the_project(project: Path) -> None:
     python(project, "-m", "ruff", "format", "--no-cache", "--check", *FILES)
 
 
+@pytest.mark.slow
 def test_they_are_on_the_page(project: Path) -> None:
     page = json.loads(python(project, "-c", PAGE))
     assert page == {

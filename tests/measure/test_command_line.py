@@ -208,6 +208,7 @@ def start(tmp_path: Path, *arguments: str, **more: Any) -> subprocess.Popen[byte
     )
 
 
+@pytest.mark.slow
 def test_the_list_is_data_too(tmp_path: Path):
     command = start(tmp_path, "list", "--json")
     out, err = command.communicate(timeout=DEADLINE_S)
@@ -238,6 +239,7 @@ def test_the_list_is_data_too(tmp_path: Path):
     assert reasons["dataset.xla"].startswith("XLA compiles no tf.data pipelines")
 
 
+@pytest.mark.slow
 def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
     command = start(tmp_path, *SMALL, "--strategies", "batched.eager,loop.eager", "--json", "-", "--quiet")
     out, err = command.communicate(timeout=DEADLINE_S)

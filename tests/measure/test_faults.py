@@ -140,14 +140,16 @@ FAULTS = {
         "failed", "memory", "SIGABRT", "aborted in native code",
     ),
     "leaves_processes_and_hangs": Fault(
-        "if count_calls() == 1:\n{leave}\nwhile True:\n    pass", "timeout", "memory", "Timeout", "within 6 s"
+        "import signal\nif count_calls() == 1:\n{leave}\nwhile True:\n    signal.pause()",
+        "timeout", "memory", "Timeout", "within 6 s",
     ),
     "raises_only_where_it_is_timed": Fault(
         "if is_timed():\n    raise ValueError('only here')\nreturn map_rightly(fn, elems)",
         "failed", "first_call", "ValueError", "^only here$",
     ),
     "hangs_only_where_it_is_timed": Fault(
-        "while is_timed():\n    pass\nreturn map_rightly(fn, elems)", "timeout", "first_call", "Timeout", "within 6 s"
+        "import signal\nwhile is_timed():\n    signal.pause()\nreturn map_rightly(fn, elems)",
+        "timeout", "first_call", "Timeout", "within 6 s",
     ),
     "raises_while_sampled": Fault(
         _SEVENTH_SAMPLED_CALL.format(fault="raise ValueError('late')"), "failed", "sampling", "ValueError", "^late$"
@@ -179,6 +181,8 @@ def run(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory, pids: Path
         write_mapper(mappers, name, fault.body.replace("{leave}", leave), fault.modes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_MAPPERS", str(mappers))
+        # Nobody is run once more without oneDNN, in a fresh interpreter each: that has a test of its own.
+        patch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
         with running(host, folder, timeout_floor_s=TIMEOUT_S, process_peaks_s=5.0) as own:
             return measure(own, small_request(*HEALTHY, *SLUGS))
 

@@ -95,6 +95,7 @@ def finished(own: runner.Runner, run_id: str) -> Run:
 # --- cancelling ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", STAGES)
 def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner.Runner, slug: str):
     run_id = own.submit(small_request("batched.eager", "batched.graph", slug))
@@ -124,6 +125,7 @@ def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner
     assert measure(own, small_request("batched.eager")).status == "complete"
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_in_the_queue_can_be_cancelled_and_the_others_go_on(own: runner.Runner):
     first = own.submit(small_request("hangs_at_once.eager"))
     second, third = (own.submit(small_request("batched.eager")) for _ in range(2))
@@ -232,6 +234,7 @@ def test_a_disk_that_had_room_again_for_the_finished_run_is_no_longer_spoken_of(
     assert "not_saved" not in codes(run)
 
 
+@pytest.mark.slow
 def test_a_fault_of_our_own_ends_one_run_and_not_the_runner(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as patch:
         patch.setattr("measure.engine.comparison.Comparison.run", lambda self: 1 / 0)
@@ -251,6 +254,7 @@ def _locked(own: runner.Runner, run_id: str, who: str) -> bool:
     return snapshot is not None and snapshot.state == "locked" and who in snapshot.message
 
 
+@pytest.mark.slow
 def test_two_runners_on_one_machine_take_turns_and_say_for_whom_they_wait(
     own: runner.Runner, host: HostLauncher, tmp_path: Path
 ):

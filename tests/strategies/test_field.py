@@ -86,6 +86,7 @@ def command(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str
     return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -186,6 +186,7 @@ def reference(case: Case) -> list[np.ndarray]:
     return arrays(module["reference_output"])
 
 
+@pytest.mark.slow
 def test_vectorized_map_prints_and_asserts_for_one_element_only_as_the_page_says(
     tmp_path: Path, warm: WarmInterpreter
 ) -> None:
@@ -194,6 +195,7 @@ def test_vectorized_map_prints_and_asserts_for_one_element_only_as_the_page_says
     assert result.stderr.count("printed") == 2, result.stderr
 
 
+@pytest.mark.slow
 def test_scripts_are_built_without_tensorflow(tmp_path: Path) -> None:
     result = python(WITHOUT_TENSORFLOW, folder=tmp_path, path=Path(script.__file__).parents[1])
     assert result.returncode == 0, result.stderr

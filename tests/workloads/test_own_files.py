@@ -153,6 +153,7 @@ def test_tuples_lists_and_dicts_of_leaves_can_be_told_apart() -> None:
 # --- functions that fail after all -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "says"),
     [

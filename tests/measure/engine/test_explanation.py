@@ -70,6 +70,7 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner
     assert len(reasons.sentences(run)) == 3 and "yet" not in " ".join(reasons.sentences(run).values())
 
 
+@pytest.mark.slow
 def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     run_id = own.submit(small_request("batched.graph"), why=True)
     assert own.wait(run_id, DEADLINE_S)
@@ -156,6 +157,7 @@ def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
     assert [each.note for each in kept] == ["x" * why.MOST_NOTE]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_deleted_meanwhile_does_not_come_back(own: runner.Runner):
     run = measure(own, small_request("batched.eager"))
     job = own.explain(run.id)

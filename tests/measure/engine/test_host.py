@@ -243,6 +243,7 @@ def host_pid(launcher: HostLauncher) -> int:
     return launcher.pid
 
 
+@pytest.mark.slow
 def test_the_host_knows_the_devices(host: HostLauncher):
     state = host.state()
     assert (state.state, state.message) == ("ready", "ready to measure")
@@ -455,6 +456,7 @@ def _maps(pid: int, library: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["it starts", "it imports NumPy", "it imports TensorFlow"])
 def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tmp_path: Path, moment: str):
     server = _command(tmp_path, "list")

@@ -289,6 +289,7 @@ def test_processes_at_levels_of_their_own_hide_no_two_paces_and_make_none() -> N
     assert found_in([each * level for each, level in zip(both, levels, strict=True)]) == ["multimodal"]
 
 
+@pytest.mark.slow
 def test_wide_but_single_paced_samples_are_not_called_multimodal() -> None:
     found = [found_in(processes_of(RACE, seed, process=0.03, sample=0.05)) for seed in range(300)]
     assert sum("multimodal" in each for each in found) <= 2

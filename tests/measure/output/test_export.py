@@ -245,6 +245,7 @@ def test_nobody_is_mentioned_and_nothing_is_linked(text: str):
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """From the command line, in a process that fetches nothing and that the caller does not import."""
     run = replace(synthetic.run(ID), parent=None)
@@ -345,6 +346,7 @@ def test_a_summary_of_a_run_in_the_store_goes_to_stdout(tmp_path: Path):
     assert done.stdout == export.markdown(synthetic.run(ID)) and done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

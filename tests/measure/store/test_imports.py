@@ -411,6 +411,7 @@ def test_what_the_largest_sweep_weighs_is_allowed():
     imports.check_weight(data, "it")
 
 
+@pytest.mark.slow
 def test_a_large_sweep_comes_back_as_it_went_and_becomes_a_picture(tmp_path: Path):
     whole = large_sweep(40)
     data = encode(whole)
@@ -536,7 +537,7 @@ _TABS_OF_FUZZED = 3
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000, deadline=None, database=None, derandomize=True,
+@settings(max_examples=1_000, deadline=None, database=None, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(data=_documents())
 def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(data: bytes, kept: Store):
@@ -562,7 +563,7 @@ def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(d
 
 @pytest.mark.slow
 def test_the_fuzzing_has_seen_both_sides():
-    assert sum(_counts.values()) >= 2_000
+    assert sum(_counts.values()) >= 1_000
     assert min(_counts.values()) >= 200, _counts
 
 

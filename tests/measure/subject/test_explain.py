@@ -95,6 +95,7 @@ def _text(folder: Path) -> str:
     return (folder / why.HLO).read_text() if (folder / why.HLO).exists() else ""
 
 
+@pytest.mark.slow
 def test_retraces_are_counted_in_every_call_and_not_rounded_away(explained: dict[str, Explained]):
     # The first call, five warm ones, five that are watched: it retraces in the second, the third and the ninth.
     found = explained["retraces"]

@@ -72,6 +72,7 @@ _ROOFS = """
 """
 
 
+@pytest.mark.slow
 def test_the_roof_of_a_function_is_the_best_of_three_ways_to_it() -> None:
     found = in_process(_ROOFS)
     assert found["in_program"] == 4, "nothing of it is computed once for all"

@@ -41,6 +41,7 @@ def counts(shares: tuple[profile.Share, ...]) -> dict[str, int]:
     return {share.name: share.count for share in shares}
 
 
+@pytest.mark.slow
 def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_runtimes():
     op = "EagerLocalExecute: "
     found = profiled(

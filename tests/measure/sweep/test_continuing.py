@@ -32,6 +32,7 @@ from tests.measure.sweep.common import Counting, asked, batch, finished, process
 from tests.workloads.test_workloads import CUBE
 
 
+@pytest.mark.slow
 def test_what_the_budget_left_out_can_be_continued_though_every_point_is_measured():
     run = replace(synthetic.sweep(), status="complete")
     assert not continuing.is_open(run) and continuing.is_open(replace(run, status="cancelled"))
@@ -41,6 +42,7 @@ def test_what_the_budget_left_out_can_be_continued_though_every_point_is_measure
     assert continuing.is_open(replace(run, points=[short, *run.points[1:]]))
 
 
+@pytest.mark.slow
 def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
     own: runner.Runner, host: HostLauncher, gate: Path, tmp_path: Path
 ):

@@ -103,6 +103,7 @@ def test_a_sweep_that_runs_out_of_time_says_which_points_it_has_not_reached(own:
     assert "continue the sweep" in run.points[-1].reason and "of the points" in run.stop_reason
 
 
+@pytest.mark.slow
 def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: GIB)
     run = finished(own, own.submit_sweep(asked("batched.eager", axes=batch(1, 4, 100_000_000))))
@@ -112,6 +113,7 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monke
         own.submit_sweep(asked("batched.eager", axes=batch(90_000_000, 100_000_000)))
 
 
+@pytest.mark.slow
 def test_a_point_of_which_all_is_over_budget_says_so_and_can_be_continued(host: HostLauncher):
     # By forecast a point takes 30 s and more, so that three do not fit into the budget, and two stay in any case.
     request = asked("seems_slow.eager", axes=batch(1, 2, 3), budget_s=50.0)

@@ -15,7 +15,7 @@ from tests.steps import RUN_MS, finish, open_page, press, start, verdict
 pytestmark = pytest.mark.slow
 
 # Far apart, so that the verdict is the same every time; and long enough to be watched.
-ASKED = "?size_batch=64&size_height=32&size_width=32&budget=20" + "".join(
+ASKED = "?size_batch=64&size_height=32&size_width=32&budget=10" + "".join(
     f"&strategies={slug}" for slug in ("batched.graph", "loop.eager", "map_fn.eager", "map_fn.graph")
 )
 

@@ -109,44 +109,25 @@ BAD = {
             ({"From": "1", "To": "200", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
         ],
     ),
+    # Of the others, one that concerns the ends and one that concerns what is swept: the sentences themselves are tested
+    # where they are made.
     "linear": (
         f"{SWEEP}&scale=linear",
         1,
         "batch",
-        [
-            ({"From": "200", "To": "10"}, "is reversed"),
-            ({"From": "", "To": ""}, "batch is empty"),
-            ({"From": "7", "To": "7"}, "is one point"),
-            ({"From": "1", "To": "999999999999"}, TOO_FAR),
-            ({"From": "-5", "To": "10"}, TOO_FAR),
-            ({"From": "1", "To": "200", "Points": "1"}, "1 points is not valid: from 2 to 64 are"),
-        ],
+        [({"From": "200", "To": "10"}, "is reversed"), ({"From": "-5", "To": "10"}, TOO_FAR)],
     ),
     "second axis": (
         MAP,
         2,
         "side",
-        [
-            ({"From": "8", "To": "2"}, "is reversed"),
-            ({"From": "", "To": ""}, "side is empty"),
-            ({"From": "3", "To": "3"}, "is one point"),
-            ({"From": "1", "To": "999999999999"}, TOO_FAR),
-            ({"From": "0", "To": "8"}, TOO_FAR),
-            ({"From": "2", "To": "8", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
-        ],
+        [({"From": "8", "To": "2"}, "is reversed"), ({"From": "0", "To": "8"}, TOO_FAR)],
     ),
     "option": (
         OPTION,
         1,
         "chunk",
-        [
-            ({"From": "8", "To": "2"}, "is reversed"),
-            ({"From": "", "To": ""}, "chunk is empty"),
-            ({"From": "3", "To": "3"}, "is one point"),
-            ({"From": "1", "To": "999999999999"}, TOO_FAR),
-            ({"From": "0", "To": "8"}, "has no place on a log scale"),
-            ({"From": "1", "To": "8", "Points": "5000"}, "5000 points is not valid: from 2 to 64 are"),
-        ],
+        [({"From": "8", "To": "2"}, "is reversed"), ({"From": "0", "To": "8"}, "has no place on a log scale")],
     ),
 }
 
@@ -191,6 +172,7 @@ def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: App
     expect(run).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_a_bad_range_in_an_address_gets_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch):
     """As a link from elsewhere may have it."""
     before = Store(app_server.home).ids()

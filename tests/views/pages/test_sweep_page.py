@@ -119,6 +119,7 @@ class TestChoosing:
         assert app.query_params["run"] in (RUN_ID, [RUN_ID])
         assert "waiting in the queue" in words(app)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("params", "says"),
         [
@@ -333,6 +334,7 @@ class TestOneAxis:
         }
         assert every["one point"] < every["lines"] == every["comparison"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
         run = without_code(synthetic.sweep("a" * 24))
@@ -422,6 +424,7 @@ class TestLinks:
             "loop.eager", "vectorized_map.graph", "batched.graph"
         }  # fmt: skip
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("range_", "shown"),
         [
