@@ -92,6 +92,7 @@ HARMFUL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_whatever_a_file_does_costs_only_itself(home: Path) -> None:
     for name, (text, _) in HARMFUL.items():
         (home / "workloads" / f"{name}.py").write_text(text)

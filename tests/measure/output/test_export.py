@@ -226,6 +226,7 @@ def test_a_summary_holds_the_reasons_in_a_fold_where_there_are_some():
     assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["<script>x</script>", "a | b", "`code`", "[x](http://y)", "</details>", "\\|", "| "])
 @pytest.mark.parametrize("axes", [1, 2])
 def test_a_text_stays_a_text_in_the_summary_of_a_sweep(text: str, axes: int):
@@ -267,6 +268,7 @@ def test_texts_in_a_picture_are_texts():
     assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", [1, 2])
 def test_texts_in_a_picture_of_a_sweep_are_texts(axes: int):
     run = hostile_sweep("<script>alert(1)</script><image href='http://x/y.png'/>", axes)

@@ -104,6 +104,7 @@ def test_retraces_are_counted_in_every_call_and_not_rounded_away(explained: dict
     assert found.order[:2] == ["profiler", "call"] and not found.why.of_element
 
 
+@pytest.mark.slow
 def test_an_element_function_that_xla_compiles_has_its_program_and_is_not_watched_while_it_compiles(
     explained: dict[str, Explained],
 ):

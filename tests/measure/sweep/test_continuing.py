@@ -76,6 +76,7 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
         own.submit_sweep(request, continue_from="2" * 24)
 
 
+@pytest.mark.slow
 def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_continued(host: HostLauncher):
     request = asked("stays.eager", "slow.eager", axes=batch(1, 2))
     error = Error(type=OVER_BUDGET, message="the time budget was spent")

@@ -72,6 +72,7 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     assert not {"continued"} & {warning.code for warning in run.warnings}
 
 
+@pytest.mark.slow
 def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(host: HostLauncher):
     rng = np.random.default_rng(0)
     seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}

@@ -12,6 +12,8 @@ from tests import synthetic
 from tests.browser import AppServer, shot, wait_idle
 from tests.steps import LONG, RUN_MS, SMALL, finish, open_page, press, start, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def charts(page: Page) -> list[str]:
     """Alternative texts of the charts that are drawn."""
@@ -32,7 +34,6 @@ def store(server: AppServer, **changes: object) -> str:
     return run.id
 
 
-@pytest.mark.slow
 def test_choose_run_watch_and_read_the_result(page: Page, app_server: AppServer):
     open_page(page, app_server, "?budget=5")
     expect(page.get_by_text("An example, measured before.")).to_be_visible()
@@ -65,7 +66,6 @@ def test_choose_run_watch_and_read_the_result(page: Page, app_server: AppServer)
     shot(page, "result", whole=True)
 
 
-@pytest.mark.slow
 def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_server: AppServer):
     """Marks move with the results: at the end the rows of the chart stand as the run ranks them."""
     open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16&budget=5")
@@ -83,7 +83,6 @@ def test_results_arrive_in_the_charts_in_the_order_of_rank(page: Page, app_serve
     assert rows[: len(ranked)] == ranked
 
 
-@pytest.mark.slow
 def test_cancel_stops_and_keeps_what_there_is(page: Page, app_server: AppServer):
     open_page(page, app_server, LONG)
     start(page)
@@ -97,7 +96,6 @@ def test_cancel_stops_and_keeps_what_there_is(page: Page, app_server: AppServer)
     finish(page)
 
 
-@pytest.mark.slow
 def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     page: Page, new_page: Callable[..., Page], app_server: AppServer
 ):
@@ -114,7 +112,6 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job(
     assert verdict(other) == verdict(page)
 
 
-@pytest.mark.slow
 def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server: AppServer):
     open_page(page, app_server, LONG)
     first_id = start(page)
@@ -131,7 +128,6 @@ def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server:
     assert "batched.graph is fastest" in verdict(other)
 
 
-@pytest.mark.slow
 def test_a_link_opens_choices_and_starts_nothing_and_back_works(page: Page, app_server: AppServer):
     open_page(page, app_server, SMALL)
     box = page.locator(".st-key-size_batch input")
@@ -156,7 +152,6 @@ def test_a_link_opens_choices_and_starts_nothing_and_back_works(page: Page, app_
     assert "batched.graph is fastest" in verdict(page)
 
 
-@pytest.mark.slow
 def test_what_is_not_valid_in_a_link_is_said(page: Page, app_server: AppServer):
     open_page(page, app_server, "?workload=nope&size_batch=-4&strategies=bogus&run=zz")
     for said in (
@@ -170,7 +165,6 @@ def test_what_is_not_valid_in_a_link_is_said(page: Page, app_server: AppServer):
     assert not re.search("size_batch|bogus|nope", page.url)
 
 
-@pytest.mark.slow
 def test_of_the_strategies_in_a_link_the_valid_ones_stay(page: Page, app_server: AppServer):
     open_page(page, app_server, "?strategies=bogus&strategies=map_fn.graph&strategies=loop.turbo")
     expect(page.get_by_text("'bogus' is malformed")).to_be_visible()
@@ -179,7 +173,6 @@ def test_of_the_strategies_in_a_link_the_valid_ones_stay(page: Page, app_server:
     assert re.findall("strategies=([^&]*)", page.url) == ["map_fn.graph"]
 
 
-@pytest.mark.slow
 def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, app_server: AppServer):
     held: list[Route] = []
     page.route("**/NumberInput*.js", lambda route: held.append(route))
@@ -193,7 +186,6 @@ def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, 
     expect(page.locator("[data-testid=stNumberInput]")).not_to_have_count(0)
 
 
-@pytest.mark.slow
 def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app_server: AppServer):
     """The same headings, charts, tables and buttons, none of them beyond the edge."""
 
@@ -219,7 +211,6 @@ def test_a_phone_shows_what_a_wide_page_shows(new_page: Callable[..., Page], app
     assert phone[1] == [] and wide[1] == []
 
 
-@pytest.mark.slow
 def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer):
     open_page(page, app_server, "?workload=outer_product&size_batch=1000000&size_side=32")
     expect(page.get_by_text("This cannot fit")).to_be_visible()
@@ -227,7 +218,6 @@ def test_what_cannot_fit_is_refused_before_run(page: Page, app_server: AppServer
     expect(page.locator(".st-key-run button").first).to_be_disabled()
 
 
-@pytest.mark.slow
 def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
     open_page(page, app_server, f"?run={store(app_server)}")
     expect(page.locator("svg.marks")).to_have_count(3)
@@ -241,7 +231,6 @@ def test_print_has_verdict_and_charts(page: Page, app_server: AppServer):
     assert pages >= 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_light_dark_and_narrow(new_page: Callable[..., Page], app_server: AppServer, scheme: str, width: int):
@@ -261,7 +250,6 @@ def test_light_dark_and_narrow(new_page: Callable[..., Page], app_server: AppSer
         assert fits(page), tab
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limited", [True, False])
 def test_the_rows_of_both_charts_are_level(page: Page, app_server: AppServer, limited: bool):
     page.set_viewport_size({"width": 1440, "height": 1200})

@@ -10,6 +10,8 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, Watch, shot, wait_idle
 
+pytestmark = pytest.mark.slow
+
 RUN_MS = 120_000
 # Small points of two fast strategies, and more of them than are measured before the click on Cancel.
 SWEEP = "sweep?workload=square&from=1&to=200&points=9&strategies=batched.graph&strategies=loop.eager"
@@ -38,7 +40,6 @@ def run_id_of(page: Page) -> str:
     return found[1]
 
 
-@pytest.mark.slow
 def test_sweep_cancel_continue_and_look_at_a_point(page: Page, app_server: AppServer, watch: Watch):
     open_page(page, app_server, watch, SWEEP)
     expect(page.get_by_text("points, 2 strategies: needs about")).to_be_visible()
@@ -142,7 +143,6 @@ def fill(page: Page, number: int, fields: dict[str, str]) -> None:
         wait_idle(page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("swept", BAD)
 def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch, swept: str):
     address, number, name, bad = BAD[swept]
@@ -172,7 +172,6 @@ def test_bad_ranges_get_a_message_and_nothing_starts(page: Page, app_server: App
     expect(run).to_be_enabled()
 
 
-@pytest.mark.slow
 def test_a_bad_range_in_an_address_gets_a_message_and_nothing_starts(page: Page, app_server: AppServer, watch: Watch):
     """As a link from elsewhere may have it."""
     before = Store(app_server.home).ids()
@@ -189,7 +188,6 @@ def test_a_bad_range_in_an_address_gets_a_message_and_nothing_starts(page: Page,
     assert Store(app_server.home).ids() == before, "nothing was queued"
 
 
-@pytest.mark.slow
 def test_a_cell_of_the_map_opens_its_comparison_and_the_slider_names_what_fits(
     page: Page, app_server: AppServer, watch: Watch
 ):
