@@ -66,6 +66,8 @@ class Measuring(Protocol):
 
     def cancel(self) -> None: ...
 
+    def stop(self) -> None: ...
+
     def run(self) -> Run: ...
 
 
@@ -129,6 +131,13 @@ class Jobs:
             if job.state == "queued":
                 self.finish(job, without_measuring(job.view.run))
             self._changed.notify_all()
+
+    def stop(self, job_id: str) -> None:
+        """Have a job that runs end with what it knows."""
+        with self._changed:
+            job = self._jobs.get(job_id)
+            if job is not None and job.state == "running":
+                job.measuring.stop()
 
     def close(self) -> None:
         """Give out no more jobs."""

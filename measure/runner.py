@@ -242,6 +242,11 @@ class Runner:
         """End a run, or take it out of the queue; what was measured is kept. Unknown ids are ignored."""
         self._jobs.cancel(run_id, _without_measuring)
 
+    def stop(self, run_id: str) -> None:
+        """Have a run that is measured end with what is known by now, verdict, limit and peaks included. Others, and
+        unknown ids, are ignored."""
+        self._jobs.stop(run_id)
+
     def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
         """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
         gone = self.store.delete(ids, owner)

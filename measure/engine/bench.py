@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 import strategies
-from measure.engine import rounds
+from measure.engine import race
 from measure.engine.dialogue import Cancelled, Dialogues, SubjectFailed
 from measure.engine.launcher import Launcher
 from measure.engine.record import Record, View, original
@@ -35,7 +35,7 @@ _GPU_CONTEXT_BYTES = 600 * 2**20
 class Settings:
     """Limits of a run that are no part of the request."""
 
-    rules: rounds.Rules = field(default_factory=rounds.Rules)
+    rules: race.Rules = field(default_factory=race.Rules)
     # A strategy that takes longer than this plus ten times its forecast, in any one step, is given up.
     timeout_floor_s: float = 10.0
     fresh_start_s: float = 30.0  # what a fresh interpreter may take in addition, to import TensorFlow
@@ -84,12 +84,13 @@ class Bench:
             parent=parent,
             created=utc_now(),
             request=request.record(),
-            analysis=Analysis(seed=rounds.seed(run_id)),
+            analysis=Analysis(seed=race.seed(run_id)),
         )
         self.record = Record(run, {slug: self._script(slug) for slug in request.strategies})
         self.on_gpu = request.device.startswith("GPU")
         self.gpu_bytes: int | None = None  # what TensorFlow may take of the GPU, as far as it is known
         self.started_s: float | None = None
+        self.stopped = False  # a person wants no more than there is
         self._publish, self._message, self._version = publish, "", 0
         self._round_number: int | None = None
         self._folder: Path | None = None
@@ -114,9 +115,19 @@ class Bench:
         if self._further is not None:
             self._further.cancel()
 
+    def stop(self) -> None:
+        """End with what is known, as soon as the visit that goes on has ended. May be called from any thread."""
+        self.stopped = True
+
     @property
     def cancelled(self) -> bool:
         return self.dialogues.cancelled
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds since the run's start."""
+        assert self.started_s is not None, "nothing is measured before the bench is opened"
+        return time.monotonic() - self.started_s
 
     # --- from its opening to its end ---------------------------------------------------------------------------------
 
@@ -237,6 +248,9 @@ class Job:
 
     def cancel(self) -> None:
         self.bench.cancel()
+
+    def stop(self) -> None:
+        self.bench.stop()
 
     @property
     def cancelled(self) -> bool:

@@ -8,13 +8,16 @@ from typing import Any
 from msgspec.structs import replace
 
 import strategies
-from measure.engine import rounds
+from measure.engine import race
 from measure.judge import analysis
 from measure.model.run import Code, Measurement, Replica, Run, Stage, Status, Warning
 from measure.statistics import levels
 from measure.statistics.levels import levels_of
+from measure.subject.messages import Sampled
 
 TWIN = "#twin"
+# A clock of coarse resolution may not have moved; the analysis takes logarithms.
+LEAST_SAMPLE_S = 1e-9
 
 
 def original(slug: str) -> str:
@@ -98,13 +101,21 @@ class Record:
     def add_replica(self, slug: str, replica: Replica) -> None:
         self.update(slug, replicas=[*self._items[slug].replicas, replica])
 
-    def add_sample(self, slug: str, replica_id: int, round_number: int, at_s: float, sample_s: float) -> None:
+    def add_samples(self, slug: str, replica_id: int, round_number: int, at_s: float, sampled: Sampled) -> None:
+        """Take in samples of a replica, which are known from ``at_s`` seconds after the run's start on."""
+
         def extended(replica: Replica) -> Replica:
+            count, before = len(sampled.seconds), len(replica.samples_s)
+            disturbed = replica.disturbed or []
+            # They came together, one after the other.
+            after_s = [sampled.calls * sum(sampled.seconds[place + 1 :]) for place in range(count)]
             return replace(
                 replica,
-                rounds=[*replica.rounds, round_number],
-                at_s=[*replica.at_s, round(at_s, 4)],
-                samples_s=[*replica.samples_s, sample_s],
+                calls_per_sample=sampled.calls,
+                rounds=[*replica.rounds, *[round_number] * count],
+                at_s=[*replica.at_s, *(round(at_s - later_s, 4) for later_s in after_s)],
+                samples_s=[*replica.samples_s, *(max(seconds, LEAST_SAMPLE_S) for seconds in sampled.seconds)],
+                disturbed=[*disturbed, *(before + number for number in sampled.disturbed)],
             )
 
         known = self._items[slug].replicas
@@ -124,7 +135,7 @@ class Record:
         """Settle what is open, and analyse what there is."""
         self.take(analysis.close(self.run, status, reason, finished))
 
-    def standing(self) -> rounds.Standing:
+    def standing(self) -> race.Standing:
         """Return where the strategies stand now that may be ranked: right, timed, and no twin."""
         items = self.items()
         known = levels_of(items)
@@ -135,7 +146,7 @@ class Record:
             for item in items
             if item.outcome == "ok" and not item.twin_of and item.strategy in known.by_slug
         }
-        return rounds.Standing(ranked, levels.resolution(control, known, confidence), self._run.analysis)
+        return race.Standing(ranked, levels.resolution(control, known, confidence), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""

@@ -229,18 +229,13 @@ def _sample(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> 
     estimates = bench.forecast.per_strategy
     # The quickest first, so that a budget that is short leaves out what takes long.
     order = sorted(slugs, key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
-    sampling = Sampling(bench, len(order), budget_s)
+    sampling = Sampling(bench, budget_s)
     watch = load.Watch()
     try:
-        try:
-            status, reason = plan(sampling, order)
-        finally:
-            if warning := advice.busy_during(watch.cores_of_others()):
-                bench.record.warn(warning)
-        sampling.end("decided" if status == "complete" else "budget")
+        return plan(sampling, order)
     finally:
-        sampling.end("cancelled" if bench.cancelled else "interrupted")
-    return status, reason
+        if warning := advice.busy_during(watch.cores_of_others()):
+            bench.record.warn(warning)
 
 
 # --- after the verdict -----------------------------------------------------------------------------------------------

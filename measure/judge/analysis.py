@@ -1,5 +1,6 @@
 """From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -7,22 +8,22 @@ from msgspec.structs import replace
 from measure.judge import limit, rules
 from measure.judge.verdict import verdict
 from measure.model.digits import rounded
-from measure.model.run import Analysis, OutcomeName, Run, Status
+from measure.model.run import Analysis, Latency, OutcomeName, Run, Status
 from measure.statistics import break_even, ranking
 from measure.statistics.intervals import latency
-from measure.statistics.levels import control, levels_of, resolution
+from measure.statistics.levels import Levels, control, levels_of, resolution
 
 
 def analyse(run: Run) -> Run:
     """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
     levels = levels_of(run.measurements)
-    by_slug, samples = levels.by_slug, levels.samples
+    by_slug = levels.by_slug
     confidence = run.analysis.confidence
     measurements = [
         replace(
             item,
-            latency=rounded(latency(by_slug[item.strategy], confidence)) if item.strategy in by_slug else None,
-            warnings=rules.of_measurement(item, samples),
+            latency=_latency(item.strategy, levels, confidence),
+            warnings=rules.of_measurement(item, levels),
         )
         for item in run.measurements
     ]
@@ -37,7 +38,13 @@ def analyse(run: Run) -> Run:
     run = with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups))
     run = limit.judge(run)
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    return replace(run, analysis=now, warnings=rules.of_run(run, samples), verdict=verdict(run, by_slug))
+    return replace(run, analysis=now, warnings=rules.of_run(run, levels), verdict=verdict(run, by_slug))
+
+
+def _latency(slug: str, levels: Levels, confidence: float) -> Latency | None:
+    if slug not in levels.by_slug:
+        return None
+    return rounded(replace(latency(levels.by_slug[slug], confidence), typical_s=math.exp(levels.typical[slug])))
 
 
 def with_break_even(run: Run) -> Run:

@@ -12,7 +12,7 @@ from measure.model.run import Limit, Measurement, Run
 from measure.model.why import Explained, known
 from measure.statistics import intervals
 from measure.statistics.intervals import Ratio
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
 
 # Ops that write what is there already into one tensor.
 _COPIES = re.compile(r"(TensorListStack|TensorListConcat|Pack|ConcatV2|concat|stack)$")
@@ -47,7 +47,7 @@ def sentences(run: Run) -> dict[str, str]:
 
 def predicates(run: Run) -> dict[str, str]:
     """The `sentences` without their subject, for where the strategy's name stands before them."""
-    levels = levels_of(run.measurements).by_slug
+    levels = shown_levels(run)
     best = run.measurement(run.ranking[0][0]) if run.ranking else None
     by_slug = {}
     for item in run.measurements:

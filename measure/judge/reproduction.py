@@ -15,7 +15,7 @@ from measure.model import text
 from measure.model.run import Run
 from measure.statistics import intervals
 from measure.statistics.intervals import Level, Ratio
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
 
 Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
 
@@ -53,7 +53,7 @@ Levels = Mapping[str, Level]
 def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None) -> Reproduction:
     """Compare the verdict of ``first`` with what ``again`` found. ``levels``: of both, where more is known of their
     spread than their own samples say."""
-    before, after = levels or (_levels(first), _levels(again))
+    before, after = levels or (shown_levels(first), shown_levels(again))
     then, now = _groups(first, again), _groups(again, first)
     if not then:
         return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
@@ -118,15 +118,11 @@ def _compared(
     return compared
 
 
-def _levels(run: Run) -> Levels:
-    return levels_of(run.measurements).by_slug
-
-
 def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
     """The sentence of how much longer the reference takes now than then."""
     if reference not in before or reference not in after:
         return ""
-    ratio = intervals.ratio(after[reference].alone(), before[reference].alone(), first.analysis.confidence)
+    ratio = intervals.ratio(after[reference], before[reference], first.analysis.confidence)
     shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
     return f"{reference} takes {shown} of the time that it took then."
 

@@ -9,7 +9,7 @@ from measure.model import text
 from measure.model.run import Latency, Measurement, Run
 from measure.statistics import intervals
 from measure.statistics.intervals import Level
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
 
 # What people write first, and so want to know the distance to.
 PLAIN = "loop.eager"
@@ -24,7 +24,7 @@ def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
     if not run.ranking:
         return _nothing(run)
     if levels is None:
-        levels = levels_of(run.measurements).by_slug
+        levels = shown_levels(run)
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
     return " ".join([_of_leaders(run, leaders, levels), *filter(None, map(_reservation, leaders))])
 

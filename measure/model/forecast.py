@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import strategies
+from measure.model.processes import CONTENDER
 from strategies import planning
 from strategies.spec import Estimate, Strategy
 from workloads.case import Case
@@ -14,12 +15,15 @@ from workloads.case import Case
 # One subject beside its first call: fork, runtime, inputs, a profiled call and its events, the way back.
 SUBJECT_S = 0.35
 MEMORY_SUBJECTS_AT_ONCE = 2
-# Calls of a memory subject after its first one, and rounds of calls that decide a typical ranking.
+# Calls of a memory subject after its first one.
 MEMORY_CALLS = 2
-ROUNDS = 30
-LEAST_ROUNDS = 4
-# Rounds stop for a strategy that clearly loses, so the slow ones do not see all of them.
-SECONDS_OF_ROUNDS_EACH = 1.0
+# A visit beside its calls: fork, runtime, inputs. Then calls to come to its pace, and those that are sampled.
+VISIT_S = 0.1
+WARM_S, SAMPLING_S = 0.06, 0.09
+LEAST_CALLS = 3
+# Visits that decide a typical ranking: one of every strategy, and further ones of so many that may lead, twin included.
+LEADERS = 3
+FURTHER_VISITS = CONTENDER - 1
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
@@ -30,7 +34,7 @@ PROCESS_BYTES = 120 * 2**20
 
 @dataclass(frozen=True)
 class RunForecast:
-    """The forecast of a whole run: wall-clock seconds, at most the budget, and bytes of all its processes together.
+    """The forecast of a whole run: wall-clock seconds to its verdict, and bytes of all its processes together.
 
     Those bytes are of the worst moment. ``per_strategy`` has an estimate for each canonical slug.
     """
@@ -47,20 +51,24 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
 
 
 def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf")) -> RunForecast:
-    """Return the forecast of a comparison of strategies: reference, memory and correctness, first calls, rounds."""
+    """Return the forecast of a comparison of strategies: reference, memory and correctness, visits. ``budget_s``: for
+    the visits."""
     per_strategy = {slug: estimate(case, slug) for slug in slugs}
     estimates = per_strategy.values()
     reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
     memory_s = [reference_s + item.first_call_s + MEMORY_CALLS * item.latency_s for item in estimates]
     # Two at a time, but never faster than the slowest by itself.
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
-    first_calls_s = sum(SUBJECT_S + item.first_call_s for item in estimates)
-    rounds_s = sum(
-        min(ROUNDS * item.latency_s, max(SECONDS_OF_ROUNDS_EACH, LEAST_ROUNDS * item.latency_s)) for item in estimates
-    )
-    seconds = reference_s + memory_stage_s + first_calls_s + rounds_s
+    visits_s = sorted(visit_s(item.first_call_s, item.latency_s) for item in estimates)
+    sampling_s = sum(visits_s) + FURTHER_VISITS * sum(visits_s[:LEADERS])
+    seconds = reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s)))
     peak_bytes = together_bytes(case, [item.peak_bytes for item in estimates])
-    return RunForecast(min(seconds, budget_s), peak_bytes, per_strategy)
+    return RunForecast(seconds, peak_bytes, per_strategy)
+
+
+def visit_s(first_call_s: float, latency_s: float) -> float:
+    """Return the seconds that one more process of a strategy takes."""
+    return VISIT_S + first_call_s + max(WARM_S, latency_s) + max(SAMPLING_S, LEAST_CALLS * latency_s)
 
 
 def together_bytes(case: Case, peaks: Iterable[int]) -> int:

@@ -1,10 +1,9 @@
 """The number of processes of a strategy. The process is the unit of evidence: this decides how narrow intervals are."""
 
 # Of a strategy that may lead: with two or three, intervals are not honest.
-CONTENDER = 5
-# Where the ranking is still open, that many more, and at most so many in all.
-MORE = 3
-MOST = CONTENDER + MORE
+CONTENDER = 6
+# Where the ranking is still open, at most so many.
+MOST = 12
 # What is slower than the leader by one process each, but not by far, gets a second opinion before it counts as slower.
 DOUBTED = 2
 # Ranks behind the contenders matter less: the spread of their processes is pooled over the run.

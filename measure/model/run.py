@@ -59,8 +59,8 @@ class Analysis(Struct, frozen=True, kw_only=True):
     """The method that made intervals and ranks of samples. ``margin``: two that are shown to differ by less than this,
     as a share, tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
 
-    version: int = 2
-    method: str = "welch-t on logarithms of process medians, closed test of ranks"
+    version: int = 3
+    method: str = "lower quartile of a process' samples; welch-t on their logarithms, closed test of ranks"
     confidence: float = 0.95
     margin: float = 0.03
     seed: int = 0
@@ -116,14 +116,19 @@ class Error(Struct, frozen=True, kw_only=True):
 
 
 class Latency(Struct, frozen=True, kw_only=True):
+    """Seconds per call with its interval, by the run's `Analysis.method`. ``typical_s``: the median of the samples
+    beside it, where the estimate is of something else; files of earlier methods do not have it."""
+
     median_s: float
     low_s: float
     high_s: float
+    typical_s: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class Replica(Struct, frozen=True, kw_only=True):
     """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
-    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row. ``ended``: why it stopped."""
+    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row. ``disturbed``: the places of
+    those in which the process was kept waiting for a processor. ``ended``: why it stopped."""
 
     id: int
     first_call_s: float | None = None
@@ -131,6 +136,7 @@ class Replica(Struct, frozen=True, kw_only=True):
     rounds: list[int] = []
     at_s: list[float] = []
     samples_s: list[float] = []
+    disturbed: list[int] | msgspec.UnsetType = msgspec.UNSET
     ended: str = ""
 
 

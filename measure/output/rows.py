@@ -9,7 +9,7 @@ from measure.model import text
 from measure.model.run import Limit, Measurement, Run, Stage
 from measure.statistics import break_even, intervals
 from measure.statistics.intervals import Level
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
 
 _DONE: Stage = "done"
 
@@ -123,7 +123,7 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     rank = ranks(run.ranking)
     ties = {slug: number for number, group in enumerate(run.ranking) for slug in group}
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
-    levels = levels_of(run.measurements).by_slug
+    levels = shown_levels(run)
     costs = break_even.costs(run)
 
     def position(m: Measurement) -> tuple[int, float, int]:

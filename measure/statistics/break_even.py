@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from measure.model.run import BreakEven, Latency, Measurement, PaysOff, Run
-from measure.statistics.intervals import Spread, gap, of_one
+from measure.statistics.intervals import gap, of_one
 
 # Where hardly any strategy of the run had several first calls, their relative standard deviation is taken to be this,
 # or nearly this: between what was seen of outer_product (0.2) and of image_sqrt on a busy machine (0.4).
@@ -40,13 +40,9 @@ def is_compiled(measurement: Measurement) -> bool:
     return measurement.mode != "eager" or measurement.options.get("jit_compile") is True
 
 
-def first_call_spread(measurements: Sequence[Measurement]) -> Spread:
-    """The relative standard deviation between first calls of one strategy, pooled over a run, twins included.
-
-    Only a strategy's first process makes its first call alone on the machine; that one is reported. Those of later
-    processes may overlap, so they are longer and say nothing of its level. Their scatter about their own mean (of
-    logarithms) does say how repeatable first calls are; overlapping can only have added to it.
-    """
+def first_call_spread(measurements: Sequence[Measurement]) -> tuple[float, float]:
+    """The relative standard deviation between first calls of one strategy, and its degrees of freedom, pooled over a
+    run, twins included. The first process is left out: it also reads what later ones have in the system's cache."""
     squares, degrees = 0.0, 0.0
     for measurement in measurements:
         later = [replica.first_call_s for replica in measurement.replicas[1:] if replica.first_call_s]
@@ -57,14 +53,14 @@ def first_call_spread(measurements: Sequence[Measurement]) -> Spread:
     if degrees < _ASSUMED_DEGREES:
         squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
         degrees += _ASSUMED_DEGREES
-    return Spread(math.sqrt(squares / degrees), degrees)
+    return math.sqrt(squares / degrees), degrees
 
 
-def cost(measurement: Measurement, spread: Spread, confidence: float) -> Cost | None:
+def cost(measurement: Measurement, spread: tuple[float, float], confidence: float) -> Cost | None:
     """The cost of a strategy, or None where its first call or its latency is not known. ``spread``: of first calls."""
     if measurement.latency is None or not measurement.first_call_s:
         return None
-    return Cost(of_one(measurement.first_call_s, spread, confidence), measurement.latency)
+    return Cost(of_one(measurement.first_call_s, *spread, confidence), measurement.latency)
 
 
 def costs(run: Run) -> dict[str, Cost]:

@@ -1,72 +1,64 @@
 """Intervals: how far a figure may be from what was estimated. Every interval of the project is computed here.
 
 The unit of evidence is the *process* (replica). Samples of one process share its memory layout and thread placement,
-and processes of one strategy differ by up to several percent. So a strategy's latency is the geometric mean of its
-processes' medians, and its interval a Student-t interval on their logarithms; two strategies are compared with Welch's
-t test on the same numbers (Welch 1947, «The generalization of Student's problem»).
+and processes of one strategy differ by up to several percent. So a strategy's latency is the geometric mean of one
+number a process, and its interval a Student-t interval on their logarithms; two strategies are compared with Welch's t
+test on the same numbers (Welch 1947, «The generalization of Student's problem»).
 
 Of a figure made of others that have intervals of their own, the interval is made of theirs by MOVER (Zou and Donner
 2008, «Construction of confidence limits about effect measures: a general approach»), which keeps them lopsided.
 
-A strategy with few processes says too little about its own spread; it borrows the spread that all strategies of the run
-show together.
+A strategy with few processes says too little about its own spread: its variance is moderated by the one that all
+strategies of the run show together, as if that had been seen in a few processes more (Smyth 2004, «Linear models and
+empirical Bayes methods»).
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from measure.model.run import Latency
+from measure.model.run import Analysis, Latency
 from measure.statistics import robust
 
 # Degrees of freedom that are as good as infinitely many.
 _MANY = 1e6
-# With fewer processes a strategy's own spread is not estimated from them: t with 2 degrees of freedom says nothing.
-_OWN_SPREAD_PROCESSES = 4
 # Where hardly any strategy of the run has several processes, the spread between processes is taken to be this, or
 # nearly this: a relative standard deviation, in the middle of what was seen for calls of 0.02 to 100 ms, with the
 # weight of few observations.
-ASSUMED_SPREAD = 0.06
+ASSUMED_SPREAD = 0.04
 _ASSUMED_DEGREES = 4.0
+# The run's spread counts as much for a strategy as so many observations of its own.
+_PRIOR_DEGREES = 4.0
+# Two processes of one strategy may be this far apart, as a factor, where a run has seen no more.
+_APART = 1.3
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Relative standard deviation between processes of one strategy, pooled over a run."""
+    """How far processes of one strategy differ, over a run: ``deviation``, a relative standard deviation that a few of
+    them do not move, and ``most``, the farthest that any two are apart, a difference of logarithms."""
 
     deviation: float
-    degrees: float
+    most: float
 
 
 @dataclass(frozen=True)
 class Level:
-    """A strategy's latency on the logarithmic scale: its mean, the mean's variance and that variance's degrees.
-
-    ``link``: what the effects of its rounds add to the uncertainty, as a vector. The squared distance between the
-    vectors of two strategies of one run is the variance of the difference between the effects that were taken out of
-    them: 0 where both took part in the same rounds.
-    """
+    """A strategy's latency on the logarithmic scale: its mean, the mean's variance and that variance's degrees."""
 
     log_mean: float
     variance: float
     degrees: float
     processes: int
-    link: tuple[float, ...] = ()
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Both ends of the Student-t interval, in seconds (of a difference of levels: as a ratio)."""
-        alone = self.alone()
-        half = student_quantile(confidence, alone.degrees) * math.sqrt(alone.variance)
+        half = student_quantile(confidence, self.degrees) * math.sqrt(self.variance)
         return math.exp(self.log_mean - half), math.exp(self.log_mean + half)
-
-    def alone(self) -> "Level":
-        """The level for comparisons with those of other runs, whose rounds were others."""
-        return _widened(replace(self, link=()), self.link)
 
 
 @dataclass(frozen=True)
@@ -79,49 +71,40 @@ class Ratio:
     p: float
 
 
-def pooled_spread(by_slug: Mapping[str, Sequence[np.ndarray]]) -> Spread:
-    """The spread between processes, pooled over all strategies that have several.
-
-    ``by_slug``: slug → logarithms of samples, one array per process.
-    """
-    squares, degrees = 0.0, 0
-    for logs in by_slug.values():
-        medians = _medians(logs)
-        if len(medians) >= 2:
-            squares += float(np.sum((medians - medians.mean()) ** 2))
-            degrees += len(medians) - 1
-    if degrees < _ASSUMED_DEGREES:
-        # One or two differences between processes say less about their spread than what was seen of others.
-        squares += _ASSUMED_DEGREES * ASSUMED_SPREAD**2
-        return Spread(math.sqrt(squares / (degrees + _ASSUMED_DEGREES)), degrees + _ASSUMED_DEGREES)
-    return Spread(math.sqrt(squares / degrees), float(degrees))
+def spread_of(logs: Sequence[np.ndarray]) -> Spread:
+    """The spread between processes of one strategy, over a run. ``logs``: one logarithm a process, one array for each
+    strategy."""
+    several = [values for values in logs if len(values) > 1]
+    # A process' distance from the mean of n has 1 − 1/n of its variance.
+    rests = [(values - values.mean()) * math.sqrt(len(values) / (len(values) - 1)) for values in several]
+    degrees = float(sum(len(values) - 1 for values in several))
+    squares = _ASSUMED_DEGREES * ASSUMED_SPREAD**2
+    if several:
+        squares += degrees * (robust.NORMAL * robust.median(np.abs(np.concatenate(rests)))) ** 2
+    most = max([math.log(_APART), *(float(np.ptp(values)) for values in several)])
+    return Spread(math.sqrt(squares / (degrees + _ASSUMED_DEGREES)), most)
 
 
-def level(logs: Sequence[np.ndarray], spread: Spread, link: tuple[float, ...] = ()) -> Level:
-    """A strategy's latency from the logarithms of its samples, one array per process."""
-    medians = _medians(logs)
-    count = len(medians)
-    if count >= _OWN_SPREAD_PROCESSES:
-        variance, degrees = float(medians.var(ddof=1)) / count, float(count - 1)
-    else:
-        # Two that disagree more than others do are not trusted more than that.
-        deviation = max(spread.deviation, float(medians.std(ddof=1))) if count > 1 else spread.deviation
-        variance, degrees = (deviation**2 + _median_variance(logs)) / count, spread.degrees
-    return Level(float(medians.mean()), variance, degrees, count, link)
+def level(logs: np.ndarray, spread: Spread) -> Level:
+    """A strategy's latency from one logarithm a process: float64 [processes]."""
+    own = len(logs) - 1.0
+    squares = _PRIOR_DEGREES * spread.deviation**2 + own * (float(logs.var(ddof=1)) if own else 0.0)
+    variance = squares / (_PRIOR_DEGREES + own)
+    return Level(float(logs.mean()), variance / len(logs), _PRIOR_DEGREES + own, len(logs))
 
 
-def _medians(logs: Sequence[np.ndarray]) -> np.ndarray:
-    return np.array([robust.median(of_process) for of_process in logs])
+def lone_level(log: float, spread: Spread) -> Level:
+    """The latency of a strategy with one process, where nothing else tells whether that is an odd one: its interval is
+    as wide as any two processes of one strategy are apart in the run."""
+    return Level(log, (spread.most / student_quantile(0.95, _MANY)) ** 2, _MANY, 1)
 
 
-def _median_variance(logs: Sequence[np.ndarray]) -> float:
-    """Variance of a process median's logarithm that comes from its few, scattered samples; the mean over processes."""
-    variances = [
-        (robust.MEDIAN_ERROR * robust.deviation(of_process)) ** 2 / len(of_process)
-        for of_process in logs
-        if len(of_process) >= 2
-    ]
-    return float(np.mean(variances)) if variances else 0.0
+def shown_level(latency: Latency, processes: int, analysis: Analysis) -> Level:
+    """The level whose interval a run shows."""
+    degrees = max(1.0, processes - 1.0)
+    half = math.log(latency.high_s / latency.low_s) / 2
+    deviation = half / student_quantile(analysis.confidence, degrees)
+    return Level(math.log(latency.median_s), deviation**2, degrees, processes)
 
 
 def student_quantile(confidence: float, degrees: float) -> float:
@@ -135,17 +118,16 @@ def p_value(t: float, degrees: float) -> float:
 
 
 def latency(level: Level, confidence: float) -> Latency:
-    """The level in seconds: geometric mean of process medians and its interval."""
+    """The level in seconds with its interval."""
     low_s, high_s = level.interval(confidence)
     return Latency(median_s=math.exp(level.log_mean), low_s=low_s, high_s=high_s)
 
 
 def difference(a: Level, b: Level) -> Level:
-    """The logarithm of ``a`` over ``b``, two of one run (Welch–Satterthwaite degrees of freedom)."""
+    """The logarithm of ``a`` over ``b`` (Welch–Satterthwaite degrees of freedom)."""
     variance = a.variance + b.variance
     degrees = _degrees([(a.variance, a.degrees), (b.variance, b.degrees)]) if variance else min(a.degrees, b.degrees)
-    apart = [x - y for x, y in zip_longest(a.link, b.link, fillvalue=0.0)]
-    return _widened(Level(a.log_mean - b.log_mean, variance, degrees, min(a.processes, b.processes)), apart)
+    return Level(a.log_mean - b.log_mean, variance, degrees, min(a.processes, b.processes))
 
 
 def ratio(a: Level, b: Level, confidence: float) -> Ratio:
@@ -170,15 +152,16 @@ def half_width(terms: Sequence[tuple[np.ndarray, float]], confidence: float) -> 
     return half
 
 
-def of_one(value_s: float, spread: Spread, confidence: float) -> Latency:
-    """A figure that was seen once, with the interval of others' ``spread``."""
-    factor = math.exp(student_quantile(confidence, spread.degrees) * spread.deviation)
+def of_one(value_s: float, deviation: float, degrees: float, confidence: float) -> Latency:
+    """A figure that was seen once, with the interval that others' relative ``deviation`` gives it."""
+    factor = math.exp(student_quantile(confidence, degrees) * deviation)
     return Latency(median_s=value_s, low_s=value_s / factor, high_s=value_s * factor)
 
 
 def chance(spread: Spread, processes: int, confidence: float) -> float:
     """The relative difference by chance between two strategies of so many processes each."""
-    return math.expm1(student_quantile(confidence, spread.degrees) * spread.deviation * math.sqrt(2 / processes))
+    degrees = _PRIOR_DEGREES + 2 * (processes - 1)
+    return math.expm1(student_quantile(confidence, degrees) * spread.deviation * math.sqrt(2 / processes))
 
 
 @dataclass(frozen=True)
@@ -204,12 +187,3 @@ def _degrees(terms: Sequence[tuple[Any, float]]) -> Any:
     each, floats or arrays of one shape, and its degrees of freedom."""
     variance = sum(variance for variance, _ in terms)
     return variance**2 / sum(variance**2 / degrees for variance, degrees in terms)
-
-
-def _widened(level: Level, link: Sequence[float]) -> Level:
-    """Return the level with the variance of the rounds' effects, taken as known: they rest on so many samples."""
-    more = sum(share * share for share in link)
-    if not more or not level.variance:
-        return replace(level, variance=level.variance + more)
-    variance = level.variance + more
-    return replace(level, variance=variance, degrees=level.degrees * (variance / level.variance) ** 2)

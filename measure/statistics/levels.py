@@ -1,33 +1,78 @@
 """From samples to levels, and to what differences a run can tell: pure functions, without a process, a clock or a page.
 
-First the rounds' effects are taken out of the samples (`measure.statistics.effects`), then each strategy's level is
-made of its processes (`measure.statistics.intervals`).
+In order: a process' samples give one number, its lower quartile; what the machine's pace changed over the run is taken
+out of the processes' numbers; those of one strategy give its level (`measure.statistics.intervals`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from measure.model.run import Control, Measurement
-from measure.statistics.effects import Detrended, detrend
-from measure.statistics.intervals import Level, Spread, chance, level, pooled_spread, ratio
+import numpy as np
+from scipy import special
+
+from measure.model.run import Analysis, Control, Measurement, Run
+from measure.statistics.intervals import Level, Spread, chance, level, lone_level, ratio, shown_level, spread_of
+
+# Other programs make samples longer, never shorter, and do so in stretches: the lower quartile of many short samples
+# stays where it is until three quarters of them are disturbed.
+QUANTILE = 0.25
+# With fewer samples than this, the lower quartile is little else than the least: the median is taken.
+_LEAST_FOR_QUANTILE = 5
+# Fewer pairs of processes tell a change of the machine's pace no better than chance.
+_LEAST_SLOPES = 8
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A machine's change of pace over a run: ``change``, relative, and the two-sided p value of «there was none»."""
+
+    change: float
+    p: float
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Levels by strategy slug (twins included), the spread between processes that they were made with, and the
-    samples that they rest on."""
+    """The evidence of one run. ``by_slug``: the level of each strategy, twins included; ``typical``: the logarithm of
+    the median of its samples, likewise; ``logs``: one logarithm a process, at the pace of the leaders' own time."""
 
     by_slug: Mapping[str, Level]
+    typical: Mapping[str, float]
+    logs: Mapping[str, np.ndarray]
     spread: Spread
-    samples: Detrended
+    drift: Drift
 
 
 def levels_of(measurements: Sequence[Measurement]) -> Levels:
     """The levels of all measurements that have samples."""
-    samples = detrend(measurements)
-    spread = pooled_spread(samples.logs)
-    by_slug = {slug: level(logs, spread, samples.links[slug]) for slug, logs in samples.logs.items()}
-    return Levels(by_slug, spread, samples)
+    timed = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
+    timed = {slug: replicas for slug, replicas in timed.items() if replicas}
+    logs = {slug: np.array([_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
+    medians = {slug: [_median(each.samples_s) for each in replicas] for slug, replicas in timed.items()}
+    times_s = {slug: np.array([_mean(each.at_s) for each in replicas]) for slug, replicas in timed.items()}
+    slope, drift = _drift(logs, times_s)
+    if logs:
+        # Of all strategies, the one with the most processes is the one that the others are compared with.
+        own_s = times_s[max(logs, key=lambda slug: len(logs[slug]))].mean()
+        logs = {slug: values - slope * (times_s[slug] - own_s) for slug, values in logs.items()}
+    spread = spread_of(list(logs.values()))
+    by_slug = {
+        slug: level(values, spread) if len(values) > 1 else lone_level(float(values[0]), spread)
+        for slug, values in logs.items()
+    }
+    typical = {slug: float(np.mean(values)) for slug, values in medians.items()}
+    return Levels(by_slug, typical, logs, spread, drift)
+
+
+def shown_levels(run: Run) -> Mapping[str, Level]:
+    """The levels of a run as it shows them: of one that was analysed by an earlier method, those of its intervals."""
+    if run.analysis.version == Analysis().version:
+        return levels_of(run.measurements).by_slug
+    return {
+        item.strategy: shown_level(item.latency, sum(bool(each.samples_s) for each in item.replicas), run.analysis)
+        for item in run.measurements
+        if item.latency is not None
+    }
 
 
 def control(measurements: Sequence[Measurement], levels: Levels, confidence: float) -> Control | None:
@@ -55,3 +100,43 @@ def resolution(twins: Control | None, levels: Levels, confidence: float) -> floa
         return twins.resolution
     fastest = sorted(levels.by_slug.values(), key=lambda level: level.log_mean)[:2]
     return chance(levels.spread, min(level.processes for level in fastest), confidence) if fastest else 0.0
+
+
+def _quartile(samples_s: Sequence[float]) -> float:
+    if len(samples_s) < _LEAST_FOR_QUANTILE:
+        return _median(samples_s)
+    ordered = sorted(samples_s)
+    place, part = divmod(QUANTILE * (len(ordered) - 1), 1)
+    low, high = ordered[int(place)], ordered[int(place) + 1]
+    return math.log(low + part * (high - low))
+
+
+def _median(samples_s: Sequence[float]) -> float:
+    ordered = sorted(samples_s)
+    return math.log((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _drift(logs: Mapping[str, np.ndarray], times_s: Mapping[str, np.ndarray]) -> tuple[float, Drift]:
+    """The slope of logarithms over seconds that strategies have in common, and what it amounts to over the run.
+
+    The slope is the median of those between any two processes of one strategy (Theil and Sen); p is that of Mann and
+    Kendall's test with strategies as strata. A few processes that are far off their strategy's pace hardly move either.
+    """
+    slopes, concordant, variance = [np.zeros(0)], 0.0, 0.0
+    for slug, values in logs.items():
+        first, second = np.triu_indices(len(values), 1)
+        apart_s = times_s[slug][second] - times_s[slug][first]
+        told = apart_s != 0
+        slopes.append((values[second] - values[first])[told] / apart_s[told])
+        concordant += float(np.sign(slopes[-1]).sum())
+        variance += len(values) * (len(values) - 1) * (2 * len(values) + 5) / 18
+    every = np.concatenate(slopes)
+    if len(every) < _LEAST_SLOPES:
+        return 0.0, Drift(0.0, 1.0)
+    slope = float(np.median(every))
+    seconds = np.ptp(np.concatenate(list(times_s.values())))
+    return slope, Drift(math.expm1(slope * seconds), 2 * float(special.ndtr(-abs(concordant) / math.sqrt(variance))))

@@ -64,26 +64,19 @@ class CallFirst(_Command, frozen=True, tag="first_call"):
     """Answered by `FirstCall`."""
 
 
-class Settle(_Command, frozen=True, tag="settle"):
-    """Answered by `Settled`."""
-
-
 class CallWithOtherValues(_Command, frozen=True, tag="other_values"):
     """Answered by `OtherValues`."""
 
 
-class TakeSample(_Command, frozen=True, tag="sample"):
-    """Answered by `Sample`, of ``calls`` in a row after calls for ``warm_s`` seconds outside of the clock."""
-
-    calls: int
-    warm_s: float
+class TakeSamples(_Command, frozen=True, tag="samples"):
+    """Answered by `Sampled`, once or several times."""
 
 
 class Stop(_Command, frozen=True, tag="stop"):
     """The subject ends."""
 
 
-Command = CallFirst | Settle | CallWithOtherValues | TakeSample | Stop
+Command = CallFirst | CallWithOtherValues | TakeSamples | Stop
 
 
 # --- from a subject --------------------------------------------------------------------------------------------------
@@ -103,24 +96,20 @@ class FirstCall(Said, frozen=True, tag="first_call"):
     seconds: float
 
 
-class Settled(Said, frozen=True, tag="settled"):
-    """After so many ``calls`` the pace is steady: ``seconds`` per call."""
-
-    seconds: float
-    calls: int
-
-
 class OtherValues(Said, frozen=True, tag="other_values"):
     """Seconds of the quickest of a few calls with other values; None where the strategy does not take them."""
 
     seconds: float | None
 
 
-class Sample(Said, frozen=True, tag="sample"):
-    """``seconds`` per call, and how many processors the calls kept busy."""
+class Sampled(Said, frozen=True, tag="sampled"):
+    """Samples as they were taken, ``seconds`` per call of ``calls`` in a row each. ``disturbed``: the numbers of those,
+    from 0, in which the process was kept waiting for a processor. ``last``: there are no more."""
 
-    seconds: float
-    busy_cores: float
+    calls: int
+    seconds: list[float]
+    disturbed: list[int]
+    last: bool
 
 
 class Checked(Said, frozen=True, tag="checked"):

@@ -142,17 +142,11 @@ def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
         match command:
             case messages.CallFirst():
                 sender.send(messages.FirstCall(clock.call()))
-            case messages.Settle():
-                sender.send(messages.Settled(*clock.settle()))
+            case messages.TakeSamples():
+                for sampled in clock.samples():
+                    sender.send(sampled)
             case messages.CallWithOtherValues():
                 sender.send(messages.OtherValues(_with_other_values(module, synchronise)))
-            case messages.TakeSample(calls, warm_s):
-                if warm_s:
-                    clock.warm(warm_s)
-                cpu_s = time.process_time()
-                seconds = clock.sample(calls)
-                cpu_s = time.process_time() - cpu_s
-                sender.send(messages.Sample(seconds, busy_cores=cpu_s / (calls * max(seconds, 1e-9))))
             case messages.Stop():
                 return
 

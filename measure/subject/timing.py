@@ -1,31 +1,29 @@
-"""Latency inside a subject: how one call, and one sample of several calls, is timed."""
+"""Latency inside a subject: calls until the process is at its pace, then many short samples of calls in a row."""
 
 import gc
 import time
-from collections.abc import Callable, Sequence
-from statistics import median
+from collections.abc import Callable, Iterator
 from typing import Any
 
-# A sample lasts at least this long, so that the clock's resolution (tens of ns) and a wake-up of the kernel
-# (tens of µs) stay under a percent or so; short enough that a round over twenty subjects takes a third of a second.
-SAMPLE_S = 0.008
+from measure.machine.waiting import Waiting
+from measure.subject.messages import Sampled
+
+# A sample is the mean of as many calls in a row as take this long: a hundred times what the clock takes and what the
+# kernel's counters do, and so short that of thirty samples some lie between two disturbances.
+SAMPLE_S = 0.003
 MOST_CALLS = 4_096
-# A process that has waited while others ran comes back to its pace before it is timed. Calls of one thread are steady
-# after 5 ms; those that go through 7 MB read 1.12 times as long after 6 ms, as long as alone after 30. Those of several
-# threads, which a kernel spreads over its processors only as they prove busy, took 1.8 times as long in the first 5 ms,
-# 1.1 times in the next 5, and came to their pace within 20 ms or not before 100 ms.
-LEAST_WARM_S = 0.006
-MOST_WARM_S = 0.03
-MOST_WARM_THREADED_S = 0.15
-# Calls that keep more processors busy than this, on average, are of several threads. One thread keeps one busy at most;
-# two that hand over to each other were seen at 1.02 to 1.27.
-SEVERAL_THREADS = 1.05
-# Calls until the pace is steady: until the last few take as long as the few before them, within the tolerance. Medians
-# of three are not moved by one disturbed call, and see a pace that falls by 4 % with each call, which two neighbours do
-# not show. Calls that are so long that this takes more time than given are steady after the second or third.
-_STEADY_CALLS = 3
-_STEADY_TOLERANCE = 0.10
-_STEADY_MOST_S = 0.25
+# Calls before the first sample. Those of several threads, which a kernel spreads over its processors only as they prove
+# busy, come to their pace within 20 to 100 ms.
+WARM_S = 0.06
+# Samples of one process last this long, all together, and there are at least so many of them.
+SAMPLING_S = 0.09
+LEAST_SAMPLES = 3
+# A call that takes this long is at its pace after the first one, and another process says more than another call.
+LONG_CALL_S = 0.5
+# A sample was disturbed where its process, ready to run, was kept waiting for a processor for this share of it.
+DISTURBED_SHARE = 0.02
+# What was sampled is said this often: calls that are long arrive one by one, so that a crash costs none of them.
+_SAY_EVERY_S = 0.1
 
 
 class Clock:
@@ -40,9 +38,9 @@ class Clock:
 
     def call(self) -> float:
         """Seconds of one call."""
-        return self.sample(1)
+        return self.mean(1)
 
-    def sample(self, calls: int) -> float:
+    def mean(self, calls: int) -> float:
         """Seconds per call over ``calls`` calls in a row.
 
         Each output is freed before the next call, as `timeit` does it. Two that live at once would have the C library
@@ -58,52 +56,38 @@ class Clock:
         self._synchronise()
         return (clock() - start) / calls
 
-    def warm(self, seconds: float) -> None:
-        """Call outside of the clock for at least so long: the subjects sampled in between have taken the caches, and
-        a processor that was idle has to come up to its pace."""
-        until = time.perf_counter() + seconds
-        while True:
-            self.call()
-            if time.perf_counter() >= until:
-                return
-
-    def settle(self) -> tuple[float, int]:
-        """Call until the pace is steady; seconds per call, and the number of calls made."""
-        # What exists by now (graphs, compiled code) is not garbage: keep the collector, which users pay for too,
-        # from walking over it again and again.
+    def samples(self) -> Iterator[Sampled]:
+        """Come to the pace, then yield samples as they are taken, those of a tenth of a second together."""
+        # What exists by now (graphs, compiled code) is not garbage: keep the collector, which users pay for too, from
+        # walking over it again and again.
         gc.collect()
         gc.freeze()
-        begun = time.perf_counter()
-        took_s = [self.call() for _ in range(_STEADY_CALLS)]
-        while time.perf_counter() - begun < _STEADY_MOST_S and not _is_steady(took_s):
-            took_s.append(self.call())
-        # The least, since a disturbed call would make samples too short.
-        return min(took_s), len(took_s)
+        quickest_s = self._come_to_pace()
+        calls = max(1, min(MOST_CALLS, round(SAMPLE_S / max(quickest_s, 1e-9))))
+        least = 1 if quickest_s > LONG_CALL_S else LEAST_SAMPLES
+        waiting, taken = Waiting(), 0
+        seconds: list[float] = []
+        disturbed: list[int] = []
+        begun_s = said_s = time.perf_counter()
+        while True:
+            waited_s = waiting.seconds()
+            seconds.append(self.mean(calls))
+            taken += 1
+            if waiting.seconds() - waited_s > DISTURBED_SHARE * calls * seconds[-1]:
+                disturbed.append(len(seconds) - 1)
+            now_s = time.perf_counter()
+            last = taken >= least and now_s - begun_s >= SAMPLING_S
+            if last or now_s - said_s >= _SAY_EVERY_S:
+                yield Sampled(calls, seconds, disturbed, last)
+                seconds, disturbed, said_s = [], [], now_s
+            if last:
+                return
 
-
-def _is_steady(took_s: Sequence[float]) -> bool:
-    """True if the last few calls took as long as the few before them."""
-    if len(took_s) < 2 * _STEADY_CALLS:
-        return False
-    now, before = median(took_s[-_STEADY_CALLS:]), median(took_s[-2 * _STEADY_CALLS : -_STEADY_CALLS])
-    return abs(now - before) <= _STEADY_TOLERANCE * before
-
-
-def warm_up_s(round_s: float, subjects: int, threaded: int) -> tuple[float, float]:
-    """The seconds for which each of ``subjects`` may warm up before its sample, where a round over all takes about
-    ``round_s``: for those whose calls are of one thread, and for the ``threaded`` among them, whose are of several.
-
-    What a round leaves goes to the threaded first, since they need the most, and then to the others.
-    """
-    single, left_s = subjects - threaded, round_s - subjects * (SAMPLE_S + LEAST_WARM_S)
-    threaded_s = min(MOST_WARM_THREADED_S, LEAST_WARM_S + max(0.0, left_s) / max(1, threaded))
-    left_s -= threaded * (threaded_s - LEAST_WARM_S)
-    single_s = min(MOST_WARM_S, LEAST_WARM_S + max(0.0, left_s) / max(1, single))
-    return single_s, threaded_s
-
-
-def calls_per_sample(call_s: float) -> int:
-    """The number of calls that make a sample of at least `SAMPLE_S` at ``call_s`` seconds a call."""
-    if call_s >= SAMPLE_S:
-        return 1
-    return min(MOST_CALLS, int(SAMPLE_S / max(call_s, 1e-9)) + 1)
+    def _come_to_pace(self) -> float:
+        """Call for a while, and at least once; seconds of the quickest call, since a disturbed one would make samples
+        too short."""
+        end = time.perf_counter() + WARM_S
+        quickest_s = self.call()
+        while time.perf_counter() < end:
+            quickest_s = min(quickest_s, self.call())
+        return quickest_s

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from measure.engine.record import View
+from measure.model.forecast import visit_s
 from measure.model.processes import AT_POINT
 from measure.model.run import Point
 from measure.sweep import contenders
 from measure.sweep.evidence import Timed
 from measure.sweep.sites import Site, fewest_processes
 from measure.sweep.survey import Survey
-from measure.sweep.visit import ROUNDS
 
 # More than so many leaders that tie are not told apart at every point; nor among all values of an option.
 MOST_LEADERS = 4
@@ -41,14 +41,14 @@ def doubt(survey: Survey) -> None:
 
 
 def _another_process_s(timed: Timed) -> float:
-    return (timed.measurement.first_call_s or 0.0) + ROUNDS * math.exp(timed.level.log_mean)
+    return visit_s(timed.measurement.first_call_s or 0.0, math.exp(timed.level.log_mean))
 
 
 def doubt_leaders(survey: Survey, site: Site) -> None:
     """A second process for what may lead at a point, by one process of each."""
     visit, rules = survey.arrive(site), survey.visits.settings.rules
     near = visit.within(rules.doubted_within)[:MOST_LEADERS]
-    few = [slug for slug in near if visit.processes(slug) < rules.replicas_doubted]
+    few = [slug for slug in near if visit.processes(slug) < rules.doubted]
     if len(near) > 1 and few:
         survey.sample(site, few, 1)
 

@@ -7,16 +7,10 @@ are made once: crossovers, fits, intervals and the verdict rest on the same ones
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from measure.model.run import Axis, Measurement, Point
-from measure.statistics.effects import detrend
-from measure.statistics.intervals import ASSUMED_SPREAD, Level, level, pooled_spread
+from measure.statistics.intervals import Level, level, spread_of
+from measure.statistics.levels import levels_of
 from measure.sweep.lines import Line, lines
-
-# A cell whose processes differ by so many times what is usual says nothing of others.
-_OUTLYING = 4.0
-_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -70,21 +64,6 @@ def evidence(points: Sequence[Point], axes: Sequence[Axis]) -> Evidence:
 
 def point_levels(points: Sequence[Point]) -> list[dict[str, Level]]:
     """Strategy → its level, of each point, with one spread between processes for all of them."""
-    samples = [detrend(point.measurements).logs for point in points]
-    by_cell = {f"{place} {slug}": logs for place, here in enumerate(samples) for slug, logs in here.items()}
-    spread = pooled_spread(_without_outliers(by_cell))
-    return [{slug: level(logs, spread) for slug, logs in here.items()} for here in samples]
-
-
-def _without_outliers(by_cell: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Sequence[np.ndarray]]:
-    """The cells (strategies at points) but for those whose processes differ far more than others' do. A latency that
-    is odd gets more processes because it is odd: what these differ by is true of it, and not of all others."""
-    variances = {
-        cell: float(np.var([np.median(process) for process in logs], ddof=1))
-        for cell, logs in by_cell.items()
-        if len(logs) > 1
-    }
-    assumed = ASSUMED_SPREAD**2
-    # Of few cells it is not known which is the odd one.
-    usual = max(assumed, float(np.median([*variances.values(), *[assumed] * _FEW])))
-    return {cell: logs for cell, logs in by_cell.items() if variances.get(cell, 0.0) <= _OUTLYING**2 * usual}
+    logs = [levels_of(point.measurements).logs for point in points]
+    spread = spread_of([values for here in logs for values in here.values()])
+    return [{slug: level(values, spread) for slug, values in here.items()} for here in logs]

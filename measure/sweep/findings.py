@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from measure.judge import analysis, rules
+from measure.judge import analysis
 from measure.judge.verdict import verdict as comparison_verdict
 from measure.model import text
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Crossover, Point, Run, Status
+from measure.model.run import Analysis, Crossover, Latency, Point, Run, Status
 from measure.statistics import intervals, ranking
 from measure.statistics.intervals import Level
 from measure.sweep import crossovers, scaling
@@ -52,7 +52,7 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
         point,
         limit=body.limit,
         control=body.control,
-        warnings=[warning for warning in body.warnings if warning.code != rules.NoControl.code],
+        warnings=[warning for warning in body.warnings if warning.code != "no_control"],
         measurements=body.measurements,
         ranking=body.ranking,
         verdict=body.verdict,
@@ -62,12 +62,12 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
 
 def of_visit(body: Run) -> Run:
     """The run of a point's visit without what is not kept of it: where the memory of a call went, over time, would be
-    most of the file, and a few rounds are the plan."""
+    most of the file, and a few samples are the plan."""
     measurements = [
         replace(
             item,
             memory=replace(item.memory, timeline=None) if item.memory else None,
-            warnings=[warning for warning in item.warnings if warning.code != rules.FewRounds.code],
+            warnings=[warning for warning in item.warnings if warning.code != "few_rounds"],
         )
         for item in body.measurements
     ]
@@ -99,8 +99,8 @@ def _pooled(run: Run, known: Evidence) -> list[Point]:
     made = []
     for point, levels in zip(run.points, known.levels, strict=True):
         measurements = [
-            replace(item, latency=rounded(intervals.latency(levels[item.strategy], run.analysis.confidence)))
-            if item.strategy in levels
+            replace(item, latency=_with_interval(item.latency, levels[item.strategy], run.analysis.confidence))
+            if item.strategy in levels and item.latency is not None
             else item
             for item in point.measurements
         ]
@@ -111,6 +111,11 @@ def _pooled(run: Run, known: Evidence) -> list[Point]:
             pooled = replace(pooled, verdict=comparison_verdict(comparison(run, pooled), levels))
         made.append(pooled)
     return made
+
+
+def _with_interval(known: Latency, level: Level, confidence: float) -> Latency:
+    """The latency with the interval that the whole sweep gives it."""
+    return replace(rounded(intervals.latency(level, confidence)), typical_s=known.typical_s)
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:

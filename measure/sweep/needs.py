@@ -19,14 +19,12 @@ GRID_SHARE = 0.8
 _MAP_SHARE = 0.5
 # Forecasts of memory are right within this factor.
 _MEMORY_FACTOR = 1.5
-# One cell's processes beside their calls, with two memory subjects at a time; the reference of a point.
-_CELL_S, _POINT_S = 0.2, 0.3
+# One cell's memory beside its calls, with two subjects at a time; the reference of a point.
+_CELL_S, _POINT_S = 0.15, 0.3
 _MOST_LISTED = 4
 # The last strategy of a point is dear where it takes so many times a point's even share of the budget.
 _DEAR = 2.0
 _LEAST_POINTS = 2
-# Calls of one cell: after the first ones, with its memory, until its pace is steady, and in rounds.
-_CALLS = 8
 
 At = tuple[tuple[str, int], ...]
 
@@ -203,4 +201,5 @@ def over_budget(
 
 def _cell_s(estimate: Estimate) -> float:
     """Seconds of one strategy at one point."""
-    return _CELL_S + 1.5 * estimate.first_call_s + _CALLS * estimate.latency_s
+    memory_s = 0.5 * estimate.first_call_s + forecast.MEMORY_CALLS * estimate.latency_s
+    return _CELL_S + memory_s + forecast.visit_s(estimate.first_call_s, estimate.latency_s)

@@ -42,6 +42,7 @@ class Survey:
     def __init__(self, request: SweepRequest, plan: Plan, visits: Visits, draft: Draft) -> None:
         self.request, self.visits, self.draft = request, visits, draft
         self.started_s = 0.0
+        self.stopped = False
         self._plan = plan
         # Lines that have been run once more with oneDNN off: what is found of them holds at all points.
         self._suspected: set[str] = set()
@@ -52,7 +53,9 @@ class Survey:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left of the time budget."""
+        """Seconds that are left of the time budget, none where a person has stopped it."""
+        if self.stopped:
+            return 0.0
         return self.started_s + self.request.base.budget_s - time.monotonic()
 
     def left_out(self, site: Site) -> dict[str, Error]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
-from measure.engine import rounds
+from measure.engine import race
 from measure.engine.bench import Settings
 from measure.engine.dialogue import Cancelled, Dialogues, HostLost
 from measure.engine.launcher import Launcher
@@ -24,11 +24,6 @@ from measure.sweep.request import SweepRequest
 from measure.sweep.sites import make_sites
 from measure.sweep.survey import Survey, Visits
 from measure.sweep.visit import Visit
-
-# Rounds of everybody at every point, and seconds that one may take: there are fewer strategies to share them than in a
-# comparison, and many points.
-SCOUT_ROUNDS = 3
-SCOUT_ROUND_S = 0.15
 
 _LOAD_WINDOW_S = 0.1
 _SPENT = "the time budget was spent before this point: continue the sweep, or give it more"
@@ -53,19 +48,14 @@ class Sweep:
         self._launcher, self._dialogues = launcher, Dialogues(launcher)
         self._is_map, self._by_option = len(request.axes) == 2, request.axes[0].kind == "option"
         settings = settings or Settings()
-        rules = changed(
-            settings.rules,
-            scout_rounds=min(SCOUT_ROUNDS, settings.rules.scout_rounds),
-            scout_round_s=min(SCOUT_ROUND_S, settings.rules.scout_round_s),
-        )
-        visits = Visits(run_id, launcher, self._dialogues, changed(settings, rules=rules, process_peaks_s=0.0))
+        visits = Visits(run_id, launcher, self._dialogues, changed(settings, process_peaks_s=0.0))
         run = Run(
             id=run_id,
             kind="sweep",
             parent=parent,
             created=utc_now(),
             request=request.base.record(),
-            analysis=Analysis(seed=rounds.seed(run_id)),
+            analysis=Analysis(seed=race.seed(run_id)),
             axes=list(request.axes),
         )
         planned = plan(request, environment.available_memory(), known_before(taken))
@@ -82,6 +72,10 @@ class Sweep:
         self._dialogues.cancel()
         for visit in self._visits():
             visit.cancel()
+
+    def stop(self) -> None:
+        """End as if the time budget were spent."""
+        self._survey.stopped = True
 
     @property
     def cancelled(self) -> bool:

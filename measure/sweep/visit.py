@@ -19,8 +19,6 @@ from measure.model.request import Request
 from measure.model.run import Error, Measurement, Point, Status
 from strategies.spec import Estimate
 
-# Rounds in which further processes are sampled.
-ROUNDS = 6
 # Sampling wants a budget even where the sweep's is spent: what was begun is measured once.
 LEAST_BUDGET_S = 1.0
 
@@ -94,7 +92,7 @@ class Visit:
         stages.rerun_without_onednn(self._bench)
 
     def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
-        """One process and a few rounds of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where
+        """One process of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where
         time was too short for that."""
         timed = [slug for slug in self._record.working() if slug not in self._timed_before]
         return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, _scout)
@@ -148,8 +146,8 @@ class Visit:
 
 
 def _scout(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
-    """The plan of everybody's first process."""
-    return ("complete", "") if sampling.scout(slugs) else ("budget", "")
+    """The plan of everybody's first visit."""
+    return ("complete", "") if sampling.visit_all(slugs) else ("budget", "")
 
 
 def _further(processes: int) -> Plan:
@@ -157,8 +155,7 @@ def _further(processes: int) -> Plan:
 
     def sample(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
         for _ in range(processes):
-            sampling.start(slugs)
-        sampling.sample_few(ROUNDS)
+            sampling.visit(slugs)
         return "complete", ""
 
     return sample

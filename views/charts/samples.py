@@ -1,4 +1,4 @@
-"""Every sample by round, the samples of one process joined by a line. Pure."""
+"""Every sample in the order of rounds, the samples of one process joined by a line. Pure."""
 
 import altair as alt
 import pandas as pd
@@ -7,6 +7,9 @@ from measure.model.run import Run
 from views.charts import names
 from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look
+
+# Of the way from one round to the next, what the samples of a process take.
+_ROUND_WIDTH = 0.7
 
 
 def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
@@ -18,9 +21,13 @@ def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
             continue
         name = f"{look.label(m.twin_of, m.mode)}, entered twice" if m.twin_of else look.label(m.strategy, m.mode)
         for replica in m.replicas:
-            for round_, sample_s in zip(replica.rounds, replica.samples_s, strict=False):
+            for place, (round_, sample_s) in enumerate(zip(replica.rounds, replica.samples_s, strict=False)):
                 points.append(
                     {
+                        # Those of one process and round stand beside each other, in the order in which they came.
+                        "place": round_ + _ROUND_WIDTH * (place / max(1, len(replica.rounds)) - 0.5)
+                        if len(set(replica.rounds)) == 1
+                        else round_,
                         "strategy": name,
                         "colour": look.colour_name(m.mapper),
                         "mode": m.mode,
@@ -40,7 +47,7 @@ def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
 def _specification() -> Spec:
     y = seconds_axis("time of one call")
     base = unfilled().encode(
-        x=alt.X("round:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
+        x=alt.X("place:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
         y=y("seconds"),
         color=COLOUR,
     )

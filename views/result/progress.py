@@ -64,6 +64,11 @@ def _draw(snapshot: Snapshot) -> None:
     with st.container(border=True, key="progress", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
+            if snapshot.here and _is_timing(snapshot):
+                st.button(
+                    "Stop here", key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
+                    help="Ends with what is known by now: the verdict, then the limit and the process peaks.",
+                )  # fmt: skip
             if snapshot.here:
                 st.button(
                     "Cancel", key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
@@ -75,6 +80,11 @@ def _draw(snapshot: Snapshot) -> None:
             st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
         if snapshot.state == "running":
             st.html(_stages(snapshot) if run.kind == "compare" else _points(run))
+
+
+def stop(run_id: str) -> None:
+    """Have a run end with what is known by now."""
+    runner.shared().stop(run_id)
 
 
 def cancel(run_id: str) -> None:

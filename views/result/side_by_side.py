@@ -10,7 +10,7 @@ from measure.model.run import Measurement, Run
 from measure.model.why import Ran, Why
 from measure.output.rows import Row
 from measure.statistics import intervals
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
 from measure.subject import hlo
 from views.charts import base, names, timeline
 from views.result import diff
@@ -63,7 +63,7 @@ def _pick(label: str, slugs: list[str], key: str, first: str) -> str:
 
 def sentence(run: Run, one: Measurement, other: Measurement) -> str:
     """Say how much faster one of two strategies is, with an interval, and how much memory each needs; plain text."""
-    levels = levels_of(run.measurements).by_slug
+    levels = shown_levels(run)
     parts = []
     if one.strategy in levels and other.strategy in levels:
         slow, fast = sorted((one, other), key=lambda item: -levels[item.strategy].log_mean)
