@@ -1,134 +1,160 @@
-"""A comparison without processes: samples come from a model, the race's own policy decides what is sampled next.
+"""A comparison without processes: samples come from a model, and the race's own rules decide who is visited next.
 
-The model has the levels that real runs have: a strategy's latency, a lasting effect of each process, what a round does
-to everybody in it, and the scatter of single samples, with now and then a sample that was disturbed.
+The model has the levels that real runs have: a strategy's latency, a lasting effect of each process, what the machine
+does at that time to whoever runs, and the scatter of single samples, with now and then one that was disturbed.
 """
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
-from measure.engine import rounds
+from measure.engine import race
 from measure.model.run import Analysis, Measurement, Replica
 from measure.statistics import levels
 from measure.statistics.intervals import Level
 from measure.statistics.levels import levels_of
 
+# From one visit's start to the next one's, and how long each is sampled.
+VISIT_S, SAMPLING_S = 0.4, 0.09
+# Fewer than real visits give, which makes a simulation cheap and levels no better.
+SAMPLES = 9
+# For so long a load comes and goes, at the most; a race is shorter.
+_LOADED_S = 120.0
+
 
 @dataclass(frozen=True)
 class Model:
-    """Relative standard deviations, the share of processes that are slow as a whole and by which factor, the drift of
-    the machine from the first round to the last of ``rounds`` (0.3: 30 % slower), and how much longer everything takes
-    once all have scouted (0.5: 50 %)."""
+    """Relative standard deviations of processes, of samples, and of what a round does to all that are visited in it;
+    the share of samples that are disturbed and of processes that are slow as a whole, each with its factor.
+
+    ``drift``: how much slower everything is after ``drift_s`` seconds than at first (0.3: 30 %), growing evenly.
+    ``load``: the share of time in stretches of 0.3 to 5 s in which everything takes 1.3 to 2 times as long.
+    """
 
     process: float = 0.02
     sample: float = 0.03
-    round: float = 0.02
+    round: float = 0.01
     disturbed_share: float = 0.03
     disturbed_factor: float = 1.5
     slow_share: float = 0.0
     slow_factor: float = 1.7
     drift: float = 0.0
-    rounds: int = 1
-    step: float = 0.0
+    drift_s: float = 12.0
+    load: float = 0.0
 
-    def pace(self, number: int) -> float:
-        """How long everything takes in a round, numbered from 1, of what it takes in the first."""
-        step = 1 + self.step if number > rounds.Rules().scout_rounds else 1.0
-        return step * (1 + self.drift * (number - 1) / max(1, self.rounds - 1))
+    def pace(self, at_s: float) -> float:
+        """How long everything takes at a time, of what it takes at first, stretches of load left out."""
+        return 1 + self.drift * at_s / self.drift_s
 
 
 @dataclass
 class Result:
-    """What one simulated comparison ended with."""
+    """What one simulated comparison ended with. ``seconds``: from the first visit's start to the last one's end."""
 
     levels: Mapping[str, Level]
     control_resolution: float
     measurements: list[Measurement]
     rounds: int
+    seconds: float
     reason: str
 
 
-def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: rounds.Rules | None = None) -> Result:
-    """One comparison of strategies with the given true latencies, racing included."""
-    rules = rules or rounds.Rules()
+@dataclass
+class _Entry:
+    """A strategy, or its twin, while the simulation goes on."""
+
+    latency_s: float
+    twin_of: str | None = None
+    replicas: list[Replica] = field(default_factory=list)
+
+
+def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: race.Rules | None = None) -> Result:
+    """One comparison of strategies with the given true latencies, in seconds, racing included."""
     rng = np.random.default_rng(seed)
-    analysis = Analysis()
-    replicas: dict[str, list[dict]] = {slug: [] for slug in latencies_s}
-    originals = {slug: slug for slug in latencies_s}
-    living: dict[str, list[dict]] = {}
-    number = 0
+    slowed_at = _load(model, rng)
+    analysis = Analysis(seed=seed)
+    entries = {slug: _Entry(latency_s) for slug, latency_s in latencies_s.items()}
+    visits = 0
 
-    def start(slug: str) -> None:
-        process = {"effect": rng.normal(0.0, model.process), "rounds": [], "samples": []}
-        if model.slow_share and rng.random() < model.slow_share:
-            process["effect"] += math.log(model.slow_factor)
-        replicas[slug].append(process)
-        living.setdefault(slug, []).append(process)
+    def visit(slug: str, round_number: int, of_round: float) -> None:
+        nonlocal visits
+        entry, start_s = entries[slug], visits * VISIT_S
+        visits += 1
+        at_s = start_s + SAMPLING_S * np.arange(1, SAMPLES + 1) / SAMPLES
+        logs = rng.normal(of_round + rng.normal(0.0, model.process), model.sample, SAMPLES)
+        logs += math.log(model.disturbed_factor) * (rng.random(SAMPLES) < model.disturbed_share)
+        logs += math.log(model.slow_factor) * (rng.random() < model.slow_share)
+        logs += [math.log(model.pace(moment_s) * slowed_at(moment_s)) for moment_s in at_s]
+        entry.replicas.append(
+            Replica(
+                id=len(entry.replicas),
+                calls_per_sample=1,
+                rounds=[round_number] * SAMPLES,
+                at_s=at_s.round(4).tolist(),
+                samples_s=(entry.latency_s * np.exp(logs)).tolist(),
+                ended="done",
+            )
+        )
 
-    def sample() -> None:
-        nonlocal number
-        number += 1
-        common = rng.normal(0.0, model.round) + math.log(model.pace(number))
-        for slug, processes in living.items():
-            for process in processes:
-                noise = rng.normal(0.0, model.sample)
-                if rng.random() < model.disturbed_share:
-                    noise += math.log(model.disturbed_factor)
-                process["rounds"].append(number)
-                process["samples"].append(latencies_s[originals[slug]] * math.exp(process["effect"] + common + noise))
-
-    def items() -> list[Measurement]:
+    def measurements() -> list[Measurement]:
         return [
             Measurement(
                 strategy=slug,
                 mapper=slug,
                 mode="graph",
-                twin_of=None if originals[slug] == slug else originals[slug],
+                twin_of=entry.twin_of,
                 outcome="ok",
-                replicas=[
-                    Replica(id=index, calls_per_sample=1, rounds=each["rounds"], samples_s=each["samples"])
-                    for index, each in enumerate(processes)
-                ],
+                replicas=list(entry.replicas),
             )
-            for slug, processes in replicas.items()
+            for slug, entry in entries.items()
         ]
 
     @functools.cache
-    def standing_after(number: int, started: int) -> rounds.Standing:
-        measurements = items()
-        found = levels_of(measurements)
-        control = levels.control(measurements, found, analysis.confidence)
-        ranked = {slug: level for slug, level in found.by_slug.items() if originals[slug] == slug}
-        return rounds.Standing(ranked, levels.resolution(control, found, analysis.confidence), analysis)
+    def standing_after(visits: int) -> race.Standing:
+        items = measurements()
+        evidence = levels_of(items)
+        control = levels.control(items, evidence, analysis.confidence)
+        ranked = {slug: evidence.by_slug[slug] for slug in latencies_s}
+        return race.Standing(ranked, levels.resolution(control, evidence, analysis.confidence), analysis)
 
-    def standing() -> rounds.Standing:
-        return standing_after(number, sum(map(len, replicas.values())))
+    def standing() -> race.Standing:
+        return standing_after(visits)
 
     def enter_twin(slug: str) -> str:
         twin = f"{slug}#twin"
-        replicas[twin], originals[twin] = [], slug
+        entries[twin] = _Entry(entries[slug].latency_s, slug)
         return twin
 
-    for slug in latencies_s:
-        start(slug)
-    for _ in range(rules.scout_rounds):
-        sample()
-    race = rounds.Race(rules, standing, enter_twin)
-    for action in race.actions():
-        match action:
-            case rounds.Start(slugs):
-                for slug in slugs:
-                    start(slug)
-            case rounds.Sample():
-                sample()
-            case rounds.Rest(slugs, anchor):
-                for slug in slugs:
-                    stays = living.pop(slug, [])[: slug == anchor]
-                    if stays:
-                        living[slug] = stays
+    def visit_all(slugs: list[str], round_number: int) -> None:
+        of_round = rng.normal(0.0, model.round)
+        for slug in slugs:
+            visit(slug, round_number, of_round)
+
+    visit_all(list(latencies_s), 1)
+    racing = race.Race(rules or race.Rules(), standing, enter_twin)
+    round_number = 1
+    for slugs in racing.rounds():
+        round_number += 1
+        visit_all(race.shuffled(slugs, seed, round_number), round_number)
     last = standing()
-    return Result(last.levels, last.resolution, items(), number, race.reason)
+    return Result(last.levels, last.resolution, measurements(), round_number, visits * VISIT_S, racing.reason)
+
+
+def _load(model: Model, rng: np.random.Generator) -> Callable[[float], float]:
+    """Return what a load makes of the time that something takes, as a function of seconds since the start."""
+    stretches: list[tuple[float, float, float]] = []  # start, end and factor of each
+    end_s = 0.0
+    while model.load and end_s < _LOADED_S:
+        start_s = end_s + rng.uniform(0.3, 5.0) * (1 - model.load) / model.load
+        end_s = start_s + rng.uniform(0.3, 5.0)
+        stretches.append((start_s, end_s, rng.uniform(1.3, 2.0)))
+
+    def slowed_at(at_s: float) -> float:
+        begun = takewhile(lambda stretch: stretch[0] <= at_s, stretches)
+        return next((factor for _, end_s, factor in begun if at_s < end_s), 1.0)
+
+    return slowed_at
