@@ -1,6 +1,7 @@
 """What the tests of the engine share: strategies that misbehave, a host that runs them, and ways to wait for it."""
 
 import contextlib
+import itertools
 import os
 import queue
 import textwrap
@@ -17,7 +18,7 @@ from measure import runner
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, Launcher
-from measure.engine.rounds import Rules
+from measure.engine.race import Rules
 from measure.model import request
 from measure.model.run import Run
 from measure.store import store
@@ -28,17 +29,8 @@ ROOT = Path(__file__).parent.parent
 DEADLINE_S = 120.0
 # What is promised: so long after the server was killed, nothing of it is left.
 GONE_WITHIN_S = 2.0
-# As few processes and rounds as a comparison can do with: what it decides is not looked at here.
-QUICK = Rules(
-    replicas=2,
-    more_replicas=1,
-    most_replicas=2,
-    replicas_behind=1,
-    rounds_behind=1,
-    least_rounds=2,
-    rounds_between_looks=1,
-    most_rounds=2,
-)
+# As few processes as a comparison can do with: what it decides is not looked at here.
+QUICK = Rules(contender=2, most=2, doubted=1, behind=1)
 
 _MAPPER = '''
 from strategies.spec import Estimate, Mapper
@@ -51,13 +43,13 @@ def map_rightly(fn, elems):
 
 
 def count_calls():
-    """How often this process has called the strategy, this call included."""
+    """The number of calls of the strategy in this process, this one included."""
     tf.calls_so_far = getattr(tf, "calls_so_far", 0) + 1
     return tf.calls_so_far
 
 
 def is_timed():
-    """Whether this process measures latency: the others have set up TensorFlow's allocator."""
+    """True if this process measures latency: the others have set up TensorFlow's allocator."""
     import os
 
     return "TF_CPU_ALLOCATOR_USE_BFC" not in os.environ
@@ -201,7 +193,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @dataclass
 class Talk:
-    """What one subject said until its end."""
+    """The messages of one subject until its end."""
 
     spec: Spec
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -209,19 +201,15 @@ class Talk:
 
     @property
     def said(self) -> list[str]:
-        return [message["event"] for message in self.messages]
+        """The kinds of its messages; of several of one kind in a row, one."""
+        return [kind for kind, _ in itertools.groupby(message["event"] for message in self.messages)]
 
 
 def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Talk]:
     """Start subjects, ``at_once`` at a time, take each through its role, and return what they said, in their order."""
     events: queue.Queue[Event] = queue.Queue()
     waiting, talks, live = list(specs), [], {}
-    following = {
-        "ready": {"op": "first_call"},
-        "first_call": {"op": "settle"},
-        "settled": {"op": "sample", "calls": 2, "warm_s": 0.001},
-        "sample": {"op": "stop"},
-    }
+    following = {"ready": {"op": "first_call"}, "first_call": {"op": "samples"}, "sampled": {"op": "stop"}}
     while waiting or live:
         while waiting and len(live) < at_once:
             talks.append(Talk(waiting.pop(0)))
@@ -231,7 +219,8 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
         except queue.Empty:
             for subject in live:
                 launcher.kill(subject)
-            pytest.fail(f"silent for {DEADLINE_S:.0f} s: {[(each.spec.name, each.said) for each in live.values()]}")
+            silent = [(one.spec.name, one.said) for one in live.values()]
+            pytest.fail(f"silent for {DEADLINE_S:.0f} s: {silent}")
         if event.subject not in live:
             continue
         if event.kind == "message":

@@ -13,11 +13,12 @@ from measure.model import why
 from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory
 from measure.subject.messages import Spec
-from measure.subject.timing import SEVERAL_THREADS
 
 Message = dict[str, Any]
 
 RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
+# A visit tells its samples in two messages, of so many each; the second sample of the second message was disturbed.
+SAMPLES_A_MESSAGE = 3
 # A message that stands for the end of the host, with all its subjects.
 LOST = {"event": "lost"}
 
@@ -41,24 +42,23 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
 
 @dataclass
 class Subjects:
-    """A launcher. Calls take ``call_s``, those of ``threaded`` strategies keep more than one processor busy, and
-    ``compiled`` ones are slow with other values than those that are timed. ``failing``: (slug, which sample of it) that
-    ends in an error. ``answers``: role → what a subject of it says instead of the usual.
+    """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``compiled`` ones are slow
+    with other values than those that are timed. ``failing``: (slug, number of the visit from 1) that ends in ``failure``
+    after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
 
-    It keeps ``specs``, what was started; ``warm_s``, slug → seconds that it was told to warm up, one for each sample;
-    and ``most_alive``, how many lived at once.
+    It keeps ``specs``, what was started, and ``most_alive``, how many lived at once.
     """
 
     call_s: float = 0.005
+    latencies_s: Mapping[str, float] = field(default_factory=dict)
     room_bytes: int | None = None
     peak_bytes: int = 2**20
-    threaded: Collection[str] = ()
     compiled: Collection[str] = ()
     failing: tuple[str, int] | None = None
+    failure: Message = field(default_factory=error)
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
     start_method: Literal["fork", "fresh"] = "fork"
     specs: list[Spec] = field(default_factory=list)
-    warm_s: dict[str, list[float]] = field(default_factory=dict)
     most_alive: int = 0
 
     def __post_init__(self) -> None:
@@ -74,6 +74,11 @@ class Subjects:
     def living(self) -> list[str]:
         """Names of those that live."""
         return [name for name, _ in self._alive.values()]
+
+    @property
+    def visited(self) -> list[str]:
+        """Names of those that were timed, once for each visit, in that order."""
+        return [spec.name for spec in self.specs if spec.role == "timing"]
 
     # --- a launcher's side -------------------------------------------------------------------------------------------
 
@@ -100,7 +105,8 @@ class Subjects:
         if message["op"] == "stop":
             self.kill(subject)
         else:
-            self._say(subject, self._answer(self._alive[subject][0], message))
+            for answer in self._answers(self._alive[subject][0], message):
+                self._say(subject, answer)
 
     def kill(self, subject: int) -> None:
         if known := self._alive.pop(subject, None):
@@ -133,18 +139,14 @@ class Subjects:
                 return [{"event": "why", "why": msgspec.to_builtins(why.Explained(op_count=1, profiled_s=0.005))}]
         raise AssertionError(f"nothing is known of {spec.role}")
 
-    def _answer(self, slug: str, message: Message) -> Message:
+    def _answers(self, slug: str, message: Message) -> list[Message]:
+        call_s = self.latencies_s.get(slug, self.call_s)
         match message["op"]:
             case "first_call":
-                return {"event": "first_call", "seconds": 2 * self.call_s}
-            case "settle":
-                return {"event": "settled", "seconds": self.call_s, "calls": 3}
+                return [{"event": "first_call", "seconds": 2 * call_s}]
             case "other_values":
-                return {"event": "other_values", "seconds": (20 if slug in self.compiled else 1) * self.call_s}
-        told = self.warm_s.setdefault(slug, [])
-        told.append(message["warm_s"])
-        if self.failing == (slug, len(told)):
-            return error()
-        # The second sample is disturbed, which does not make its calls ones of a single thread.
-        busy_cores = SEVERAL_THREADS + (0.3 if slug in self.threaded and len(told) != 2 else -0.1)
-        return {"event": "sample", "seconds": self.call_s, "busy_cores": busy_cores}
+                return [{"event": "other_values", "seconds": (20 if slug in self.compiled else 1) * call_s}]
+        half = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_MESSAGE}
+        if self.failing == (slug, self.visited.count(slug)):
+            return [half | {"disturbed": [], "last": False}, self.failure]
+        return [half | {"disturbed": [], "last": False}, half | {"disturbed": [1], "last": True}]
