@@ -198,7 +198,7 @@ def test_the_default_chunk_is_what_fits_the_room() -> None:
     size = {"batch": 100_000, "side": 8}
     # One element has 16 KiB of products, and two matrices of 256 bytes beside them.
     element = 4 * 8**4 + 2 * 4 * 8**2
-    assert chunk_of("chunked.graph", size) == 2**19 // element == 31
+    assert chunk_of("chunked.graph", size) == chunks.CPU_BYTES // element == 620
     assert chunk_of("chunked.graph", size, memory_limit_mib=1) == 2**18 // element == 15
     assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 31_775
     assert chunk_of("chunked.graph", {"batch": 256, "side": 2}) == 256
@@ -206,11 +206,16 @@ def test_the_default_chunk_is_what_fits_the_room() -> None:
     assert chunk_of("chunked.graph", {"batch": 0, "side": 32}) == 1
 
 
-def test_a_function_of_many_ops_has_larger_chunks() -> None:
+def test_where_chunks_save_little_memory_the_whole_batch_is_chosen_unless_memory_is_short() -> None:
+    """Per-example gradients need twice their output beside it, at once; in chunks, their output twice."""
     case = Case(workloads.get("dp_sgd"), {"batch": 4_096, "features": 64, "hidden": 64}, "float32")
-    plan = planning.plan(case, "accumulate.graph")
-    assert plan.element_ops * chunks.OP_BYTES > chunks.LEAST_BYTES
-    assert plan.options["chunk"] == plan.element_ops * chunks.OP_BYTES // chunks.element_bytes(plan)
+    whole = planning.plan(case, "chunked.graph")
+    assert whole.options["chunk"] == 4_096
+    assert "chunks would save little memory" in chunks.reason(whole, whole.options)
+    limited = planning.plan(case, "chunked.graph", memory_limit_mib=64)
+    assert limited.options["chunk"] == 2**24 // chunks.element_bytes(limited)
+    # Their sum needs next to nothing in chunks.
+    assert planning.plan(case, "accumulate.graph").options["chunk"] < 4_096
 
 
 def test_a_chunk_that_is_asked_for_is_kept() -> None:
@@ -218,20 +223,20 @@ def test_a_chunk_that_is_asked_for_is_kept() -> None:
 
 
 def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
-    case = Case(workloads.get("outer_reduce"), {"batch": 256, "side": 8}, "float32")
+    case = Case(workloads.get("outer_reduce"), {"batch": 2_560, "side": 8}, "float32")
     assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
     text = script.build(case, "chunked.graph")
-    assert "    return map_in_chunks(element, elems, signature, chunk=31)\n" in text
+    assert "    return map_in_chunks(element, elems, signature, chunk=620)\n" in text
     text = script.build(case, "chunked.graph", memory_limit_mib=1)
     assert "chunk=15)" in text
 
 
 def test_the_reason_of_a_chunk_has_its_figures() -> None:
     workload = workloads.get("outer_reduce")
-    plan = planning.plan(Case(workload, {"batch": 256, "side": 8}, "float32"), "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 31}) == "chunk=31 was chosen: its tensors take 0.5 of 0.5 MiB"
-    plan = planning.plan(Case(workload, {"batch": 4, "side": 2}, "float32"), "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 0.5 MiB"
+    plan = planning.plan(Case(workload, {"batch": 2_560, "side": 8}, "float32"), "chunked.graph")
+    assert chunks.reason(plan, {"chunk": 620}) == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
+    plan = planning.plan(Case(workload, {"batch": 4, "side": 2}, "float32"), "chunked.graph", memory_limit_mib=64)
+    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 10 MiB"
 
 
 def test_limits_that_are_known_are_said() -> None:
