@@ -6,10 +6,10 @@ from typing import Any
 from strategies.spec import Option, Plan
 
 KIB, MIB = 2**10, 2**20
-# What a chunk may take on a CPU: of a last-level cache of today as much as leaves room for what stands beside it. The same
-# on every machine, so that scripts are the same. Chunks of 8 to 10 MiB were the fastest of ten sizes, or within a tenth
-# of it, for outer products that are reduced (256 KiB and 4 MiB an element), repeated sums and gradients that are added
-# up; chunks of 0.5 MiB took 1.5 to 3 times as long, since each op is dispatched once a chunk.
+# What a chunk may take on a CPU: of a last-level cache of today as much as leaves room for what stands beside it. The
+# same on every machine, so that scripts are the same. Chunks of 8 to 10 MiB were the fastest of ten sizes, or within a
+# tenth of it, for outer products that are reduced (256 KiB and 4 MiB an element), repeated sums and gradients that are
+# added up; chunks of 0.5 MiB took 1.5 to 3 times as long, since each op is dispatched once a chunk.
 CPU_BYTES = 10 * MIB
 # A GPU wants chunks that occupy it, whatever its cache.
 GPU_BYTES = 512 * MIB
@@ -22,7 +22,7 @@ _LIMIT_SHARE = 0.25
 OPTION = Option(
     "chunk",
     default=0,
-    help="elements that are vectorised together; 0 takes as many as a cache or the memory limit holds, or all where chunks save little",
+    help="elements that are vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
     least=0,
     most=1_000_000,
 )

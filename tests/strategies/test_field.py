@@ -23,19 +23,19 @@ def outcomes(host: HostLauncher, **request: object) -> Run:
 
 @pytest.mark.slow
 def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
-    """64 elements with 16⁴ products of 4 bytes each: 16 MiB for all, 0.25 MiB for each."""
+    """256 elements with 16⁴ products of 4 bytes each: 64 MiB for all, 0.25 MiB for each, of which 39 fit a chunk."""
     chosen = ["vectorized_map.graph", "chunked.graph", "chunked.graph?chunk=2", "map_fn.graph?parallel_iterations=1"]
-    run = outcomes(host, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
+    run = outcomes(host, workload="outer_reduce", size={"batch": 256, "side": 16}, strategies=chosen)
     peaks = {item.strategy: item.memory.peak_bytes for item in run.measurements if item.memory}
     products = 4 * 16**4
-    assert 64 * products <= peaks["vectorized_map.graph"] < 64 * products + 2**20
-    assert products <= peaks["chunked.graph"] < 2 * products
+    assert 256 * products <= peaks["vectorized_map.graph"] < 256 * products + 2**20
+    assert 39 * products <= peaks["chunked.graph"] < 41 * products
     assert 2 * products <= peaks["chunked.graph?chunk=2"] < 2 * products + 2**19
     assert peaks["map_fn.graph?parallel_iterations=1"] < 2 * products + 2**19
     by_slug = {item.strategy: item for item in run.measurements}
     (choice,) = by_slug["chunked.graph"].warnings
-    assert (choice.code, choice.values) == ("chosen", {"chunk": 1})
-    assert "chunk=1 was chosen" in choice.message
+    assert (choice.code, choice.values) == ("chosen", {"chunk": 39})
+    assert "chunk=39 was chosen" in choice.message
     assert by_slug["chunked.graph?chunk=2"].warnings == []
 
 

@@ -213,7 +213,7 @@ def test_where_chunks_save_little_memory_the_whole_batch_is_chosen_unless_memory
     assert whole.options["chunk"] == 4_096
     assert "chunks would save little memory" in chunks.reason(whole, whole.options)
     limited = planning.plan(case, "chunked.graph", memory_limit_mib=64)
-    assert limited.options["chunk"] == 2**24 // chunks.element_bytes(limited)
+    assert limited.options["chunk"] == chunks.CPU_BYTES // chunks.element_bytes(limited)
     # Their sum needs next to nothing in chunks.
     assert planning.plan(case, "accumulate.graph").options["chunk"] < 4_096
 
