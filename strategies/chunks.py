@@ -22,7 +22,7 @@ _LIMIT_SHARE = 0.25
 OPTION = Option(
     "chunk",
     default=0,
-    help="elements that are vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
+    help="elements vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
     least=0,
     most=1_000_000,
 )

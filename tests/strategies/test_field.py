@@ -29,7 +29,8 @@ def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
     peaks = {item.strategy: item.memory.peak_bytes for item in run.measurements if item.memory}
     products = 4 * 16**4
     assert 256 * products <= peaks["vectorized_map.graph"] < 256 * products + 2**20
-    assert 39 * products <= peaks["chunked.graph"] < 41 * products
+    # What is left over is vectorised beside the last whole chunk.
+    assert 39 * products <= peaks["chunked.graph"] < (39 + 22 + 2) * products
     assert 2 * products <= peaks["chunked.graph?chunk=2"] < 2 * products + 2**19
     assert peaks["map_fn.graph?parallel_iterations=1"] < 2 * products + 2**19
     by_slug = {item.strategy: item for item in run.measurements}
