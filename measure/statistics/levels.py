@@ -47,8 +47,8 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     """The levels of all measurements that have samples."""
     timed = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
     timed = {slug: replicas for slug, replicas in timed.items() if replicas}
-    logs = {slug: np.array([_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
-    medians = {slug: [_median(each.samples_s) for each in replicas] for slug, replicas in timed.items()}
+    logs = {slug: np.array([log_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
+    medians = {slug: [_log_median(each.samples_s) for each in replicas] for slug, replicas in timed.items()}
     times_s = {slug: np.array([_mean(each.at_s) for each in replicas]) for slug, replicas in timed.items()}
     slope, drift = _drift(logs, times_s)
     if logs:
@@ -102,16 +102,17 @@ def resolution(twins: Control | None, levels: Levels, confidence: float) -> floa
     return chance(levels.spread, min(level.processes for level in fastest), confidence) if fastest else 0.0
 
 
-def _quartile(samples_s: Sequence[float]) -> float:
+def log_quartile(samples_s: Sequence[float]) -> float:
+    """The logarithm of the lower quartile; of few samples, that of their median."""
     if len(samples_s) < _LEAST_FOR_QUANTILE:
-        return _median(samples_s)
+        return _log_median(samples_s)
     ordered = sorted(samples_s)
     place, part = divmod(QUANTILE * (len(ordered) - 1), 1)
     low, high = ordered[int(place)], ordered[int(place) + 1]
     return math.log(low + part * (high - low))
 
 
-def _median(samples_s: Sequence[float]) -> float:
+def _log_median(samples_s: Sequence[float]) -> float:
     ordered = sorted(samples_s)
     return math.log((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
 

@@ -1,0 +1,143 @@
+"""What the runs of `sharpness` amount to: pure functions of runs and of how long they took."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from measure.model import text
+from measure.model.run import Measurement, Run
+from tests.benchmarks.common import Figure, whole_seconds
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run, and the seconds from its request until all strategies had a latency, its verdict stood, and it ended."""
+
+    run: Run
+    order_s: float
+    verdict_s: float
+    end_s: float
+
+
+def timed(run: Run) -> list[Measurement]:
+    return [item for item in run.measurements if item.latency is not None and not item.twin_of]
+
+
+def by_strategy(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Measurement]]]:
+    """The measurements of each strategy with the runs that they are of, where at least three runs have one."""
+    found: dict[str, list[tuple[Run, Measurement]]] = {}
+    for run in runs:
+        for item in timed(run):
+            found.setdefault(item.strategy, []).append((run, item))
+    return {slug: both for slug, both in found.items() if len(both) > 2}
+
+
+def latency_s(item: Measurement) -> float:
+    assert item.latency is not None
+    return item.latency.median_s
+
+
+def half_width(item: Measurement) -> float:
+    """Of the 95 % interval, relative."""
+    assert item.latency is not None
+    return math.sqrt(item.latency.high_s / item.latency.low_s) - 1
+
+
+def processes(item: Measurement) -> int:
+    return sum(bool(replica.samples_s) for replica in item.replicas)
+
+
+def scatter(groups: Iterable[Sequence[Run]]) -> list[Figure]:
+    """Of runs of one case each: how far the latency of a strategy differs between runs."""
+    deviations = [
+        float(np.std([math.log(latency_s(item)) for _, item in both], ddof=1))
+        for runs in groups
+        for both in by_strategy(runs).values()
+    ]
+    return [
+        Figure("scatter between runs, median", float(np.median(deviations)), 0.03, 0.02, text.percent),
+        Figure(
+            "scatter between runs, 90 % of strategies", float(np.quantile(deviations, 0.9)), 0.06, 0.04, text.percent
+        ),
+    ]
+
+
+def calibration(groups: Iterable[Sequence[Run]]) -> list[Figure]:
+    """How often a run's interval holds the median of the other runs, among leaders and among the others; strategies of
+    a single process have no interval of their own."""
+    held: dict[bool, list[bool]] = {True: [], False: []}
+    widths: dict[bool, list[float]] = {True: [], False: []}
+    for runs in groups:
+        for both in by_strategy(runs).values():
+            for run, item in both:
+                assert item.latency is not None
+                if processes(item) < 2:
+                    continue
+                leads = item.strategy in run.ranking[0]
+                other = statistics.median(latency_s(found) for other_run, found in both if other_run is not run)
+                held[leads].append(item.latency.low_s <= other <= item.latency.high_s)
+                widths[leads].append(half_width(item))
+    found = []
+    for leads, who, limit, aim in ((True, "leaders", 0.07, 0.04), (False, "the others", 0.12, None)):
+        if not held[leads]:
+            continue
+        share = statistics.mean(held[leads])
+        found += [
+            Figure(f"intervals of {who} that hold the other runs' median", share, 0.90, None, text.percent, True),
+            Figure(f"and no more than is meant, {who}", share, 0.99, None, text.percent),
+            Figure(f"half of an interval, median, {who}", float(np.median(widths[leads])), limit, aim, text.percent),
+        ]
+    return found
+
+
+def resolution(runs: Iterable[Run]) -> list[Figure]:
+    known = [run.control.resolution if run.control else math.inf for run in runs]
+    return [
+        Figure("resolution, median", float(np.median(known)), 0.05, 0.03, _percent),
+        Figure("resolution, 95 % of runs", float(np.quantile(known, 0.95, method="lower")), 0.10, None, _percent),
+    ]
+
+
+def times(found: Iterable[Timed]) -> list[Figure]:
+    every = list(found)
+    return [
+        Figure(
+            "until all strategies are ordered, median", _median(each.order_s for each in every), 6, 4, whole_seconds
+        ),
+        Figure("until the verdict, median", _median(each.verdict_s for each in every), 12, 8, whole_seconds),
+        Figure(
+            "until the end, limit and peaks included", _median(each.end_s for each in every), 15, None, whole_seconds
+        ),
+    ]
+
+
+def truth(pairs: Mapping[tuple[str, str], tuple[float, float]]) -> list[Figure]:
+    """``pairs``: (workload, slug) → seconds of the headline, and of the same script alone in fresh processes."""
+    logs = {key: math.log(headline_s / alone_s) for key, (headline_s, alone_s) in pairs.items()}
+    off = [abs(math.expm1(value)) for value in logs.values()]
+    found = [
+        Figure(
+            "headline over alone: within this, 90 % of strategies",
+            float(np.quantile(off, 0.9)),
+            0.1,
+            None,
+            text.percent,
+        ),
+        Figure("headline over alone: farthest", max(off), 0.2, None, text.percent),
+    ]
+    for mode in ("eager", "graph", "xla"):
+        own = [value for (_, slug), value in logs.items() if slug.partition("?")[0].endswith(f".{mode}")]
+        if own:
+            found.append(Figure(f"bias of {mode}", abs(math.expm1(float(np.median(own)))), 0.05, None, text.percent))
+    return found
+
+
+def _median(values: Iterable[float]) -> float:
+    return float(np.median(list(values)))
+
+
+def _percent(share: float) -> str:
+    return text.percent(share) if math.isfinite(share) else "not known"
