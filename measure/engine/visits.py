@@ -1,7 +1,10 @@
 """A visit: one process of a strategy, which makes its first call, comes to its pace, is sampled for a while, and ends.
 
-No other subject lives meanwhile, so that a strategy has the machine as a program of its own would.
+While a process is sampled, nothing else runs: at most another one waits that has made its first call.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -16,14 +19,32 @@ from measure.subject import messages
 _LONG_CALL_S = 0.1
 
 
-def visit(bench: Bench, slug: str, round_number: int) -> Dialogue:
-    """Visit a strategy, or its twin. One that fails keeps what was sampled before, and is not visited again."""
+@dataclass(frozen=True)
+class _Prepared:
+    """A process that has made its first call: its subject, and which replica of its strategy it is."""
+
+    subject: int
+    slug: str
+    replica: int
+
+
+def visit(bench: Bench, slugs: Sequence[str], round_number: int) -> None:
+    """Visit strategies, or their twins: their processes are prepared side by side and sampled one after the other.
+
+    One that fails keeps what was sampled before. A first call that is reported is to be alone on the machine: a
+    strategy's first visit is made by itself. Raises `Cancelled` and `HostLost`.
+    """
+    prepared: list[_Prepared] = []
+    bench.dialogues.hold((_prepare(bench, slug, prepared) for slug in slugs), at_once=len(slugs))
+    for process in prepared:
+        bench.dialogues.hold([_sample(bench, process, round_number)])
+
+
+def _prepare(bench: Bench, slug: str, prepared: list[_Prepared]) -> Dialogue:
     record, dialogues = bench.record, bench.dialogues
     if record[slug].outcome not in ("ok", "wrong", "not_run"):
         return  # it has failed meanwhile
-    replica, is_first = len(record[slug].replicas), not record[slug].replicas
     timeout_s = bench.timeout_s(slug)
-    stage: Stage = "first_call"
     record.set_stage([slug], "first call")
     bench.say()
     subject = dialogues.start(bench.spec("timing", slug))
@@ -31,25 +52,35 @@ def visit(bench: Bench, slug: str, round_number: int) -> Dialogue:
         ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
         dialogues.send(subject, messages.CallFirst())
         first = yield from dialogues.until(subject, messages.FirstCall, timeout_s)
-        record.add_replica(
-            slug, Replica(id=replica, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted")
-        )
-        if is_first:
-            # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
-            why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
-            outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
-            record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-        stage = "sampling"
-        record.set_stage([slug], "sampling")
-        bench.say()
-        dialogues.send(subject, messages.TakeSamples())
+    except SubjectFailed as failure:
+        bench.fail(slug, "first_call", failure)
+        return
+    replica = len(record[slug].replicas)
+    record.add_replica(slug, Replica(id=replica, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted"))
+    if replica == 0:
+        # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
+        why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
+        outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
+        record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
+    prepared.append(_Prepared(subject, slug, replica))
+
+
+def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
+    record, dialogues = bench.record, bench.dialogues
+    subject, slug, replica = process.subject, process.slug, process.replica
+    timeout_s = bench.timeout_s(slug)
+    stage: Stage = "sampling"
+    record.set_stage([slug], stage)
+    bench.say()
+    dialogues.send(subject, messages.TakeSamples())
+    try:
         while True:
             sampled = yield from dialogues.until(subject, messages.Sampled, timeout_s)
             record.add_samples(slug, replica, round_number, bench.passed_s, sampled)
             if sampled.last:
                 break
         call_s = min(sampled.seconds)
-        if is_first and slug == original(slug) and call_s < _LONG_CALL_S:
+        if replica == 0 and slug == original(slug) and call_s < _LONG_CALL_S:
             dialogues.send(subject, messages.CallWithOtherValues())
             other = yield from dialogues.until(subject, messages.OtherValues, timeout_s)
             if other.seconds is not None and (warning := advice.compiled_values(call_s, other.seconds)):
