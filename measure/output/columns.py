@@ -108,7 +108,8 @@ COLUMNS: tuple[Column, ...] = (
         csv="latency_s",
         text="latency",
         page="latency",
-        help="Median time of one steady call: geometric mean of the processes' medians.",
+        help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of these "
+        "the geometric mean. Older runs have medians in place of quartiles.",
     ),
     Column(
         value=lambda row: row.low_s,
@@ -123,6 +124,13 @@ COLUMNS: tuple[Column, ...] = (
         csv="high_s",
         page="to",
         help="Upper end of the latency's 95 % interval.",
+    ),
+    Column(
+        value=lambda row: row.typical_s,
+        unit=SECONDS,
+        csv="typical_s",
+        page="typical",
+        help="The median of the samples, of each process and then over processes: what a call takes on this machine as it is.",
     ),
     Column(
         value=lambda row: None if row.low_s is None else (row.low_s, row.high_s),

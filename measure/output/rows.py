@@ -36,6 +36,7 @@ class Row:
     detail: str = ""
     notes: tuple[str, ...] = ()
     median_s: float | None = None
+    typical_s: float | None = None
     low_s: float | None = None
     high_s: float | None = None
     factor: float | None = None
@@ -173,6 +174,7 @@ def _row(m: Measurement, order: int, run: Run, rank: int | None) -> Row:
         detail=m.error.detail if m.error else "",
         notes=tuple(filter(None, (*(warning.message for warning in m.warnings), limit.note(m)))),
         median_s=latency.median_s if latency else None,
+        typical_s=(latency.typical_s or None) if latency else None,
         low_s=latency.low_s if latency else None,
         high_s=latency.high_s if latency else None,
         of_limit=limit.multiple(m),

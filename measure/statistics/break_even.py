@@ -42,9 +42,9 @@ def is_compiled(measurement: Measurement) -> bool:
 
 def first_call_spread(measurements: Sequence[Measurement]) -> tuple[float, float]:
     """The relative standard deviation between first calls of one strategy, and its degrees of freedom, pooled over a
-    run, twins included. Only a strategy's first process makes its first call alone on the machine; that one is reported.
-    Those of later processes overlap, so they are longer; their scatter about their own mean (of logarithms) does say how
-    repeatable first calls are."""
+    run, twins included. Only a strategy's first process makes its first call alone on the machine; that one is
+    reported. Those of later processes overlap, so they are longer; their scatter about their own mean (of logarithms)
+    does say how repeatable first calls are."""
     squares, degrees = 0.0, 0.0
     for measurement in measurements:
         later = [replica.first_call_s for replica in measurement.replicas[1:] if replica.first_call_s]

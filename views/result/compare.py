@@ -134,7 +134,7 @@ def _charts(shown: Shown, prefix: str) -> None:
             st.markdown("**Latency** of one call, log axis")
             spec = base.sized(latency.specification(limited=shown.limited), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
-            st.caption(f"Dot: median; bar: 95 % interval; a bracket joins ties{shown.limit}")
+            st.caption(f"Dot: latency; bar: 95 % interval; a bracket joins ties{shown.limit}")
         with grid.cell():
             st.markdown("**Memory** of one call")
             spec = base.sized(memory.specification(limited=shown.limited), count)
