@@ -156,6 +156,11 @@ class Jobs:
         with self._changed:
             return self._jobs.get(job_id)
 
+    def finished(self) -> list[Run]:
+        """The runs that have finished here lately, the newest last."""
+        with self._changed:
+            return [job.view.run for job in self._jobs.values() if job.state == "finished"]
+
     def forget(self, job_id: str) -> None:
         """Drop a job whose run is gone from the store, or of which the store knows more."""
         with self._changed:

@@ -233,6 +233,10 @@ class Runner:
         snapshot = None if job_id is None else self._jobs.snapshot(job_id)
         return None if job_id is None or snapshot is None else (job_id, snapshot)
 
+    def finished(self) -> list[Run]:
+        """The runs that this process has measured lately, the newest last."""
+        return self._jobs.finished()
+
     def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
         """Wait until the run has finished; False if that takes longer than ``timeout_s``."""
         job = self._jobs.get(run_id)

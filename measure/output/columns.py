@@ -108,8 +108,8 @@ COLUMNS: tuple[Column, ...] = (
         csv="latency_s",
         text="latency",
         page="latency",
-        help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of these "
-        "the geometric mean. Older runs have medians in place of quartiles.",
+        help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of "
+        "these the geometric mean. Older runs have medians in place of quartiles.",
     ),
     Column(
         value=lambda row: row.low_s,
@@ -130,7 +130,7 @@ COLUMNS: tuple[Column, ...] = (
         unit=SECONDS,
         csv="typical_s",
         page="typical",
-        help="The median of the samples, of each process and then over processes: what a call takes on this machine as it is.",
+        help="The median of each process' samples, of these the geometric mean: what a call takes on a machine as it is.",
     ),
     Column(
         value=lambda row: None if row.low_s is None else (row.low_s, row.high_s),

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import streamlit as st
 
+from measure import runner
+from measure.judge import outlook
+from measure.model import text
 from measure.model.run import Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
 from views.choices.compare import Choices, choose
 from views.pages import frame
 from views.ui import look
+from views.ui.memo import Memo
 
 _EXAMPLE = Path(__file__).parent.with_name("example_run.json")
+# Of the last runs of this server, so many say how far processes differ on its machine.
+_LATELY = 5
+_SPREADS = Memo()
 _HOW_TO_READ = (
     "Further left is faster, a shorter bar needs less memory, and rows joined by a bracket cannot be told apart."
 )
@@ -28,10 +35,16 @@ def _needs(chosen: Choices) -> str:
     if chosen.needs is None or chosen.request is None:
         return ""
     count = len(chosen.request.strategies)
-    return (
+    needs = (
         f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{look.size(chosen.needs.peak_bytes)}** "
         f"and **{look.duration(chosen.needs.seconds)}**"
     )
+    if count == 1:
+        return needs
+    lately = [run for run in runner.shared().finished() if run.kind == "compare"][-_LATELY:]
+    spread = _SPREADS.get(tuple(run.id for run in lately), lambda: outlook.spread(lately))
+    sharp = outlook.resolution(chosen.needs, chosen.request.budget_s, spread)
+    return f"{needs}, and tells the fastest apart where they differ by **{text.percent(sharp)}**"
 
 
 def _hint(snapshot: Snapshot, chosen: Choices) -> None:
