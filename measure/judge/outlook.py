@@ -1,4 +1,4 @@
-"""How sharp a comparison will be, before it is run: from its forecast, its budget and what runs before it showed. Pure."""
+"""How sharp a comparison will be, before it is run: from its forecast, its budget and what earlier runs showed. Pure."""
 
 import statistics
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from measure.statistics.levels import levels_of
 
 
 def spread(runs: Iterable[Run]) -> Spread:
-    """The spread between processes that comparisons have shown, the median of them; where there is none, what is assumed
-    of any machine."""
+    """The spread between processes that comparisons have shown, the median of them; where there is none, what is
+    assumed of any machine."""
     known = [levels_of(run.measurements).spread for run in runs if run.control is not None]
     if not known:
         return spread_of([])

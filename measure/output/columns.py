@@ -130,7 +130,7 @@ COLUMNS: tuple[Column, ...] = (
         unit=SECONDS,
         csv="typical_s",
         page="typical",
-        help="The median of each process' samples, of these the geometric mean: what a call takes on a machine as it is.",
+        help="The median of each process' samples, of these the geometric mean: what a call takes as things are.",
     ),
     Column(
         value=lambda row: None if row.low_s is None else (row.low_s, row.high_s),

@@ -74,7 +74,7 @@ def _advanced(workload: Workload, words: Sequence[str], budget_s: float) -> tupl
             budget = st.number_input(
                 "Time budget (s)", min_value=1.0, max_value=MOST_BUDGET_S, value=budget_s,
                 step=10.0, format="%g", key="budget", bind="query-params",
-                help="Sampling ends at the latest after this time, decided or not. What it tells apart is said beside Run.",
+                help="Sampling ends at the latest after this time; beside Run is said what that tells apart.",
             )  # fmt: skip
             limit = st.number_input(
                 "Memory limit (MiB)", min_value=1, max_value=2**24, value=None, step=256, key="memory_limit",
