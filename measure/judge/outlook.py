@@ -1,4 +1,4 @@
-"""How sharp a comparison will be, before it is run: from its forecast, its budget and what earlier runs showed. Pure."""
+"""How sharp a comparison will be, before it is run: from its forecast, budget, and what earlier runs showed. Pure."""
 
 import statistics
 from collections.abc import Iterable
