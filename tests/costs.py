@@ -1,24 +1,42 @@
-"""A sweep without processes: latencies of a + b·n, and what real processes and rounds add to them."""
+"""A sweep without processes: latencies of a + b·n, and what processes, their samples and the machine add to them."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from measure.model.run import Axis, Latency, Measurement, Point, Replica
 from measure.statistics import intervals
 from measure.statistics.levels import levels_of
-from tests.simulation import Model
 
 # slug → (seconds per call, seconds per element)
 Costs = Mapping[str, tuple[float, float]]
+# Processes of a strategy at a point are visited one round after the other, and points that are refined later.
+_ROUND_S = 5.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """The scatter of a sweep: relative standard deviations between processes and between samples of one; the share of
+    samples that are disturbed, and by which factor; the machine's drift in a minute (0.2: 20 % slower)."""
+
+    process: float = 0.02
+    sample: float = 0.03
+    disturbed_share: float = 0.1
+    disturbed_factor: float = 1.5
+    drift: float = 0.0
+
+
 # A third to three times as much scatter between processes as within them, and drifts of the machine.
 MODELS = [
     Model(process=0.02, sample=0.03),
     Model(process=0.04, sample=0.02, drift=0.2),
     Model(process=0.06, sample=0.03),
-    Model(process=0.01, sample=0.05, drift=-0.1),
+    Model(process=0.015, sample=0.05, drift=-0.1),
 ]
+QUIET = Model(process=0.0, sample=0.0, disturbed_share=0.0)
 
 
 def axis(values: Iterable[int], name: str = "batch") -> Axis:
@@ -26,27 +44,45 @@ def axis(values: Iterable[int], name: str = "batch") -> Axis:
 
 
 def point(
-    value: int, latencies_s: Mapping[str, float], rng: np.random.Generator, model: Model = MODELS[0],
-    replicas: int = 3, rounds: int = 8, name: str = "batch",
-) -> Point:  # fmt: skip
-    """A complete point: ``replicas`` processes of each strategy in the same rounds, and the fastest as its ranking."""
-    common = rng.normal(0.0, model.round, rounds) + model.drift * np.arange(rounds) / 60
+    value: int,
+    latencies_s: Mapping[str, float],
+    rng: np.random.Generator,
+    model: Model = MODELS[0],
+    processes: int = 3,
+    samples: int = 13,
+    name: str = "batch",
+) -> Point:
+    """A complete point: in each round one process of every strategy, and the fastest as its ranking. ``latencies_s``:
+    the lower quartile of each strategy's samples, at the machine's pace in the middle of the visits."""
+    # The disturbed ones are all above it.
+    quartile = float(special.ndtri(0.25 / (1 - model.disturbed_share)))
+    rounds = np.arange(processes)[:, np.newaxis] - (processes - 1) / 2
     measurements = []
     for slug, seconds in latencies_s.items():
-        noise = rng.normal(0.0, model.sample, (replicas, rounds))
+        noise = model.sample * (rng.normal(0.0, 1.0, (processes, samples)) - quartile)
         noise += np.where(rng.random(noise.shape) < model.disturbed_share, math.log(model.disturbed_factor), 0.0)
-        samples = seconds * np.exp(rng.normal(0.0, model.process, (replicas, 1)) + common + noise)
+        pace = rng.normal(0.0, model.process, (processes, 1)) + math.log1p(model.drift) * _ROUND_S * rounds / 60
+        samples_s = seconds * np.exp(pace + noise)
         mapper, _, mode = slug.partition("?")[0].partition(".")
         options = dict(pair.split("=") for pair in slug.partition("?")[2].split("&") if pair)
+        replicas = [
+            Replica(
+                id=number,
+                calls_per_sample=1,
+                rounds=[number + 1] * samples,
+                at_s=[_ROUND_S * number] * samples,
+                samples_s=of_process.tolist(),
+                ended="done",
+            )
+            for number, of_process in enumerate(samples_s)
+        ]
+        latency = Latency(
+            median_s=float(np.median(samples_s)), low_s=float(samples_s.min()), high_s=float(samples_s.max())
+        )
         measurements.append(
             Measurement(
-                strategy=slug, mapper=mapper, mode=mode, outcome="ok", stage="done", latency=Latency(
-                    median_s=float(np.median(samples)), low_s=float(samples.min()), high_s=float(samples.max())
-                ),
-                options=options, replicas=[
-                    Replica(id=number, calls_per_sample=1, rounds=list(range(1, rounds + 1)), samples_s=each.tolist())
-                    for number, each in enumerate(samples)
-                ],
+                strategy=slug, mapper=mapper, mode=mode, outcome="ok", stage="done", latency=latency, options=options,
+                replicas=replicas,
             )
         )  # fmt: skip
     return Point(at={name: value}, status="complete", measurements=measurements, ranking=ranking(measurements))
@@ -54,9 +90,9 @@ def point(
 
 def ranking(measurements: Sequence[Measurement]) -> list[list[str]]:
     """Every strategy that is not clearly slower than the fastest leads."""
-    found = levels_of(measurements).by_slug
-    best = min(found, key=lambda slug: found[slug].log_mean)
-    return [[slug for slug in found if intervals.ratio(found[slug], found[best], 0.95).p >= 0.05 or slug == best]]
+    levels = levels_of(measurements).by_slug
+    best = min(levels, key=lambda slug: levels[slug].log_mean)
+    return [[slug for slug in levels if intervals.ratio(levels[slug], levels[best], 0.95).p >= 0.05 or slug == best]]
 
 
 def points(values: Iterable[int], costs: Costs, rng: np.random.Generator, model: Model = MODELS[0]) -> list[Point]:

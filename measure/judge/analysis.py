@@ -22,7 +22,7 @@ def analyse(run: Run) -> Run:
     measurements = [
         replace(
             item,
-            latency=_latency(item.strategy, levels, confidence),
+            latency=latency_of(item.strategy, levels, confidence),
             warnings=rules.of_measurement(item, levels),
         )
         for item in run.measurements
@@ -41,7 +41,8 @@ def analyse(run: Run) -> Run:
     return replace(run, analysis=now, warnings=rules.of_run(run, levels), verdict=verdict(run, by_slug))
 
 
-def _latency(slug: str, levels: Levels, confidence: float) -> Latency | None:
+def latency_of(slug: str, levels: Levels, confidence: float) -> Latency | None:
+    """The latency of a strategy as a run shows it; None where it was not timed."""
     if slug not in levels.by_slug:
         return None
     return rounded(replace(latency(levels.by_slug[slug], confidence), typical_s=math.exp(levels.typical[slug])))

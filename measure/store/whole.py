@@ -1,21 +1,22 @@
 """The checks of what belongs together in a run file: equal lengths, names that refer to something, orders that hold."""
 
 import hashlib
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from measure.model.place import is_id
-from measure.model.run import TIMELINE_POINTS, Analysis, Measurement, Point, Replica, RequestRecord, Run
+from measure.model.run import TIMELINE_POINTS, Analysis, Measurement, Point, RequestRecord, Run
 from measure.store.refusal import Path, quoted, refuse
 from measure.sweep.lines import line_of
 from measure.sweep.request import MOST_CELLS, MOST_POINTS
 
 _MOST_STRATEGIES = 1_000
-# The analysis makes a table of these: processes × rounds.
-_MOST_CELLS = 5_000_000
+# The analysis looks at every pair of processes of one strategy.
+_MOST_PAIRS = 5_000_000
 # A grid's points, and those between.
 _MOST_POINTS = 2 * MOST_CELLS
 _MOST_VALUE = 2**31 - 1
@@ -86,9 +87,8 @@ def _check_body(body: Run | Point, request: RequestRecord, path: Path) -> None:
             refuse((*path, "measurements", index, "twin_of"), f"there is no strategy {quoted(item.twin_of)!r}")
     if body.measurements or isinstance(body, Run):
         _check_ranking(body.ranking, by_slug, path)
-    rounds = {number for replica in _replicas(body) for number in replica.rounds}
-    if sum(1 for _ in _replicas(body)) * len(rounds) > _MOST_CELLS:
-        refuse((*path, "measurements"), "there are too many samples")
+    if sum(math.comb(len(item.replicas), 2) for item in body.measurements) > _MOST_PAIRS:
+        refuse((*path, "measurements"), "there are too many processes")
     named = {*by_slug, *request.strategies}
     for index, item in enumerate(body.measurements):
         for place, pair in enumerate(item.break_even):
@@ -99,10 +99,6 @@ def _check_body(body: Run | Point, request: RequestRecord, path: Path) -> None:
         if body.control.strategy not in named:
             refuse((*path, "control", "strategy"), f"there is no strategy {quoted(body.control.strategy)!r}")
         _check_order((body.control.low, body.control.high), (*path, "control"))
-
-
-def _replicas(body: Run | Point) -> Iterator[Replica]:
-    return (replica for item in body.measurements for replica in item.replicas)
 
 
 def _check_sweep(run: Run) -> None:
@@ -197,8 +193,8 @@ def _check_measurement(item: Measurement, path: Path) -> None:
         lengths = [len(replica.rounds), len(replica.at_s), len(replica.samples_s)]
         if len(set(lengths)) > 1:
             refuse(its_path, f"rounds, at_s and samples_s have {lengths[0]}, {lengths[1]} and {lengths[2]} values")
-        if len(set(replica.rounds)) < len(replica.rounds):
-            refuse((*its_path, "rounds"), "a round occurs twice")
+        if any(before > after for before, after in pairwise(replica.rounds)):
+            refuse((*its_path, "rounds"), "they do not ascend")
     if item.latency is not None:
         _check_order((item.latency.low_s, item.latency.median_s, item.latency.high_s), (*path, "latency"))
     timeline = item.memory.timeline if item.memory is not None else None

@@ -2,7 +2,8 @@
 
 from measure.model.run import Point, Run
 from measure.statistics.intervals import Ratio, ratio
-from measure.statistics.levels import levels_of
+from measure.statistics.levels import shown_levels
+from measure.sweep import findings
 
 # A point's values along the axes.
 Place = tuple[int, ...]
@@ -17,15 +18,15 @@ def place(point: Point) -> Place:
     return tuple(point.at.values())
 
 
-def lead(point: Point, confidence: float) -> tuple[Ratio, str] | None:
+def lead(run: Run, point: Point) -> tuple[Ratio, str] | None:
     """Return how many times as long as the fastest the next strategy takes, and which that is: the best of the next
     group, or where all tie, of the others. None where it is not known."""
-    by_slug = levels_of(point.measurements).by_slug
+    by_slug = shown_levels(findings.comparison(run, point))
     first, *others = point.ranking[0] if point.ranking else [""]
     known = [name for name in (point.ranking[1] if len(point.ranking) > 1 else others) if name in by_slug]
     if first not in by_slug or not known:
         return None
-    ratios = {name: ratio(by_slug[name], by_slug[first], confidence) for name in known}
+    ratios = {name: ratio(by_slug[name], by_slug[first], run.analysis.confidence) for name in known}
     next_ = min(known, key=lambda name: ratios[name].ratio)
     return ratios[next_], next_
 

@@ -13,8 +13,6 @@ from measure.sweep.evidence import Evidence, Timed
 
 # A point of a line that is higher than both of its neighbours by this factor, or lower, is looked at again.
 STANDS_OUT = 1.3
-# So is one whose interval's ends are farther apart than by this factor: its samples are scattered beyond use.
-WIDE = 4.0
 
 
 def leading(known: Evidence, analysis: Analysis) -> list[Timed]:
@@ -32,19 +30,14 @@ def leading(known: Evidence, analysis: Analysis) -> list[Timed]:
     ]
 
 
-def doubtful(known: Evidence, analysis: Analysis) -> list[Timed]:
-    """Strategies that stand out from both neighbours on their line, or whose interval says nothing; worst first."""
+def doubtful(known: Evidence) -> list[Timed]:
+    """Strategies that stand out from both neighbours on their line; worst first."""
     doubted = []
     for line in known.lines:
         for index, timed in enumerate(line.timed):
             neighbours = line.timed[max(0, index - 1) : index] + line.timed[index + 1 : index + 2]
             steps = [timed.level.log_mean - other.level.log_mean for other in neighbours]
-            alone = len(steps) == 2 and (min(steps) > 0 or max(steps) < 0)
-            low, high = timed.level.interval(analysis.confidence)
-            excess = max(
-                min(map(abs, steps)) / math.log(STANDS_OUT) if alone else 0.0,
-                math.log(high / low) / math.log(WIDE),
-            )
-            if excess > 1:
-                doubted.append((excess, timed))
+            apart = min(map(abs, steps), default=0.0)
+            if len(steps) == 2 and (min(steps) > 0 or max(steps) < 0) and apart > math.log(STANDS_OUT):
+                doubted.append((apart, timed))
     return [timed for _, timed in sorted(doubted, key=lambda pair: -pair[0])]

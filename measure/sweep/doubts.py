@@ -1,6 +1,6 @@
 """Further processes where one of each does not decide: for what stands out from its line, and for leaders that tie.
 
-The values of a swept option are of one case: there the leaders of all points are sampled together, in turns.
+The values of a swept option are of one case: there the leaders of all points are visited in the same rounds.
 """
 
 import math
@@ -29,11 +29,11 @@ DOUBT_SHARE = 0.04
 
 
 def doubt(survey: Survey) -> None:
-    """A second process, and if need be a third, for what stands out from its line, or is scattered beyond use."""
+    """A second process, and if need be a third, for what stands out from its line."""
     budget_s = survey.request.base.budget_s
     spared_s = max(0.0, survey.left_s - DOUBTS_SHARE * budget_s)
     for processes in range(2, AT_POINT + 1):
-        for timed in contenders.doubtful(survey.draft.evidence, survey.draft.run.analysis)[:MOST_DOUBTED]:
+        for timed in contenders.doubtful(survey.draft.evidence)[:MOST_DOUBTED]:
             is_quick = _another_process_s(timed) < DOUBT_SHARE * budget_s
             if survey.left_s > spared_s and timed.processes < processes and is_quick:
                 survey.sample(survey.draft.sites[timed.place], [timed.measurement.strategy], 1)
@@ -79,7 +79,7 @@ def tell_values_apart(survey: Survey) -> None:
 
 
 def _sample_together(survey: Survey, few: Sequence[Timed], processes: int) -> None:
-    """Measure strategies of several values of an option in so many further processes, sampled in the same rounds."""
+    """Measure strategies of several values of an option in so many further processes, in the same rounds."""
     sites = {timed.measurement.strategy: survey.draft.sites[timed.place] for timed in few}
     visits = {slug: survey.arrive(site) for slug, site in sites.items()}
 

@@ -10,7 +10,7 @@ from measure.judge import analysis
 from measure.judge.verdict import verdict as comparison_verdict
 from measure.model import text
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Crossover, Latency, Point, Run, Status
+from measure.model.run import Analysis, Crossover, Point, Run, Status
 from measure.statistics import intervals, ranking
 from measure.statistics.intervals import Level
 from measure.sweep import crossovers, scaling
@@ -99,23 +99,16 @@ def _pooled(run: Run, known: Evidence) -> list[Point]:
     made = []
     for point, levels in zip(run.points, known.levels, strict=True):
         measurements = [
-            replace(item, latency=_with_interval(item.latency, levels[item.strategy], run.analysis.confidence))
-            if item.strategy in levels and item.latency is not None
-            else item
+            replace(item, latency=analysis.latency_of(item.strategy, levels, run.analysis.confidence))
             for item in point.measurements
         ]
         body = analysis.with_break_even(comparison(run, replace(point, measurements=measurements)))
         pooled = replace(point, measurements=body.measurements)
         if point.verdict and point.ranking and point.measurements:
             # It quotes the leader's interval.
-            pooled = replace(pooled, verdict=comparison_verdict(comparison(run, pooled), levels))
+            pooled = replace(pooled, verdict=comparison_verdict(comparison(run, pooled), levels.by_slug))
         made.append(pooled)
     return made
-
-
-def _with_interval(known: Latency, level: Level, confidence: float) -> Latency:
-    """The latency with the interval that the whole sweep gives it."""
-    return replace(rounded(intervals.latency(level, confidence)), typical_s=known.typical_s)
 
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:

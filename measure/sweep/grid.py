@@ -1,6 +1,6 @@
 """Measuring the grid: of one axis every point, the smallest first; of two axes as `winners` asks for them.
 
-Each point gets its minimum, one process and a few rounds of every strategy.
+Each point gets its minimum, one process of every strategy.
 """
 
 from measure.model.run import Point

@@ -3,14 +3,16 @@
 Pure functions of the samples of two sweeps of one request.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from measure.judge import reproduction
 from measure.judge.reproduction import Outcome, Reproduction
-from measure.model.run import Crossover, Run
+from measure.model.run import Analysis, Crossover, Point, Run
+from measure.statistics.intervals import Level
+from measure.statistics.levels import shown_levels
 from measure.sweep import crossovers, findings
 from measure.sweep.evidence import point_levels
 
@@ -53,7 +55,7 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     # Bonferroni: each point's answer is stricter, the more there are.
     level = replace(first.analysis, confidence=1 - (1 - first.analysis.confidence) / len(both))
     strict = replace(first, analysis=level)
-    levels = [point_levels([pair[which] for pair in both]) for which in (0, 1)]
+    levels = [_levels(run, points) for run, points in zip((first, again), zip(*both, strict=True), strict=True)]
     points = tuple(
         AtPoint(
             before.at,
@@ -84,6 +86,13 @@ def compare(first: Run, again: Run) -> SweepReproduction:
     if apart:
         sentence += f"; {len(apart)} of {len(crossings)} crossings moved beyond their intervals"
     return SweepReproduction(outcome, f"{sentence}.", points, tuple(_sentence(*pair) for pair in crossings))
+
+
+def _levels(run: Run, points: Sequence[Point]) -> list[Mapping[str, Level]]:
+    """Strategy → its level, of each point: of a sweep that was analysed by an earlier method, as it shows them."""
+    if run.analysis.version == Analysis().version:
+        return [levels.by_slug for levels in point_levels(points)]
+    return [shown_levels(findings.comparison(run, point)) for point in points]
 
 
 def _replicas(run: Run) -> Iterator[tuple]:

@@ -1,7 +1,7 @@
-"""A visit: one point of a sweep, a comparison that is done in parts and without a race.
+"""A visit to a point of a sweep: a comparison that is done in parts and without a race.
 
-Far from where lines cross, one process of each strategy and a few rounds are enough; near a crossing, and where leaders
-tie, more processes are asked for later. Neither a twin nor process peaks are measured.
+Far from where lines cross, one process of each strategy is enough; near a crossing, and where leaders tie, more
+processes are asked for later. Neither a twin nor process peaks are measured.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,13 +92,13 @@ class Visit:
         stages.rerun_without_onednn(self._bench)
 
     def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
-        """One process of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where
-        time was too short for that."""
+        """Time one process of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where time was too
+        short for that."""
         timed = [slug for slug in self._record.working() if slug not in self._timed_before]
         return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, _scout)
 
     def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> Status:
-        """So many further processes of these strategies."""
+        """Time so many further processes of these strategies."""
         return self._sample(slugs, budget_s, _further(processes))
 
     def contenders(self) -> list[str]:
@@ -146,7 +146,7 @@ class Visit:
 
 
 def _scout(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
-    """The plan of everybody's first visit."""
+    """The plan of everybody's first process."""
     return ("complete", "") if sampling.visit_all(slugs) else ("budget", "")
 
 

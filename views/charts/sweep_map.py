@@ -130,15 +130,14 @@ def state(point: Point) -> str:
 def lead(point: Point, run: Run) -> str:
     """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval;
     where that was not measured, say the leads at the cells that it rests on."""
-    confidence = run.analysis.confidence
     if not cells.inferred(point):
-        measured = cells.lead(point, confidence)
+        measured = cells.lead(run, point)
         if measured is None:
             return look.MISSING
         over, other = measured
         factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
         return f"{factor} {interval} faster than {other}{', a tie' if len(point.ranking) == 1 else ''}"
-    around = [measured for near in cells.rests_on(run, point) if (measured := cells.lead(near, confidence)) is not None]
+    around = [measured for near in cells.rests_on(run, point) if (measured := cells.lead(run, near)) is not None]
     if not around:
         return look.MISSING
     low, high = (look.number(end([over.ratio for over, _ in around])) for end in (min, max))

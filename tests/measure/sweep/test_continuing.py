@@ -105,7 +105,7 @@ def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_meas
     over = Error(type=OVER_BUDGET, message="not timed here")
     points = []
     for n in (2, 4):
-        whole = costs.point(n, seconds, rng, replicas=1, rounds=3)
+        whole = costs.point(n, seconds, rng, processes=1)
         stays, behind, slow, rises = (
             replace(item, memory=memory, correctness=Correctness(ok=True)) for item in whole.measurements
         )
@@ -140,7 +140,7 @@ def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_meas
 def test_what_is_taken_over_is_kept_where_the_sweep_is_cancelled_again_before_it_comes_there(host: HostLauncher):
     request = asked("stays.eager", "slow.eager", axes=batch(2, 4))
     memory = Memory(peak_bytes=9, output_bytes=8, temporary_bytes=1, input_bytes=8, captured_bytes=0, method="events")
-    whole = costs.point(4, {"stays.eager": 4e-3, "slow.eager": 0.4}, np.random.default_rng(0), replicas=1, rounds=3)
+    whole = costs.point(4, {"stays.eager": 4e-3, "slow.eager": 0.4}, np.random.default_rng(0), processes=1)
     stays, slow = (replace(item, memory=memory, correctness=Correctness(ok=True)) for item in whole.measurements)
     part = replace(whole, status="waiting", ranking=[], measurements=[stays, replace(slow, latency=None, replicas=[])])
     sweep = Sweep("0" * 24, request, host, lambda view: None, taken=[part])
@@ -210,7 +210,7 @@ def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_lo
 def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: HostLauncher):
     rng = np.random.default_rng(0)
     points = [
-        costs.point(n, {"rises.eager": seconds, "stays.eager": 4e-3}, rng, replicas=1, rounds=3)
+        costs.point(n, {"rises.eager": seconds, "stays.eager": 4e-3}, rng, processes=1)
         for n, seconds in ((4, 1.6e-3), (16, 25.6e-3))
     ]
     run, added = taken_up(host, asked("rises.eager", "stays.eager", axes=batch(4, 16)), points)

@@ -12,11 +12,10 @@ from measure.sweep import findings
 from measure.sweep.crossovers import crossovers
 from measure.sweep.evidence import evidence, point_levels
 from tests import costs, synthetic
-from tests.simulation import Model
 from views.charts import sweep_front
 
 GRID = (1, 4, 16, 64, 256, 1024, 4096)
-QUIET = Model(process=0.0, sample=0.0, round=0.0, disturbed_share=0.0)
+QUIET = costs.QUIET
 A, B = "loop.eager", "vectorized_map.graph"
 
 
@@ -61,54 +60,72 @@ def test_points_next_to_each_other_leave_only_the_step_between_them() -> None:
     assert 6 < found.low <= 6.401 <= found.high < 7
 
 
-@pytest.mark.slow
+def crossing_lines(rng: np.random.Generator) -> tuple[float, dict[str, tuple[float, float]]]:
+    """A size, and the costs of two lines that cross there."""
+    true = 10 ** rng.uniform(0.4, 3.2)
+    fixed, steep = 10 ** rng.uniform(-5, -4), 10 ** rng.uniform(-6.5, -4)
+    flat = steep * 10 ** rng.uniform(-3, -0.2)
+    return true, {A: (fixed, steep), B: (fixed + (steep - flat) * true, flat)}
+
+
+def crossings_of(points: list[Point]) -> list[tuple[float, float]]:
+    """Intervals of the sizes at which the two lines cross."""
+    return [
+        (crossing.low, crossing.high)
+        for crossing in found_in(points)
+        if {crossing.a, crossing.b} == {A, B} and crossing.low is not None and crossing.high is not None
+    ]
+
+
 def test_intervals_contain_the_true_size_as_often_as_they_say_and_refining_narrows_them() -> None:
-    """200 pairs with a known crossing, before and after points are added inside the interval."""
-    held, refined, widths, narrower = 0, 0, [], []
-    for seed in range(200):
+    """Pairs with a known crossing, before and after points are added inside the interval."""
+    count = 100
+    held: list[bool] = []
+    refined: list[bool] = []
+    widths: list[float] = []
+    narrower: list[float] = []
+    for seed in range(count):
         rng = np.random.default_rng(seed)
-        true = 10 ** rng.uniform(0.4, 3.2)
-        fixed, each = 10 ** rng.uniform(-5, -4), 10 ** rng.uniform(-6.5, -4)
-        flatter = each * 10 ** rng.uniform(-3, -0.2)
-        latencies = {A: (fixed, each), B: (fixed + (each - flatter) * true, flatter), "map_fn.graph": (1e-3, 2 * each)}
+        true, latencies = crossing_lines(rng)
+        latencies["map_fn.graph"] = (1e-3, 2 * latencies[A][1])
         model = costs.MODELS[seed % len(costs.MODELS)]
         points = costs.points(GRID, latencies, rng, model)
-        first = [each for each in found_in(points) if {each.a, each.b} == {A, B} and each.low is not None]
-        if not first:
-            continue
-        held += any(each.low <= true <= each.high for each in first)
-        widths.append(first[0].high / first[0].low)
-        inside = {math.floor(first[0].low), round(first[0].value), math.ceil(first[0].high)} - {0, *GRID}
-        points += costs.points(inside, latencies, rng, model)
-        again = [each for each in found_in(points) if {each.a, each.b} == {A, B} and each.low is not None]
-        refined += any(each.low <= true <= each.high for each in again)
-        narrower.append(again[0].high / again[0].low)
-    assert held >= 0.92 * 200
-    assert refined >= 0.92 * 200
-    assert np.median(widths) < 1.4
+        if first := crossings_of(points):
+            held.append(any(low <= true <= high for low, high in first))
+            low, high = first[0]
+            widths.append(high / low)
+            inside = {math.floor(low), round(math.sqrt(low * high)), math.ceil(high)} - {0, *GRID}
+            points += costs.points(inside, latencies, rng, model)
+            if again := crossings_of(points):
+                refined.append(any(low <= true <= high for low, high in again))
+                narrower.append(again[0][1] / again[0][0])
+    # Some cross at so small an angle that the grid does not tell on which side who is faster.
+    assert len(refined) >= 0.92 * count
+    # Of 95 %, fewer are seen in one of two hundred cases.
+    assert sum(held) >= 0.89 * len(held)
+    assert sum(refined) >= 0.89 * len(refined)
+    assert np.median(widths) < 1.25
     assert np.median(narrower) < np.median(widths)
 
 
-@pytest.mark.slow
-def test_intervals_are_right_with_few_rounds_far_from_a_crossing_and_more_beside_it() -> None:
-    held = 0
-    for seed in range(200):
+def test_intervals_are_right_with_one_process_far_from_a_crossing_and_more_beside_it() -> None:
+    held: list[bool] = []
+    for seed in range(100):
         rng = np.random.default_rng(seed)
-        true = 10 ** rng.uniform(0.4, 3.2)
-        fixed, each = 10 ** rng.uniform(-5, -4), 10 ** rng.uniform(-6.5, -4)
-        flatter = each * 10 ** rng.uniform(-3, -0.2)
-        model = costs.MODELS[seed % len(costs.MODELS)]
+        true, latencies = crossing_lines(rng)
         below = max(value for value in GRID if value <= true)
         beside = (below, GRID[GRID.index(below) + 1])
         points = [
             costs.point(
-                value, {A: fixed + each * value, B: fixed + (each - flatter) * true + flatter * value}, rng, model,
-                replicas=3 if value in beside else 1, rounds=6 if value in beside else 3,
+                value, {slug: fixed + each * value for slug, (fixed, each) in latencies.items()}, rng,
+                costs.MODELS[seed % len(costs.MODELS)], processes=3 if value in beside else 1,
             )
             for value in GRID
         ]  # fmt: skip
-        held += any(found.low <= true <= found.high for found in found_in(points) if found.low is not None)
-    assert held >= 0.92 * 200
+        if crossings := crossings_of(points):
+            held.append(any(low <= true <= high for low, high in crossings))
+    assert len(held) >= 85
+    assert sum(held) >= 0.89 * len(held)
 
 
 def test_an_interval_follows_the_spread_between_processes() -> None:
@@ -116,7 +133,7 @@ def test_an_interval_follows_the_spread_between_processes() -> None:
     widths = []
     for process in (0.01, 0.1):
         [found] = found_in(
-            costs.points(GRID, latencies, np.random.default_rng(1), Model(process=process, disturbed_share=0.0))
+            costs.points(GRID, latencies, np.random.default_rng(1), costs.Model(process=process, disturbed_share=0.0))
         )
         assert found.low is not None and found.high is not None
         widths.append(math.log(found.high / found.low))
@@ -125,14 +142,14 @@ def test_an_interval_follows_the_spread_between_processes() -> None:
 
 def test_one_odd_process_widens_its_own_interval_and_not_those_of_others() -> None:
     rng = np.random.default_rng(0)
-    points = [costs.point(value, {A: 1e-3, B: 1e-3}, rng, QUIET, replicas=2 if value == 16 else 1) for value in GRID]
+    points = [costs.point(value, {A: 1e-3, B: 1e-3}, rng, QUIET, processes=2 if value == 16 else 1) for value in GRID]
     odd, other = points[2].measurements
     slow = replace(odd.replicas[1], samples_s=[2 * each for each in odd.replicas[1].samples_s])
     points[2] = replace(points[2], measurements=[replace(odd, replicas=[odd.replicas[0], slow]), other])
     levels = point_levels(points)
-    low, high = levels[2][A].interval(0.95)
+    low, high = levels[2].by_slug[A].interval(0.95)
     assert high / low > 2
-    far = [levels[place][A].interval(0.95) for place in (0, 1, 3, 4, 5, 6)]
+    far = [levels[place].by_slug[A].interval(0.95) for place in (0, 1, 3, 4, 5, 6)]
     assert all(high / low < 1.5 for low, high in far)
 
 
@@ -208,7 +225,7 @@ def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -
     assert "; map_fn.graph takes 1.50 × [" in verdict and verdict.endswith("] as long.")
 
 
-def dial(latencies: dict[int, float], default: int, model: Model = QUIET, **flat: float) -> Run:
+def dial(latencies: dict[int, float], default: int, model: costs.Model = QUIET, **flat: float) -> Run:
     """A sweep of `map_fn`'s option, whose default stands in no slug; ``flat`` strategies do not have it."""
     rng, values = np.random.default_rng(4), sorted(latencies)
     axis = Axis(kind="option", name="parallel_iterations", values=values, scale="log")
@@ -230,7 +247,7 @@ def test_the_best_value_is_named_though_it_is_the_default_which_stands_in_no_slu
 
 
 def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strategies() -> None:
-    noisy = Model(process=0.05, sample=0.02, disturbed_share=0.0)
+    noisy = costs.Model(process=0.05, sample=0.02, disturbed_share=0.0)
     run = dial({1: 3e-3, 10: 1e-3, 32: 1.01e-3}, 10, noisy, vectorized_map=1.02e-3, batched=2e-3)
     verdict = findings.verdict(run)
     assert " is fastest" in verdict and "; it ties with " in verdict
@@ -249,7 +266,7 @@ def test_values_of_an_option_that_cannot_be_told_apart_tie_and_so_do_other_strat
 
 def test_of_ties_and_of_places_where_one_is_faster_the_shorter_list_is_named() -> None:
     rng = np.random.default_rng(0)
-    noisy = Model(process=0.03, disturbed_share=0.0)
+    noisy = costs.Model(process=0.03, disturbed_share=0.0)
     points = []
     for value in GRID:
         factor = 3.0 if value in (1, 4096) else 1.0

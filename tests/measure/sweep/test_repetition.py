@@ -1,7 +1,6 @@
 """What a sweep that was measured again says of the first one, on made-up samples."""
 
 import numpy as np
-import pytest
 from msgspec.structs import replace
 
 from measure.judge import analysis
@@ -27,7 +26,6 @@ def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs 
     return findings.analyse(replace(run, points=points))
 
 
-@pytest.mark.slow
 def test_the_same_costs_are_reproduced_and_hardly_ever_refuted():
     found = [
         repetition.compare(sweep(seed, model), sweep(1000 + seed, model))

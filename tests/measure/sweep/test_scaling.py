@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from measure.judge import analysis
 from measure.model.run import Axis, Fit, Point, RequestRecord, Run
 from measure.model.run_file import decode, encode
 from measure.sweep import findings
 from measure.sweep.evidence import evidence
 from measure.sweep.scaling import fits
 from tests import costs
-from tests.simulation import Model
 
 GRID = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
-QUIET = Model(process=0.0, sample=0.0, round=0.0, disturbed_share=0.0)
+QUIET = costs.QUIET
 SLUG = "map_fn.graph"
 FIXED, EACH = 4e-4, 2e-6
 
 
-def measured(latency_s: list[float], model: Model = QUIET, seed: int = 0) -> list[Point]:
+def measured(latency_s: list[float], model: costs.Model = QUIET, seed: int = 0) -> list[Point]:
     rng = np.random.default_rng(seed)
     return [costs.point(value, {SLUG: each}, rng, model) for value, each in zip(GRID, latency_s, strict=True)]
 
@@ -54,35 +54,37 @@ def test_costs_that_are_no_line_have_a_note_and_wide_intervals() -> None:
     assert found.per_element_high_s > 1.2 * found.per_element_low_s
 
 
-@pytest.mark.slow
 def test_intervals_contain_the_true_costs_as_often_as_they_say() -> None:
     fixed = each = 0
-    for seed in range(100):
+    for seed in range(60):
         found = fit(measured(straight(), costs.MODELS[seed % len(costs.MODELS)], seed))
         fixed += found.fixed_low_s <= FIXED <= found.fixed_high_s
         each += found.per_element_low_s <= EACH <= found.per_element_high_s
         assert found.per_element_high_s < 1.3 * found.per_element_low_s
-    assert fixed >= 90
-    assert each >= 90
+    # Of 95 %, fewer are seen in one of two hundred cases.
+    assert fixed >= 52
+    assert each >= 52
 
 
 def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_whole_sweep() -> None:
-    """Of a point by itself 6 % would be assumed."""
+    """Of one process by itself it is not known whether it is an odd one."""
     rng = np.random.default_rng(0)
-    steady = Model(process=0.005, sample=0.005, round=0.0, disturbed_share=0.0)
+    steady = costs.Model(process=0.005, sample=0.005, disturbed_share=0.0)
     points = [
-        costs.point(value, {SLUG: seconds}, rng, steady, replicas=3 if value in (64, 256, 1024) else 1)
+        costs.point(value, {SLUG: seconds}, rng, steady, processes=3 if value in (64, 256, 1024) else 1)
         for value, seconds in zip(GRID, straight(), strict=True)
     ]
     found = fit(points)
-    assert found.per_element_high_s < 1.04 * found.per_element_low_s
+    assert found.per_element_high_s < 1.06 * found.per_element_low_s
     request = RequestRecord(
         workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=[SLUG], budget_s=1.0
     )
     run = Run(id="0" * 24, kind="sweep", created="", request=request, axes=[costs.axis(GRID)], points=points)
     run = findings.analyse(run)
     bands = [item.latency.high_s / item.latency.low_s for point in run.points for item in point.measurements]
-    assert max(bands) < 1.1, "the band of one process is that of the sweep too"
+    assert max(bands) < 1.2, "the band of one process is that of the sweep too"
+    alone = analysis.analyse(findings.comparison(run, points[0])).measurements[0].latency
+    assert alone is not None and alone.high_s / alone.low_s > 1.5
     stored = decode(encode(run))
     blank = [
         replace(point, measurements=[replace(item, latency=None) for item in point.measurements])
@@ -92,7 +94,7 @@ def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_
 
 
 def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:
-    found = fit(measured([EACH * value for value in GRID], Model(disturbed_share=0.0)))
+    found = fit(measured([EACH * value for value in GRID], costs.Model(disturbed_share=0.0)))
     assert found.fixed_low_s == 0.0
     assert found.fixed_s < 0.2 * EACH
 

@@ -12,7 +12,6 @@ from measure.model.request import RequestError
 from measure.sweep import continuing, needs
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.sweep import Sweep
-from measure.sweep.visit import ROUNDS
 from tests import costs
 from tests.engine import DEADLINE_S, eventually, running
 from tests.measure.sweep.common import GIB, Counting, asked, batch, finished, outcome, processes, taken_up
@@ -63,10 +62,13 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     assert all(processes(by_level[level], slugs[level]) >= AT_POINT for level in (2, 3))
     assert all(processes(by_level[level], slugs[level]) < AT_POINT for level in (1, 4))
     assert processes(by_level[1], "slow.eager") < AT_POINT
-    two, three = (by_level[level].measurements[0].replicas[-1] for level in (2, 3))
-    assert two.rounds == three.rounds and len(two.rounds) == ROUNDS
-    assert two.rounds[0] > max(by_level[2].measurements[0].replicas[0].rounds)
-    assert max(two.at_s[0], three.at_s[0]) < min(two.at_s[-1], three.at_s[-1]), "in turns, not one after the other"
+    first, *_, before_last, last = zip(
+        *([replicas[0], *replicas[-2:]] for level in (2, 3) for replicas in [by_level[level].measurements[0].replicas]),
+        strict=True,
+    )
+    assert before_last[0].rounds[0] == before_last[1].rounds[0] < last[0].rounds[0] == last[1].rounds[0]
+    assert max(process.rounds[-1] for process in first) < before_last[0].rounds[0]
+    assert max(process.at_s[-1] for process in before_last) < min(process.at_s[0] for process in last), "in turns"
     assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
     assert "; it ties with level " in run.verdict and "; slow.eager takes " in run.verdict
     assert not {"continued"} & {warning.code for warning in run.warnings}
@@ -76,7 +78,7 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
 def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(host: HostLauncher):
     rng = np.random.default_rng(0)
     seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}
-    points = [costs.point(n, {"stays.eager": each}, rng, replicas=1, rounds=3) for n, each in seconds.items()]
+    points = [costs.point(n, {"stays.eager": each}, rng, processes=1) for n, each in seconds.items()]
     run, added = taken_up(host, asked("stays.eager", axes=batch(*seconds)), points)
     assert not added and [processes(point, "stays.eager") for point in run.points] == [1, 1, AT_POINT, 1]
     assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
