@@ -45,7 +45,7 @@ def test_no_cell_of_a_map_is_won_by_one_process_of_what_may_lead(host: HostLaunc
     strategies = ["batched.eager", "loop.eager"]
     axes = [{"name": "batch", "values": [64, 128]}, {"name": "side", "values": [2, 3]}]
     raw = {"workload": "outer_product", "strategies": strategies, "budget_s": 300.0, "axes": axes}
-    settings = Settings(rules=changed(QUICK, doubted_within=1e9), probes=False, process_peaks_s=0.0)
+    settings = Settings(rules=changed(QUICK, doubted=2, doubted_within=1e9), probes=False, process_peaks_s=0.0)
     run = Sweep("0" * 24, parse_sweep(raw), host, lambda view: None, settings=settings).run()
     measured = [item for point in run.points for item in point.measurements]
     # What ties would get more processes anyway, and the loop does not.
