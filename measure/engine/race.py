@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from measure.model.processes import BEHIND, CONTENDER, DOUBTED, FRESH, MOST
+from measure.model.request import DEFAULT_BUDGET_S
 from measure.model.run import Analysis
 from measure.statistics.intervals import Level
 from measure.statistics.ranking import Order, equivalent
@@ -29,6 +30,10 @@ class Rules:
     doubted_within: float = 3.0
     doubted: int = DOUBTED
     behind: int = BEHIND
+
+    def with_budget(self, budget_s: float) -> "Rules":
+        """The plan of a run that has more time than is usual: as many more processes decide it."""
+        return replace(self, most=max(self.most, int(self.most * budget_s / DEFAULT_BUDGET_S)))
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""

@@ -39,7 +39,7 @@ class Sampling:
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Visit all strategies, then those whose rank is open until it is decided or the budget is spent."""
-        rules = self._bench.settings.rules
+        rules = self._bench.settings.rules.with_budget(self.budget_s)
         if self._bench.launcher.start_method == "fresh":
             rules = rules.with_fresh_interpreters()
         self.visit_all(slugs)
