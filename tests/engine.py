@@ -30,7 +30,7 @@ DEADLINE_S = 120.0
 # What is promised: so long after the server was killed, nothing of it is left.
 GONE_WITHIN_S = 2.0
 # As few processes as a comparison can do with: what it decides is not looked at here.
-QUICK = Rules(contender=2, most=2, doubted=1, behind=1)
+QUICK = Rules(contender=2, most=2, most_per_s=0.0, doubted=1, behind=1)
 
 _MAPPER = '''
 from strategies.spec import Estimate, Mapper

@@ -25,6 +25,7 @@ class Rules:
 
     contender: int = CONTENDER
     most: int = MOST
+    most_per_s: float = MOST / DEFAULT_BUDGET_S
     # One process in some dozens is about twice as slow as others of its strategy. So what is up to this many times
     # slower than the leader, by one process each, gets a second opinion before it counts as clearly slower.
     doubted_within: float = 3.0
@@ -32,8 +33,8 @@ class Rules:
     behind: int = BEHIND
 
     def with_budget(self, budget_s: float) -> "Rules":
-        """The plan of a run that has more time than is usual: as many more processes decide it."""
-        return replace(self, most=max(self.most, int(self.most * budget_s / DEFAULT_BUDGET_S)))
+        """The plan of a run that has more time than is usual: as many more processes may decide it."""
+        return replace(self, most=max(self.most, int(self.most_per_s * budget_s)))
 
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
