@@ -121,7 +121,8 @@ class Runner:
         continued."""
         taken: list[Point] = []
         if continue_from is not None:
-            taken, parent = self._taken_over(request, continue_from), continue_from
+            taken = _taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
+            parent = continue_from
         skipped = forecast_sweep(request, environment.available_memory()).skipped
         if len(skipped) == len(request.points()):
             raise RequestError(skipped[0][1])
@@ -176,22 +177,6 @@ class Runner:
         self._jobs.save(job, live=True)
         self._jobs.add(run_id, job)
         return run_id
-
-    def _taken_over(self, request: SweepRequest, run_id: str) -> list[Point]:
-        """The points of a sweep that has ended which this request goes on with."""
-        snapshot = self.snapshot(run_id)
-        if snapshot is None:
-            raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
-        if snapshot.state != "finished":
-            raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
-        if refusal := continuing.refusal(snapshot.run, imported=snapshot.imported):
-            raise RequestError(refusal)
-        here = environment.collect(
-            start_method=self._launcher.start_method,
-            threads=request.base.threads,
-            tensorflow=self._launcher.state().details or {},
-        )
-        return continuing.taken_over(snapshot.run, request, here)
 
     def _missing(self, request: Request) -> str | None:
         """The sentence that says that the request's device is not there, as far as devices are known by now."""
@@ -301,6 +286,22 @@ class Runner:
                     self._jobs.finish(job, run)
                     return
         self._jobs.finish(job, _without_measuring(job.view.run))
+
+
+def _taken_over(request: SweepRequest, run_id: str, snapshot: Snapshot | None, launcher: Launcher) -> list[Point]:
+    """The points of a sweep that has ended which a request goes on with. Raises `RequestError` where it cannot."""
+    if snapshot is None:
+        raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
+    if snapshot.state != "finished":
+        raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
+    if refusal := continuing.refusal(snapshot.run, imported=snapshot.imported):
+        raise RequestError(refusal)
+    here = environment.collect(
+        start_method=launcher.start_method,
+        threads=request.base.threads,
+        tensorflow=launcher.state().details or {},
+    )
+    return continuing.taken_over(snapshot.run, request, here)
 
 
 def _without_measuring(run: Run) -> Run:

@@ -235,10 +235,10 @@ def test_every_room_says_in_one_sentence_what_it_is_for(sources):
         ("measure.model.run", "from measure.judge import verdict"),
         ("measure.subject.timing", "from measure.statistics import ranking"),
         ("measure.store.store", "from measure import runner"),
-        ("measure.statistics.ranking", "def f():\n    from measure.engine.rounds import Rules"),
+        ("measure.statistics.ranking", "def f():\n    from measure.engine.race import Rules"),
         ("views.charts.base", "import views.result.tables"),
         ("workloads.square", "import app"),
-        ("measure.model.run", "from ..engine import rounds"),
+        ("measure.model.run", "from ..engine import race"),
     ],
 )
 def test_an_import_that_is_turned_round_is_noticed(sources, module, line):

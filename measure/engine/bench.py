@@ -90,7 +90,8 @@ class Bench:
         self.on_gpu = request.device.startswith("GPU")
         self.gpu_bytes: int | None = None  # what TensorFlow may take of the GPU, as far as it is known
         self.started_s: float | None = None
-        self.stopped = False  # a person wants no more than there is
+        # A person wants no more than there is: sampling ends when the visit that goes on has ended.
+        self.stopped = False
         self._publish, self._message, self._version = publish, "", 0
         self._round_number: int | None = None
         self._folder: Path | None = None
@@ -114,10 +115,6 @@ class Bench:
         self.dialogues.cancel()
         if self._further is not None:
             self._further.cancel()
-
-    def stop(self) -> None:
-        """End with what is known, as soon as the visit that goes on has ended. May be called from any thread."""
-        self.stopped = True
 
     @property
     def cancelled(self) -> bool:
@@ -250,7 +247,8 @@ class Job:
         self.bench.cancel()
 
     def stop(self) -> None:
-        self.bench.stop()
+        """End with what is known. May be called from any thread."""
+        self.bench.stopped = True
 
     @property
     def cancelled(self) -> bool:

@@ -39,8 +39,8 @@ _APART = 1.3
 
 @dataclass(frozen=True)
 class Spread:
-    """How far processes of one strategy differ, over a run: ``deviation``, a relative standard deviation that a few of
-    them do not move, and ``most``, the farthest that any two are apart, a difference of logarithms."""
+    """The spread between processes of one strategy, over a run: ``deviation``, a relative standard deviation that a few
+    of them do not move, and ``most``, the farthest that any two are apart, a difference of logarithms."""
 
     deviation: float
     most: float

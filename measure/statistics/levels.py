@@ -34,7 +34,8 @@ class Drift:
 @dataclass(frozen=True)
 class Levels:
     """The evidence of one run. ``by_slug``: the level of each strategy, twins included; ``typical``: the logarithm of
-    the median of its samples, likewise; ``logs``: one logarithm a process, at the pace of the leaders' own time."""
+    the median of its samples, likewise; ``logs``: one logarithm a process. All are at the pace of the machine when the
+    strategy with the most processes was visited, in the mean."""
 
     by_slug: Mapping[str, Level]
     typical: Mapping[str, float]
@@ -48,19 +49,22 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     timed = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
     timed = {slug: replicas for slug, replicas in timed.items() if replicas}
     logs = {slug: np.array([log_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
-    medians = {slug: [_log_median(each.samples_s) for each in replicas] for slug, replicas in timed.items()}
+    medians = {slug: np.array([_log_median(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
     times_s = {slug: np.array([_mean(each.at_s) for each in replicas]) for slug, replicas in timed.items()}
     slope, drift = _drift(logs, times_s)
     if logs:
         # Of all strategies, the one with the most processes is the one that the others are compared with.
         own_s = times_s[max(logs, key=lambda slug: len(logs[slug]))].mean()
-        logs = {slug: values - slope * (times_s[slug] - own_s) for slug, values in logs.items()}
+        logs, medians = (
+            {slug: values - slope * (times_s[slug] - own_s) for slug, values in figures.items()}
+            for figures in (logs, medians)
+        )
     spread = spread_of(list(logs.values()))
     by_slug = {
         slug: level(values, spread) if len(values) > 1 else lone_level(float(values[0]), spread)
         for slug, values in logs.items()
     }
-    typical = {slug: float(np.mean(values)) for slug, values in medians.items()}
+    typical = {slug: float(values.mean()) for slug, values in medians.items()}
     return Levels(by_slug, typical, logs, spread, drift)
 
 

@@ -91,6 +91,8 @@ def test_what_the_machine_drifts_is_taken_out_of_the_processes() -> None:
     # At the pace of the time in which the first of those with the most processes was visited: 0 to 6 s, in the mean.
     assert math.exp(evidence.by_slug["s0"].log_mean) == pytest.approx(1e-3 * math.exp(0.04 * 3.0), rel=0.01)
     assert math.exp(evidence.by_slug["s2"].log_mean) == pytest.approx(4e-3 * math.exp(0.04 * 3.0), rel=0.01)
+    for slug, level in evidence.by_slug.items():
+        assert evidence.typical[slug] == pytest.approx(level.log_mean, abs=1e-9), "the samples of a process are equal"
 
 
 def test_the_drift_is_the_slope_of_theil_and_sen_and_its_p_value_that_of_mann_and_kendall() -> None:
