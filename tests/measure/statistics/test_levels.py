@@ -18,9 +18,7 @@ from tests.samples import FACTORS, constant, measurement, run_of
 def visited(slug: str, level_s: Sequence[float], at_s: Sequence[float]) -> Measurement:
     """A strategy whose processes take these times for a call, each visited at a time of its own."""
     replicas = [
-        Replica(
-            id=number, calls_per_sample=1, rounds=[number + 1] * 9, at_s=[moment_s] * 9, samples_s=[seconds] * 9
-        )
+        Replica(id=number, calls_per_sample=1, rounds=[number + 1] * 9, at_s=[moment_s] * 9, samples_s=[seconds] * 9)
         for number, (seconds, moment_s) in enumerate(zip(level_s, at_s, strict=True))
     ]
     return Measurement(strategy=slug, mapper=slug, mode="graph", outcome="ok", replicas=replicas)
