@@ -1,4 +1,4 @@
-"""How sharp a comparison will be, before it is run: from its forecast, budget, and what earlier runs showed. Pure."""
+"""The sharpness of a comparison before it is run: from forecast, budget, and what earlier runs showed. Pure."""
 
 import statistics
 from collections.abc import Iterable
