@@ -43,8 +43,8 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
 @dataclass
 class Subjects:
     """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``compiled`` ones are slow
-    with other values than those that are timed. ``failing``: (slug, number of the visit from 1) that ends in ``failure``
-    after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
+    with other values than those that are timed. ``failing``: (slug, number of the visit from 1) that ends in
+    ``failure`` after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
 
     It keeps ``specs``, what was started, and ``most_alive``, how many lived at once.
     """

@@ -107,7 +107,6 @@ class Race:
         affordable: Callable[[str], bool] = lambda slug: True,
     ) -> None:
         self._rules, self._standing, self._enter_twin, self._affordable = rules, standing, enter_twin, affordable
-        # Every strategy has been visited once.
         self._visits = Counter(standing().levels.keys())
         self._twin = ""
         self.reason = ""
@@ -139,9 +138,12 @@ class Race:
             if not going_on:
                 self.reason = EXHAUSTED
                 return
-            # The twin, which entered late, catches up; and whoever races, it races too.
-            behind = self._visits[self._twin] < min(self._visits[slug] for slug in going_on)
-            yield self._counted([*dict.fromkeys([*going_on, self._twin]), *([self._twin] if behind else [])])
+            others = [slug for slug in going_on if slug != self._twin]
+            # Whoever races, the twin races too; it entered late, and catches up.
+            is_late = self._visits[self._twin] < min((self._visits[slug] for slug in others), default=0)
+            of_twin = min(1 + is_late, self._rules.most - self._visits[self._twin])
+            self.reason = ""  # of those who have led until now
+            yield self._counted([*others, *[self._twin] * of_twin])
         self.reason = NOBODY
 
     def _behind(self) -> Iterator[list[str]]:

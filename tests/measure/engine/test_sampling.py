@@ -1,52 +1,60 @@
-"""Sampling with simulated subjects: who warms up for how long, in which rounds, and who is asked at all."""
+"""Sampling with simulated subjects: who is visited in which order, what is kept of a visit, and how it ends."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from measure.engine import race, stages
 from measure.engine import sampling as module
 from measure.engine.bench import Bench, Settings
-from measure.engine.record import Record
-from measure.engine.rounds import Rules
+from measure.engine.dialogue import Cancelled, HostLost
+from measure.engine.record import Record, View
 from measure.engine.sampling import Sampling
 from measure.judge.advice import COMPILED_VALUES
-from measure.machine import environment
 from measure.model.request import parse
-from measure.model.run import Memory
-from measure.statistics.effects import detrend
-from measure.subject.timing import LEAST_WARM_S, SAMPLE_S
-from tests.subjects import Subjects
+from measure.model.run import Memory, Replica
+from measure.subject.messages import Sampled, Spec
+from tests.subjects import LOST, SAMPLES_A_MESSAGE, Message, Subjects, error
 
 SLUGS = ("loop.eager", "batched.graph", "batched.xla")
-THREADED = ("batched.graph", "batched.xla")
-RULES = Rules(scout_rounds=4, scout_round_s=0.15)
+RULES = race.Rules()
 BUDGET_S = 15.0
+# Two that tie, and one that is clearly slower.
+LATENCIES_S = {"batched.graph": 0.001, "batched.xla": 0.001, "loop.eager": 0.02}
+# One that leads, with two behind it that tie; and which visit is the first one for their ranks.
+LEADS_S = {"batched.graph": 0.001, "batched.xla": 0.02, "loop.eager": 0.02}
+OF_RANKS_BEHIND = 2 * RULES.contender + 2 + 1
 
-# Makes the sampling of a launcher's subjects, with its bench; ``room``: how many processes may live at once.
-Make = Callable[..., tuple[Sampling, Record]]
+# Opens a bench of a launcher's subjects.
+Open = Callable[..., Bench]
 
 
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    opened: list[Bench] = []
+def opened() -> Iterator[Open]:
+    benches: list[Bench] = []
 
-    def make(subjects: Subjects, room: int = 100, budget_s: float = BUDGET_S) -> tuple[Sampling, Record]:
-        settings = Settings(rules=RULES, memory_share=1.0)
-        asked = parse({"workload": "square", "strategies": list(SLUGS)})
-        bench = Bench("0" * 24, asked, subjects, lambda view: None, settings=settings)
-        same = Memory(
+    def open_bench(
+        subjects: Subjects,
+        slugs: tuple[str, ...] = SLUGS,
+        run_id: str = "0" * 24,
+        publish: Callable[[View], None] = lambda view: None,
+    ) -> Bench:
+        asked = parse({"workload": "square", "strategies": list(slugs)})
+        bench = Bench(run_id, asked, subjects, publish, settings=Settings(rules=RULES))
+        memory = Memory(
             peak_bytes=64, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
         )
-        for slug in SLUGS:
-            bench.record.update(slug, memory=same)
-        monkeypatch.setattr(environment, "available_memory", lambda: room * bench.live_bytes(SLUGS[0]))
+        for slug in slugs:
+            bench.record.update(slug, outcome="ok", memory=memory)
         bench.open(0.0)
-        opened.append(bench)
-        return Sampling(bench, len(SLUGS), budget_s), bench.record
+        benches.append(bench)
+        return bench
 
-    yield make
-    for bench in opened:
+    yield open_bench
+    for bench in benches:
         bench.remove_files()
 
 
@@ -58,138 +66,238 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def living(sampling: Sampling) -> list[tuple[str, int]]:
-    return [(live.slug, live.replica) for live in sampling.living]
+@dataclass
+class Slow(Subjects):
+    """Each visit takes ``visit_s`` on a ``clock``; in the visit of number ``at``, from 1, ``then`` is called."""
+
+    clock: Any = None
+    visit_s: float = 0.0
+    at: int = 0
+    then: Callable[[], None] = lambda: None
+
+    def start(self, spec: Spec, events: Any) -> int:
+        if self.clock is not None:
+            self.clock.now_s += self.visit_s
+        if len(self.visited) + 1 == self.at:
+            self.then()
+        return super().start(spec, events)
 
 
-def test_what_a_round_leaves_goes_to_those_whose_calls_are_of_several_threads(make: Make) -> None:
-    subjects = Subjects(threaded=THREADED)
-    sampling, _ = make(subjects)
-    assert sampling.scout(SLUGS)
-    assert {slug: len(told) for slug, told in subjects.warm_s.items()} == dict.fromkeys(SLUGS, RULES.scout_rounds)
-    known = {slug: set(told[1:]) for slug, told in subjects.warm_s.items()}
-    assert known["loop.eager"] == {LEAST_WARM_S}
-    (warm_s,) = known["batched.graph"]
-    assert known["batched.xla"] == {warm_s}
-    assert 2 * warm_s + LEAST_WARM_S + 3 * SAMPLE_S == pytest.approx(RULES.scout_round_s)
+def processes(record: Record) -> dict[str, int]:
+    return {item.strategy: len(item.replicas) for item in record.items()}
 
 
-def test_a_strategy_of_which_nothing_is_known_yet_warms_up_as_if_it_ran_in_several_threads(make: Make) -> None:
-    subjects = Subjects(threaded=THREADED)
-    make(subjects)[0].scout(SLUGS)
-    assert all(told[0] > 2 * LEAST_WARM_S for told in subjects.warm_s.values())
+# --- the order -------------------------------------------------------------------------------------------------------
 
 
-def test_of_a_strategy_that_fails_in_a_round_nothing_more_is_asked(make: Make) -> None:
-    subjects = Subjects(threaded=THREADED, failing=("batched.xla", 2))
-    sampling, record = make(subjects)
-    sampling.scout(SLUGS)
-    assert len(subjects.warm_s["batched.xla"]) == 2 and record["batched.xla"].outcome == "failed"
-    assert [len(record[slug].replicas[0].samples_s) for slug in SLUGS] == [4, 4, 1]
-    # The others share what the round leaves from then on.
-    assert subjects.warm_s["batched.graph"][2] > 1.5 * subjects.warm_s["batched.graph"][1]
-
-
-def test_a_strategy_that_is_slow_with_other_values_is_said_to_be(make: Make) -> None:
-    sampling, record = make(Subjects(compiled=["batched.xla"]))
-    sampling.scout(SLUGS)
-    warned = [slug for slug in SLUGS if COMPILED_VALUES in {warning.code for warning in record[slug].warnings}]
-    assert warned == ["batched.xla"]
-
-
-def rounds_of(record: Record, slug: str) -> list[list[int]]:
-    return [list(replica.rounds) for replica in record[slug].replicas]
-
-
-def test_one_process_of_the_anchor_lives_through_all_cohorts(make: Make) -> None:
-    sampling, record = make(Subjects(), room=2)
-    sampling.scout(SLUGS)
-    assert rounds_of(record, "loop.eager") == [[*range(1, 9)]], "a second process would link nothing"
-    assert rounds_of(record, "batched.graph") == [[1, 2, 3, 4]] and rounds_of(record, "batched.xla") == [[5, 6, 7, 8]]
-    assert set(detrend(list(record.items())).phases[:4]) == {0}
-
-
-def test_what_rests_leaves_one_process_of_the_anchor(make: Make) -> None:
-    sampling, _ = make(Subjects())
-    sampling.scout(SLUGS)
-    sampling.start(["batched.xla"])
-    sampling.rest(SLUGS, "batched.xla")
-    assert living(sampling) == [("batched.xla", 0)]
-
-
-def test_where_the_leaders_anchor_is_gone_that_of_the_cohorts_stays(make: Make) -> None:
-    sampling, _ = make(Subjects(), room=2)
-    sampling.scout(SLUGS)
-    sampling.rest(SLUGS, "batched.graph")
-    assert living(sampling) == [("loop.eager", 0)]
-
-
-def test_where_more_processes_need_room_one_stays_to_link_the_rounds_unless_it_is_in_the_way(make: Make) -> None:
-    sampling, record = make(Subjects(), room=3)
-    sampling.scout(SLUGS)
-    sampling.start(["batched.graph", "batched.xla"])
-    assert living(sampling) == [("loop.eager", 0), ("batched.graph", 1), ("batched.xla", 1)]
-    sampling.sample_everybody(0.15)
-    linked = set(rounds_of(record, "loop.eager")[0])
-    assert all(linked & set(rounds) for slug in SLUGS for rounds in rounds_of(record, slug))
-    alone, _ = make(Subjects(), room=1)
-    alone.scout(SLUGS)
-    alone.start(["batched.graph"])
-    assert living(alone) == [("batched.graph", 1)]
-
-
-def test_no_subject_lives_on_when_sampling_has_ended(make: Make) -> None:
+def test_first_visits_begin_with_what_is_forecast_to_be_the_quickest(opened: Open) -> None:
     subjects = Subjects()
-    sampling, record = make(subjects)
-    sampling.scout(SLUGS)
-    assert sorted(subjects.living) == sorted(SLUGS)
-    sampling.end("budget")
-    assert subjects.living == [] and not sampling.living
-    assert {replica.ended for slug in SLUGS for replica in record[slug].replicas} == {"budget"}
+    bench = opened(subjects)
+    stages.time_latencies(bench, SLUGS, BUDGET_S, Sampling.race)
+    estimates = bench.forecast.per_strategy
+    taking_s = [estimates[slug].first_call_s + estimates[slug].latency_s for slug in subjects.visited[: len(SLUGS)]]
+    assert sorted(subjects.visited[: len(SLUGS)]) == sorted(SLUGS) and taking_s == sorted(taking_s)
+    assert subjects.visited[: len(SLUGS)] != list(SLUGS), "in whatever order they were asked for"
 
 
-def test_rounds_go_on_from_those_that_the_record_knows(make: Make) -> None:
-    sampling, record = make(Subjects())
-    sampling.scout(SLUGS)
-    assert record.last_round() == RULES.scout_rounds
-    sampling.sample_few(2)
-    assert rounds_of(record, "loop.eager") == [[*range(1, 7)]]
+def test_rounds_are_in_an_order_that_the_run_alone_decides(opened: Open) -> None:
+    def visited(run_id: str) -> list[str]:
+        subjects = Subjects()
+        Sampling(opened(subjects, run_id=run_id), BUDGET_S).race(SLUGS)
+        return subjects.visited
+
+    assert visited("0" * 24) == visited("0" * 24) != visited("1" * 24)
+    assert visited("0" * 24)[: len(SLUGS)] == visited("1" * 24)[: len(SLUGS)] == list(SLUGS), "first visits are not"
 
 
-# --- the budget ------------------------------------------------------------------------------------------------------
+def test_one_process_lives_at_a_time(opened: Open) -> None:
+    subjects = Subjects(latencies_s=LATENCIES_S)
+    Sampling(opened(subjects), BUDGET_S).race(SLUGS)
+    assert len(subjects.visited) > 2 * len(SLUGS) and subjects.most_alive == 1 and subjects.living == []
+
+
+def test_who_ties_with_the_leader_is_visited_as_often_as_it_and_its_twin_and_others_once(opened: Open) -> None:
+    bench = opened(Subjects(latencies_s=LATENCIES_S))
+    status, reason = Sampling(bench, BUDGET_S).race(SLUGS)
+    visits = processes(bench.record)
+    assert visits.pop("loop.eager") == 1
+    assert visits.keys() == {"batched.graph", "batched.xla", "batched.graph#twin"} and len(set(visits.values())) == 1
+    assert status == "complete" and reason in (race.DECIDED, race.EXHAUSTED)
+
+
+def test_fresh_interpreters_are_fewer(opened: Open) -> None:
+    bench = opened(Subjects(latencies_s=LATENCIES_S, start_method="fresh"))
+    Sampling(bench, BUDGET_S).race(SLUGS)
+    assert max(processes(bench.record).values()) == RULES.with_fresh_interpreters().contender < RULES.contender
+
+
+def test_a_watcher_is_told_the_round_and_who_is_timed_and_sees_latencies_after_the_first(opened: Open) -> None:
+    views: list[View] = []
+    bench = opened(Subjects(latencies_s=LATENCIES_S), publish=views.append)
+    Sampling(bench, BUDGET_S).race(SLUGS)
+    of_rounds = [view.round_number for view in views if view.message.startswith("timing ")]
+    assert of_rounds == sorted(of_rounds) and set(of_rounds) == set(range(1, bench.record.last_round() + 1))
+    assert {view.message for view in views} == {f"timing {slug}" for slug in SLUGS}, "a twin goes by its name"
+    first = next(view for view in views if view.version)
+    assert first.round_number == 1 and all(item.latency is not None for item in first.run.measurements)
+
+
+# --- a visit ---------------------------------------------------------------------------------------------------------
+
+
+def test_samples_carry_their_round_and_the_places_of_those_that_were_disturbed(opened: Open) -> None:
+    bench = opened(Subjects(latencies_s=LATENCIES_S))
+    sampling = Sampling(bench, BUDGET_S)
+    sampling.visit_all(SLUGS)
+    sampling.visit(["loop.eager"])
+    first, second = bench.record["loop.eager"].replicas
+    count = 2 * SAMPLES_A_MESSAGE
+    assert first.rounds == [1] * count and second.rounds == [2] * count
+    for replica in (first, second):
+        assert replica.samples_s == [LATENCIES_S["loop.eager"]] * count and len(replica.at_s) == count
+        assert (replica.calls_per_sample, replica.first_call_s, replica.ended) == (2, 0.04, "done")
+        assert replica.disturbed == [SAMPLES_A_MESSAGE + 1], "the second one of the second message"
+
+
+def test_rounds_go_on_from_those_that_the_record_knows(opened: Open) -> None:
+    bench = opened(Subjects())
+    Sampling(bench, BUDGET_S).visit_all(SLUGS)
+    Sampling(bench, BUDGET_S).visit_all(SLUGS)
+    assert [replica.rounds[0] for replica in bench.record["loop.eager"].replicas] == [1, 2]
+
+
+def test_samples_that_come_together_were_taken_one_after_the_other(opened: Open) -> None:
+    record = opened(Subjects()).record
+    record.add_replica("loop.eager", Replica(id=0, calls_per_sample=1))
+    record.add_samples("loop.eager", 0, 1, 2.0, Sampled(2, [0.1, 0.2, 0.3], [], False))
+    record.add_samples("loop.eager", 0, 1, 3.0, Sampled(2, [0.1], [0], True))
+    (replica,) = record["loop.eager"].replicas
+    assert replica.at_s == pytest.approx([1.0, 1.4, 2.0, 3.0]) and replica.disturbed == [3]
+
+
+def test_a_clock_that_has_not_moved_leaves_a_sample_that_has_a_logarithm(opened: Open) -> None:
+    bench = opened(Subjects(latencies_s={"loop.eager": 0.0}))
+    Sampling(bench, BUDGET_S).visit_all(SLUGS)
+    latency = bench.record["loop.eager"].latency
+    assert latency is not None and latency.median_s > 0
+
+
+def test_a_strategy_that_is_slow_with_other_values_is_said_to_be_once(opened: Open) -> None:
+    bench = opened(Subjects(compiled=["batched.xla"]))
+    Sampling(bench, BUDGET_S).race(SLUGS)
+    codes = {item.strategy: [warning.code for warning in item.warnings] for item in bench.record.items()}
+    assert [slug for slug in codes if COMPILED_VALUES in codes[slug]] == ["batched.xla"]
+    assert len(bench.record["batched.xla"].replicas) > 1 and codes["batched.xla"].count(COMPILED_VALUES) == 1
+
+
+def test_calls_that_are_long_are_not_made_with_other_values(opened: Open) -> None:
+    bench = opened(Subjects(compiled=SLUGS, call_s=0.2))
+    Sampling(bench, BUDGET_S).visit_all(SLUGS)
+    assert not any(bench.record[slug].warnings for slug in SLUGS)
+
+
+@pytest.mark.parametrize("visit", [1, 3])
+def test_a_strategy_that_fails_keeps_its_samples_and_is_not_visited_again(opened: Open, visit: int) -> None:
+    subjects = Subjects(latencies_s=LATENCIES_S, failing=("batched.xla", visit))
+    bench = opened(subjects)
+    status, _ = Sampling(bench, BUDGET_S).race(SLUGS)
+    item = bench.record["batched.xla"]
+    assert (item.outcome, item.stage, status) == ("failed", "sampling", "complete") and item.error is not None
+    assert [len(replica.samples_s) for replica in item.replicas] == [2 * SAMPLES_A_MESSAGE] * (visit - 1) + [
+        SAMPLES_A_MESSAGE
+    ]
+    assert [replica.ended for replica in item.replicas] == ["done"] * (visit - 1) + ["failed"]
+    assert subjects.visited.count("batched.xla") == visit
+    assert processes(bench.record)["batched.graph"] >= RULES.contender, "the others go on"
+
+
+def test_a_strategy_that_fails_in_its_first_call_has_no_process(opened: Open) -> None:
+    def timing(spec: Spec) -> list[Message]:
+        return [error()] if spec.name == "batched.xla" else [{"event": "ready", "runtime_s": 0.1}]
+
+    bench = opened(Subjects(latencies_s=LATENCIES_S, answers={"timing": timing}))
+    assert Sampling(bench, BUDGET_S).race(SLUGS)[0] == "complete"
+    item = bench.record["batched.xla"]
+    assert (item.outcome, item.stage, item.replicas) == ("failed", "first_call", [])
+
+
+# --- how it ends -----------------------------------------------------------------------------------------------------
 
 
 def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(
-    make: Make, clock: SimpleNamespace
+    opened: Open, clock: SimpleNamespace
 ) -> None:
-    class Slow(Subjects):
-        def start(self, *arguments: object) -> int:
-            clock.now_s += 3.0
-            return super().start(*arguments)  # type: ignore[arg-type]
-
-    sampling, _ = make(Slow())
-    status, reason = sampling.race(SLUGS)
+    subjects = Slow(latencies_s=LATENCIES_S, clock=clock, visit_s=2.0)
+    status, reason = Sampling(opened(subjects), BUDGET_S).race(SLUGS)
     assert (status, reason) == ("budget", "the time budget was spent before the ranking of the leaders was decided")
+    assert len(subjects.visited) == 8, "no visit begins when it is spent"
 
 
-@pytest.mark.parametrize(("left_s", "processes"), [(2.6, 1), (2.7, 5)])
-def test_no_process_is_started_where_the_budget_has_no_time_left_to_sample_it(
-    make: Make, clock: SimpleNamespace, left_s: float, processes: int
+def test_a_budget_that_ends_after_the_lead_was_decided_leaves_a_complete_run(
+    opened: Open, clock: SimpleNamespace
 ) -> None:
-    """Four rounds of two thirds of a second are what it takes to the first look at a race of three strategies."""
-    sampling, record = make(Subjects())
-    clock.now_s = BUDGET_S - left_s
-    sampling.race(SLUGS)
-    assert [len(record[slug].replicas) for slug in SLUGS] == [processes] * 3
-    assert all(replica.samples_s for slug in SLUGS for replica in record[slug].replicas)
+    subjects = Slow(latencies_s=LEADS_S, clock=clock, at=OF_RANKS_BEHIND)
+    bench = opened(subjects)
+    subjects.then = lambda: setattr(clock, "now_s", BUDGET_S)
+    assert Sampling(bench, BUDGET_S).race(SLUGS) == ("complete", race.DECIDED)
+    visits = processes(bench.record)
+    assert sorted((visits["batched.xla"], visits["loop.eager"])) == [1, 2], "one of them was on its way"
 
 
-@pytest.mark.parametrize(("left_s", "started"), [(3.7, 0), (3.8, 1)])
-def test_where_calls_are_long_a_quarter_of_the_budget_is_kept_for_sampling(
-    make: Make, clock: SimpleNamespace, left_s: float, started: int
+@pytest.mark.parametrize(("visit_s", "visits"), [(0.9, 5), (1.9, 5), (3.0, 3), (20.0, 1)])
+def test_first_visits_go_on_beyond_the_budget_but_not_without_end(
+    opened: Open, clock: SimpleNamespace, visit_s: float, visits: int
 ) -> None:
-    sampling, _ = make(Subjects(call_s=0.5))
-    sampling.scout(SLUGS)
-    clock.now_s = BUDGET_S - left_s
-    sampling.start(["batched.xla"])
-    assert len(sampling.living) == 3 + started
+    subjects = Slow(clock=clock, visit_s=visit_s)
+    slugs = (*SLUGS, "loop.graph", "batched.eager")
+    status, _ = Sampling(opened(subjects, slugs), 3.0).race(slugs)
+    assert status == "budget" and subjects.visited == list(slugs[:visits])
+
+
+@pytest.mark.parametrize("visit", [1, 3, 6])
+def test_a_run_that_a_person_stops_ends_with_what_is_known_after_the_visit_that_goes_on(
+    opened: Open, visit: int
+) -> None:
+    subjects = Slow(latencies_s=LATENCIES_S, at=visit)
+    bench = opened(subjects)
+    subjects.then = bench.stop
+    status, reason = stages.time_latencies(bench, SLUGS, BUDGET_S, Sampling.race)
+    assert (status, reason) == ("complete", "a person has stopped it before the ranking of the leaders was decided")
+    assert len(subjects.visited) == visit and subjects.living == []
+    timed = [item for item in bench.record.items() if item.latency]
+    assert len(timed) >= min(visit, len(SLUGS)) and bench.record.run.ranking
+    assert all(replica.ended == "done" for item in timed for replica in item.replicas)
+
+
+def test_a_race_that_has_been_decided_says_so_although_a_person_stops_it_then(opened: Open) -> None:
+    subjects = Slow(latencies_s=LEADS_S, at=OF_RANKS_BEHIND)
+    bench = opened(subjects)
+    subjects.then = bench.stop
+    assert Sampling(bench, BUDGET_S).race(SLUGS) == ("complete", race.DECIDED)
+    assert len(subjects.visited) == subjects.at
+
+
+def test_where_every_strategy_fails_nobody_is_left(opened: Open) -> None:
+    bench = opened(Subjects(answers={"timing": lambda spec: [error()]}))
+    assert Sampling(bench, BUDGET_S).race(SLUGS) == ("complete", race.NOBODY)
+
+
+def test_the_loss_of_the_host_ends_sampling_and_keeps_what_was_said_by_then(opened: Open) -> None:
+    bench = opened(Subjects(failing=("batched.graph", 1), failure=LOST))
+    with pytest.raises(HostLost):
+        Sampling(bench, BUDGET_S).race(SLUGS)
+    (replica,) = bench.record["batched.graph"].replicas
+    assert len(replica.samples_s) == SAMPLES_A_MESSAGE and replica.ended == "interrupted"
+    assert bench.record["loop.eager"].replicas[0].ended == "done" and bench.record["batched.xla"].replicas == []
+
+
+def test_a_cancel_ends_sampling_and_keeps_what_was_measured(opened: Open) -> None:
+    subjects = Slow(at=3)
+    bench = opened(subjects)
+    subjects.then = bench.cancel
+    with pytest.raises(Cancelled):
+        Sampling(bench, BUDGET_S).race(SLUGS)
+    assert len(subjects.visited) == 3
+    assert [len(bench.record[slug].replicas) for slug in SLUGS] == [1, 1, 0]
+    bench.dialogues.end()
+    assert subjects.living == []

@@ -1,0 +1,158 @@
+"""The clock inside a subject: how it comes to its pace, how long it samples, and what it says when."""
+
+import gc
+import weakref
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from measure.subject import timing
+from measure.subject.messages import Sampled
+from measure.subject.timing import DISTURBED_SHARE, MOST_CALLS, SAMPLE_S, SAMPLING_S, WARM_S, Clock
+
+
+@pytest.fixture(autouse=True)
+def _garbage_is_collected_as_before() -> Iterator[None]:
+    """The clock keeps the collector from what exists by now."""
+    yield
+    gc.unfreeze()
+
+
+class Paced:
+    """A strategy that takes, by a clock of its own, ``took_s`` call by call, the last of them for ever. During calls
+    that are numbered in ``waits_s``, from 1, its process waits for a processor."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *took_s: float, waits_s: Mapping[int, float] | None = None):
+        self.now_s = self.waited_s = 0.0
+        self.calls, self._took_s, self._waits_s = 0, took_s, waits_s or {}
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now_s)
+        monkeypatch.setattr(timing, "Waiting", lambda: self)
+
+    def seconds(self) -> float:
+        """What the system's counter says."""
+        return self.waited_s
+
+    def __call__(self, _: object) -> None:
+        self.now_s += self._took_s[min(self.calls, len(self._took_s) - 1)]
+        self.calls += 1
+        self.waited_s += self._waits_s.get(self.calls, 0.0)
+
+    def samples(self) -> list[Sampled]:
+        return list(Clock(self, None, lambda: None).samples())
+
+
+def seconds(said: list[Sampled]) -> list[float]:
+    return [sample_s for sampled in said for sample_s in sampled.seconds]
+
+
+def test_no_two_outputs_live_at_once_while_a_strategy_is_timed() -> None:
+    class Output:
+        pass
+
+    alive: weakref.WeakSet[Output] = weakref.WeakSet()
+    counts: list[int] = []
+
+    def strategy(elems: int) -> Output:
+        counts.append(len(alive))
+        output = Output()
+        alive.add(output)
+        return output
+
+    list(Clock(strategy, 0, lambda: None).samples())
+    assert len(counts) > MOST_CALLS / 100 and set(counts) == {0}
+
+
+# --- the pace --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "calls"),
+    [
+        ([1.0], 60),
+        ([50.0, 1.0], 11),
+        ([7.0], 9),  # the last one ends later
+        ([70.0], 1),
+    ],
+)
+def test_calls_before_the_first_sample_last_as_long_as_a_process_needs_to_come_to_its_pace(
+    monkeypatch: pytest.MonkeyPatch, took_ms: list[float], calls: int
+) -> None:
+    strategy = Paced(monkeypatch, *(took / 1e3 for took in took_ms))
+    said = strategy.samples()
+    sampled = sum(len(sampled.seconds) * sampled.calls for sampled in said)
+    assert strategy.calls - sampled == pytest.approx(calls, abs=1)
+    assert seconds(said) == pytest.approx([took_ms[-1] / 1e3] * len(seconds(said))), "what came before is no sample"
+
+
+# --- samples ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call_s", "calls"), [(5e-7, MOST_CALLS), (1e-6, 3_000), (1e-5, 300), (1e-3, 3), (0.0016, 2), (0.0021, 1), (1.0, 1)]
+)
+def test_a_sample_is_the_mean_of_as_many_calls_as_the_clock_needs_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, call_s: float, calls: int
+) -> None:
+    strategy = Paced(monkeypatch, call_s)
+    said = strategy.samples()
+    assert {sampled.calls for sampled in said} == {calls}
+    assert calls in (1, MOST_CALLS) or calls * call_s == pytest.approx(SAMPLE_S, rel=0.1)
+    assert seconds(said) == pytest.approx([call_s] * len(seconds(said)))
+
+
+def test_a_call_that_is_disturbed_does_not_make_samples_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    strategy = Paced(monkeypatch, 0.001, 0.009, 0.001)
+    assert {sampled.calls for sampled in strategy.samples()} == {3}
+
+
+@pytest.mark.parametrize(("call_s", "samples"), [(0.001, 30), (0.01, 9), (0.04, 3), (0.4, 3), (0.5, 3), (0.51, 1)])
+def test_a_process_is_sampled_for_a_while_and_long_calls_a_few_times(
+    monkeypatch: pytest.MonkeyPatch, call_s: float, samples: int
+) -> None:
+    strategy = Paced(monkeypatch, call_s)
+    assert len(seconds(strategy.samples())) == pytest.approx(samples, abs=samples // 9)
+    assert strategy.now_s <= max(WARM_S, call_s) + max(SAMPLING_S, samples * call_s) + 2 * max(SAMPLE_S, call_s)
+
+
+# --- what is said, and when ------------------------------------------------------------------------------------------
+
+
+def test_samples_of_short_calls_are_said_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    (said,) = Paced(monkeypatch, 0.001).samples()
+    assert said.last and len(said.seconds) >= 29
+
+
+@pytest.mark.parametrize(("call_s", "each"), [(0.4, [1, 1, 1]), (0.05, [2, 1]), (0.6, [1])])
+def test_samples_of_long_calls_are_said_before_the_next_is_taken(
+    monkeypatch: pytest.MonkeyPatch, call_s: float, each: list[int]
+) -> None:
+    strategy = Paced(monkeypatch, call_s)
+    calls_when_said: list[int] = []
+    said: list[Sampled] = []
+    for sampled in Clock(strategy, None, lambda: None).samples():
+        calls_when_said.append(strategy.calls)
+        said.append(sampled)
+    to_pace = strategy.calls - sum(each)
+    assert [len(sampled.seconds) for sampled in said] == each
+    assert calls_when_said == [to_pace + sum(each[: place + 1]) for place in range(len(each))]
+    assert [sampled.last for sampled in said] == [False] * (len(each) - 1) + [True]
+
+
+# --- disturbances ----------------------------------------------------------------------------------------------------
+
+
+def test_samples_in_which_the_process_was_kept_waiting_are_known_by_their_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a millisecond a call, the first sample is made of the calls 61 to 63."""
+    share_s = DISTURBED_SHARE * SAMPLE_S
+    (said,) = Paced(
+        monkeypatch, 0.001, waits_s={10: 0.5, 62: 1.1 * share_s, 65: 0.9 * share_s, 69: 0.6 * share_s, 70: 0.5}
+    ).samples()
+    (undisturbed,) = Paced(monkeypatch, 0.001).samples()
+    assert said.disturbed == [0, 3] and undisturbed.disturbed == []
+
+
+def test_places_of_disturbed_samples_are_those_within_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Paced(monkeypatch, 0.4, waits_s={3: 0.1}).samples()
+    assert [sampled.disturbed for sampled in said] == [[], [0], []]
