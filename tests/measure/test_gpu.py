@@ -1,5 +1,6 @@
 """On a GPU: what is asked of TensorFlow, with simulated devices, and a comparison with simulated subjects."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,16 @@ import pytest
 
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
+from measure.engine.record import View
 from measure.machine import environment
 from measure.model import why
 from measure.model.request import parse
 from measure.model.run import Run
 from measure.subject import memory, probes, timing
+from measure.subject.messages import Spec
 from tests.engine import QUICK
 from tests.measure.subject.test_memory import in_process
-from tests.subjects import RATES, Subjects
+from tests.subjects import RATES, Message, Subjects, measured
 
 GIB = 2**30
 
@@ -30,7 +33,7 @@ _SIMULATED = """
     from measure.model.run import Correctness, Memory
     from measure.model.roofline import Rates
     from measure.subject import allocations, correctness, memory, probes, subject, trace
-    from measure.subject.messages import CallFirst, Spec, TakeSample
+    from measure.subject.messages import CallFirst, Spec, TakeSamples
 
     asked, said = [], []
 
@@ -47,7 +50,7 @@ _SIMULATED = """
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
 
     def timed(device):
-        commands[:] = [CallFirst(), TakeSample(2, 0.0)]
+        commands[:] = [CallFirst(), TakeSamples()]
         return serve(role="timing", device=device, **case)
 
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
@@ -182,10 +185,13 @@ def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: 
 
 def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
     assert "sync" in simulated["memory"]["asked"] and "sync" not in simulated["cpu"]["asked"]
-    # Before and after the first call, and the sample.
-    assert simulated["timing"]["asked"] == ["sync"] * 4 and simulated["timing_cpu"]["asked"] == []
-    said = [message["event"] for message in simulated["timing"]["said"]]
-    assert said == ["ready", "first_call", "sample"]
+    kinds = [message["event"] for message in simulated["timing"]["said"]]
+    samples = sum(len(message["seconds"]) for message in simulated["timing"]["said"] if message["event"] == "sampled")
+    assert kinds[:2] == ["ready", "first_call"] and set(kinds[2:]) == {"sampled"} and samples >= 3
+    # Before and after the first call, each call on the way to its pace, and each sample.
+    waits = simulated["timing"]["asked"]
+    assert set(waits) == {"sync"} and len(waits) % 2 == 0 and len(waits) >= 2 * (1 + 1 + samples)
+    assert simulated["timing_cpu"]["asked"] == []
 
 
 # --- the allocator's events -------------------------------------------------------------------------------------------
@@ -239,7 +245,7 @@ def test_a_sample_on_a_gpu_begins_when_earlier_work_is_done_and_ends_with_its_ow
     clock = timing.Clock(lambda elems: device.pass_over(elems), 100_000_000, device.wait)
     device.pass_over(4_000_000_000)  # a millisecond
     kernel_s = device.fixed_s + 25e-6
-    assert clock.sample(10) == pytest.approx((device.launch_s + 10 * kernel_s + device.wait_s) / 10)
+    assert clock.mean(10) == pytest.approx((device.launch_s + 10 * kernel_s + device.wait_s) / 10)
 
 
 @pytest.mark.parametrize(
@@ -397,26 +403,28 @@ def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> N
 STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]
 
 
-def compare(launcher: Subjects, device: str = "GPU:1") -> Run:
+def compare(launcher: Subjects, device: str = "GPU:1", publish: Callable[[View], None] = lambda view: None) -> Run:
     asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
     settings = Settings(rules=QUICK)
     keep = lambda slug, said, artifacts: True  # noqa: E731
-    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=keep).run()
+    return Comparison("0" * 24, asked, launcher, publish, settings=settings, keep=keep).run()
 
 
-def test_as_many_subjects_live_at_once_as_the_gpu_has_room_for() -> None:
-    # 0.7 × 8 GiB hold two of 2 GiB with a context each; the machine's own memory is not what decides.
-    launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2 * GIB)
-    run = compare(launcher)
-    assert launcher.most_alive == 2
-    assert all(item.latency is not None for item in run.measurements)
-    # Of 1 GiB each there would be room for four, were it not for the context of each.
-    smaller = Subjects(room_bytes=8 * GIB, peak_bytes=GIB)
-    compare(smaller)
-    assert smaller.most_alive == 3
-    roomy = Subjects(room_bytes=100 * GIB, peak_bytes=2**20)
-    compare(roomy)
-    assert roomy.most_alive >= len(STRATEGIES)
+def test_two_memory_subjects_live_at_once_where_the_gpu_has_room_and_one_is_timed_at_a_time() -> None:
+    """Each takes its context beside its tensors; the machine's own memory is not what decides."""
+    for room_bytes, at_once in ((2 * GIB, 2), (GIB, 1)):
+        views: list[View] = []
+        alive: list[int] = []
+
+        def memory(spec: Spec, views: list[View] = views, alive: list[int] = alive) -> list[Message]:
+            known = sum(item.memory is not None for item in views[-1].run.measurements)
+            alive.append(launcher.roles.count("memory") - known)
+            return measured()
+
+        launcher = Subjects(room_bytes=room_bytes, answers={"memory": memory})
+        run = compare(launcher, publish=views.append)
+        assert max(alive) == at_once and launcher.most_alive == 1
+        assert all(item.latency is not None for item in run.measurements)
 
 
 def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:

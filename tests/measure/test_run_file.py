@@ -113,15 +113,15 @@ def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
     assert memory.timeline is not None and max(memory.timeline.live_bytes) == memory.peak_bytes
 
 
-def test_every_sample_carries_its_round_and_its_time(made: _Made):
+def test_every_sample_carries_its_round_and_its_time_and_those_that_were_disturbed_are_known(made: _Made):
     for item in (each for each in made.run.measurements if each.outcome == "ok"):
         assert item.replicas and item.first_call_s is not None and item.latency is not None
         for replica in item.replicas:
-            assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s)
-            assert replica.samples_s or replica.ended == "budget"
-            assert replica.rounds == sorted(set(replica.rounds)) and replica.at_s == sorted(replica.at_s)
-            assert all(sample_s > 0 for sample_s in replica.samples_s)
-            assert replica.calls_per_sample >= 1 and replica.ended
+            assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s) >= 3
+            assert len(set(replica.rounds)) == 1, "a process lives for one visit"
+            assert replica.at_s == sorted(replica.at_s) and all(sample_s > 0 for sample_s in replica.samples_s)
+            assert set(replica.disturbed) <= set(range(len(replica.samples_s)))
+            assert replica.calls_per_sample >= 1 and replica.ended == "done"
 
 
 def test_all_that_is_derived_can_be_computed_anew_from_it(made: _Made):

@@ -39,8 +39,8 @@ HANGING = {
     "hangs_when_sampled": """
         import time
         if is_timed():
-            time.sleep(0.1)  # so that few calls are made before the first sample
-            while count_calls() > 7:
+            time.sleep(0.1)  # so long that a process makes two calls before its samples, and says each of these at once
+            while count_calls() > 3:
                 pass
         return map_rightly(fn, elems)
     """,
@@ -84,6 +84,12 @@ def stage(own: runner.Runner, run_id: str, slug: str) -> str | None:
     return snapshot.stages.get(slug)
 
 
+def samples(own: runner.Runner, run_id: str, slug: str) -> list[float]:
+    snapshot = own.snapshot(run_id)
+    assert snapshot is not None
+    return [sample_s for replica in snapshot.run.measurement(slug).replicas for sample_s in replica.samples_s]
+
+
 def finished(own: runner.Runner, run_id: str) -> Run:
     assert own.wait(run_id, DEADLINE_S), own.snapshot(run_id)
     snapshot = own.snapshot(run_id)
@@ -101,10 +107,7 @@ def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner
     run_id = own.submit(small_request("batched.eager", "batched.graph", slug))
     eventually(lambda: stage(own, run_id, slug) == STAGES[slug], f"{slug} is at {STAGES[slug]}")
     if slug == "hangs_when_sampled.eager":
-        eventually(
-            lambda: len([m for m in own.snapshot(run_id).run.measurements if m.first_call_s is not None]) == 3,
-            "all have made their first call",
-        )
+        eventually(lambda: samples(own, run_id, slug), "a sample of it is known")
     elif slug == "hangs_at_once.eager":
         eventually(
             lambda: [m for m in own.snapshot(run_id).run.measurements if m.memory is not None],
@@ -117,7 +120,9 @@ def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner
     known = [item for item in run.measurements if item.memory is not None]
     assert known, "memory that was measured is kept"
     if slug == "hangs_when_sampled.eager":
-        assert hanging.memory is not None and hanging.first_call_s is not None
+        (replica,) = hanging.replicas
+        assert hanging.memory is not None and hanging.first_call_s == replica.first_call_s is not None
+        assert len(replica.samples_s) == 1 and hanging.latency is not None
     else:
         assert hanging.outcome == "cancelled"
         assert hanging.latency is None
@@ -159,7 +164,7 @@ def test_the_stages_of_a_run_can_be_watched(own: runner.Runner):
     eventually(lambda: state(own, run_id) == "running", "it runs")
     eventually(lambda: stage(own, run_id, "hangs_when_timed.eager") == "first call", "it makes its first call")
     snapshot = own.snapshot(run_id)
-    assert snapshot is not None and snapshot.message == "timing first calls"
+    assert snapshot is not None and snapshot.message == "timing hangs_when_timed.eager"
     assert snapshot.elapsed_s is not None and snapshot.remaining_s is not None and snapshot.version >= 2
     assert all(item.memory is not None for item in snapshot.run.measurements), "results come as they arrive"
     own.cancel(run_id)

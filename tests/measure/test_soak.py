@@ -93,7 +93,7 @@ def test_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir:
     ]
     assert not failed
     ends = collections.Counter(each.said[-1] for each in talks)
-    assert ends == {"memory": FORKS / 2, "sample": FORKS / 2}
+    assert ends == {"memory": FORKS / 2, "sampled": FORKS / 2}
     checks = [message for each in talks for message in each.messages if message["event"] == "checked"]
     assert len(checks) == FORKS / 2 and all(check["correctness"]["ok"] for check in checks)
     peaks = {

@@ -46,7 +46,7 @@ def strategy(elems):
 """
 
 
-# The strategy, and below it: a sample, its call, the role, the subject, `main`, the command.
+# The strategy, and below it: calls in a row, one call, the role, the subject, `main`, the command.
 MOST_FRAMES = 7
 TELL_FRAMES = """
 import sys
@@ -67,7 +67,7 @@ def timing(name: str, body: str = "pass", before: str = "") -> Spec:
 
 
 def test_messages_survive_any_cutting_of_the_stream():
-    messages = [{"event": "sample", "seconds": 1.5}, {"text": "zwölf\nlines"}, {"n": list(range(50))}]
+    messages = [{"event": "first_call", "seconds": 1.5}, {"text": "zwölf\nlines"}, {"n": list(range(50))}]
     stream = b"".join(map(encode, messages))
     for step in (1, 2, 7, 64, len(stream)):
         lines, found = Lines(), []
@@ -172,9 +172,9 @@ def test_a_process_that_dies_while_nobody_waits_for_it_is_reported_when_somebody
     dialogues = Dialogues(launcher)
     first, second = dialogues.start(Spec(role="timing")), dialogues.start(Spec(role="timing"))
     launcher.events.put(Event(second, "exit", {"status": None, "signal": 9, "tail": ""}))
-    launcher.events.put(Event(first, "message", {"event": "sample", "seconds": 1.0, "busy_cores": 1.0}))
-    assert _hold_one(dialogues, first, messages.Sample) == [messages.Sample(seconds=1.0, busy_cores=1.0)]
-    (failure,) = _hold_one(dialogues, second, messages.Sample)
+    launcher.events.put(Event(first, "message", {"event": "first_call", "seconds": 1.0}))
+    assert _hold_one(dialogues, first, messages.FirstCall) == [messages.FirstCall(seconds=1.0)]
+    (failure,) = _hold_one(dialogues, second, messages.FirstCall)
     assert (failure.outcome, failure.error.type) == ("failed", "SIGKILL")
 
 
@@ -186,13 +186,13 @@ def test_silence_is_a_timeout_and_the_process_is_killed():
     assert (failure.outcome, failure.error.type, launcher.killed) == ("timeout", "Timeout", [subject])
 
 
-@pytest.mark.parametrize("line", [{}, {"event": "sample", "seconds": "soon", "busy_cores": 1.0}, {"event": ["sample"]}])
+@pytest.mark.parametrize("line", [{}, {"event": "first_call", "seconds": "soon"}, {"event": ["first_call"]}])
 def test_what_is_no_message_fails_its_strategy_and_ends_the_process(line: dict):
     launcher = _Scripted()
     dialogues = Dialogues(launcher)
     subject = dialogues.start(Spec(role="timing"))
     launcher.events.put(Event(subject, "message", line))
-    (failure,) = _hold_one(dialogues, subject, messages.Sample)
+    (failure,) = _hold_one(dialogues, subject, messages.FirstCall)
     assert (failure.outcome, failure.error.type, launcher.killed) == ("failed", "ProtocolError", [subject])
     assert "wrote into the channel" in failure.error.message and "not a message" in failure.error.detail
 
@@ -252,17 +252,16 @@ def test_the_host_knows_the_devices(host: HostLauncher):
 
 def test_a_subject_says_what_it_does_and_ends_when_it_is_told_to(host: HostLauncher):
     (one,) = talk(host, [timing("plain")])
-    assert one.said == ["ready", "first_call", "settled", "sample"]
+    assert one.said == ["ready", "first_call", "sampled"]
     assert one.exit is not None and (one.exit["kind"], one.exit["status"], one.exit["signal"]) == ("exit", 0, None)
 
 
-def test_a_sample_tells_how_many_processors_its_calls_keep_busy(host: HostLauncher):
-    waits, works = talk(
-        host,
-        [timing("waits", "import time\ntime.sleep(0.05)"), timing("works", "for _ in range(1_000_000):\n    pass")],
-    )
-    waiting, working = waits.messages[-1]["busy_cores"], works.messages[-1]["busy_cores"]
-    assert 0 <= 3 * waiting < working
+def test_a_subject_samples_calls_in_a_row_until_it_says_that_there_are_no_more(host: HostLauncher):
+    (one,) = talk(host, [timing("waits", "import time\ntime.sleep(0.001)")])
+    sampled = [messages.read(message) for message in one.messages if message["event"] == "sampled"]
+    assert [said.last for said in sampled] == [False] * (len(sampled) - 1) + [True]
+    seconds = [sample_s for said in sampled for sample_s in said.seconds]
+    assert len(seconds) >= 3 and min(seconds) >= 0.001, "seconds of one call"
 
 
 def assert_little_lies_below_a_call(launcher: Launcher) -> None:
@@ -325,7 +324,7 @@ def test_a_subject_that_is_killed_takes_its_children_along(host: HostLauncher, t
 def test_a_fork_that_a_strategy_makes_does_not_speak_for_its_subject(host: HostLauncher):
     body = "import os\nif not hasattr(tf, 'forked'):\n    tf.forked = True\n    os.fork()"
     (one,) = talk(host, [timing("forks", body)])
-    assert one.said == ["ready", "first_call", "settled", "sample"]
+    assert one.said == ["ready", "first_call", "sampled"]
     assert one.exit is not None and one.exit["status"] == 0
 
 
@@ -493,7 +492,7 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
         ],
         at_once=2,
     )  # fmt: skip
-    assert plain.said == ["ready", "first_call", "settled", "sample"]
+    assert plain.said == ["ready", "first_call", "sampled"]
     assert plain.exit is not None and plain.exit["status"] == 0
     assert exits.exit is not None and exits.exit["status"] == 4 and exits.exit["tail"].endswith("the last words")
     assert garbage.messages[-1]["type"] == "ProtocolError" and garbage.exit is not None

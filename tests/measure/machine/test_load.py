@@ -99,7 +99,7 @@ def test_others_are_watched_for_as_long_as_is_wanted_and_no_longer(monkeypatch: 
 
 def test_two_ticks_of_the_system_do_not_trip_the_rule() -> None:
     """Nor do those that our own share is uncertain by, in the shortest time that is watched."""
-    assert rules.BusyBefore.threshold_cores / 2 > 4 * 0.01 / stages.LOAD_WINDOW_S
+    assert rules.BUSY_CORES / 2 > 4 * 0.01 / stages.LOAD_WINDOW_S
 
 
 # --- the warnings are given ------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ print("said", said)
 
 @pytest.mark.slow
 def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
-    found = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", _LOAD],
         cwd=Path(__file__).resolve().parents[3],
         capture_output=True,
@@ -48,10 +48,10 @@ def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
         timeout=300,
         check=True,
     ).stdout.splitlines()
-    assert found[:2] == ["loop.graph converted", "map_fn.graph converted"]
+    assert printed[:2] == ["loop.graph converted", "map_fn.graph converted"]
     # tf.vectorized_map does not convert the function that it maps.
-    assert found[2] != "vectorized_map.graph converted"
-    assert found[-1] == "said []"
+    assert printed[2] != "vectorized_map.graph converted"
+    assert printed[-1] == "said []"
 
 
 _START = """
@@ -143,7 +143,7 @@ def test_each_op_that_falls_back_to_a_while_loop_is_named_once() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        messages.Sample(seconds=0.1, busy_cores=1.0),
+        messages.Sampled(calls=3, seconds=[0.1, 0.2], disturbed=[1], last=True),
         messages.OtherValues(None),
         messages.Failed("timeout", "Timeout", "no answer", "…"),
         messages.Saved(),
@@ -158,11 +158,11 @@ def test_what_a_subject_says_is_what_is_read(message: messages.Said) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        {"event": "sample", "seconds": "soon", "busy_cores": 1.0},
-        {"event": "sample", "seconds": 0.1},
+        {"event": "sampled", "calls": 1, "seconds": "soon", "disturbed": [], "last": True},
+        {"event": "sampled", "calls": 1, "seconds": [0.1]},
         {"event": "error", "outcome": "splendid", "type": "", "message": "", "detail": ""},
         {"event": "unknown"},
-        {"event": ["sample"]},
+        {"event": ["sampled"]},
         {},
     ],
 )
