@@ -46,7 +46,8 @@ class Subjects:
     with other values than those that are timed. ``failing``: (slug, number of the visit from 1) that ends in
     ``failure`` after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
 
-    It keeps ``specs``, what was started, and ``most_alive``, how many lived at once.
+    It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
+    timing subject with what it was told, or ``start``, in that order.
     """
 
     call_s: float = 0.005
@@ -60,6 +61,7 @@ class Subjects:
     start_method: Literal["fork", "fresh"] = "fork"
     specs: list[Spec] = field(default_factory=list)
     most_alive: int = 0
+    commands: list[tuple[int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -95,13 +97,16 @@ class Subjects:
         self.most_alive = max(self.most_alive, len(self._alive))
         for message in self.answers.get(spec.role, self._usual)(spec):
             self._say(number, message)
-        if spec.role != "timing":
+        if spec.role == "timing":
+            self.commands.append((number, "start"))
+        else:
             self.kill(number)
         return number
 
     def send(self, subject: int, message: Message) -> None:
         if subject not in self._alive:
             return
+        self.commands.append((subject, message["op"]))
         if message["op"] == "stop":
             self.kill(subject)
         else:

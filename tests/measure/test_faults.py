@@ -31,7 +31,7 @@ TIMEOUT_S = 6.0
 
 @dataclass(frozen=True)
 class Fault:
-    """The body of a mapper, and what must become of its strategy: outcome, stage, type of the error, and its message."""
+    """The body of a mapper, and what must become of its strategy: outcome, stage, and the error's type and message."""
 
     body: str
     outcome: str

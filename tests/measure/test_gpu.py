@@ -410,21 +410,22 @@ def compare(launcher: Subjects, device: str = "GPU:1", publish: Callable[[View],
     return Comparison("0" * 24, asked, launcher, publish, settings=settings, keep=keep).run()
 
 
-def test_two_memory_subjects_live_at_once_where_the_gpu_has_room_and_one_is_timed_at_a_time() -> None:
+@pytest.mark.parametrize(("room_bytes", "at_once"), [(2 * GIB, 2), (GIB, 1)])
+def test_two_subjects_live_at_once_where_the_gpu_has_room_for_both(room_bytes: int, at_once: int) -> None:
     """Each takes its context beside its tensors; the machine's own memory is not what decides."""
-    for room_bytes, at_once in ((2 * GIB, 2), (GIB, 1)):
-        views: list[View] = []
-        alive: list[int] = []
+    views: list[View] = []
+    measuring: list[int] = []
 
-        def memory(spec: Spec, views: list[View] = views, alive: list[int] = alive) -> list[Message]:
-            known = sum(item.memory is not None for item in views[-1].run.measurements)
-            alive.append(launcher.roles.count("memory") - known)
-            return measured()
+    def memory(spec: Spec) -> list[Message]:
+        known = sum(item.memory is not None for item in views[-1].run.measurements)
+        measuring.append(launcher.roles.count("memory") - known)
+        return measured()
 
-        launcher = Subjects(room_bytes=room_bytes, answers={"memory": memory})
-        run = compare(launcher, publish=views.append)
-        assert max(alive) == at_once and launcher.most_alive == 1
-        assert all(item.latency is not None for item in run.measurements)
+    launcher = Subjects(room_bytes=room_bytes, answers={"memory": memory})
+    run = compare(launcher, publish=views.append)
+    assert max(measuring) == at_once, "while memory is measured"
+    assert launcher.most_alive == at_once, "while latencies are timed"
+    assert all(item.latency is not None for item in run.measurements)
 
 
 def test_the_room_is_asked_for_before_anything_else_lives_on_the_gpu() -> None:
