@@ -1,5 +1,6 @@
-"""What is derived from the samples of frozen files stays the same, to the byte."""
+"""Frozen files show what they showed, and what is derived from their samples anew stays the same, to the byte."""
 
+import math
 import os
 import subprocess
 import sys
@@ -9,26 +10,80 @@ from pathlib import Path
 import pytest
 
 from measure.judge import analysis
+from measure.model.run import Analysis, Run
 from measure.model.run_file import decode, encode
+from measure.output import rows
 from measure.sweep import findings
 from tests.samples import run_of
 from tests.simulation import Model, simulate
 
 ROOT = Path(__file__).parents[2]
+# Of earlier methods: medians of processes' samples, and intervals of other kinds.
+# What each is written as, by its digest.
+EARLIER = {
+    "tests/data/run_1.json": "f5fa2d4f8a526536",
+    "tests/data/explained_1.json": "ea7c253e24511ac5",
+    "tests/data/sweep_1.json": "39a0665e86902de2",
+    "tests/data/map_1.json": "d966d6235c2ec069",
+    "tests/data/option_1.json": "af1cb4fee384e4cd",
+}
+
+
+def frozen(path: str) -> Run:
+    return decode((ROOT / path).read_bytes())
+
+
+@pytest.mark.parametrize(("path", "digest"), EARLIER.items())
+def test_a_file_of_an_earlier_method_stays_as_it_is_when_it_is_opened_and_written(path: str, digest: str) -> None:
+    run = frozen(path)
+    assert run.analysis.version < Analysis().version
+    assert decode(encode(run)) == run
+    # Written as it always was: without what only this method's files have.
+    assert b"typical_s" not in encode(run) and b"disturbed" not in encode(run)
+    assert sha256(encode(run)).hexdigest()[:16] == digest
+
+
+@pytest.mark.parametrize("path", ["tests/data/run_1.json", "tests/data/explained_1.json"])
+def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
+    """Its latencies, ranks and verdict are those that it holds, and ratios follow from them, not from its samples."""
+    run = frozen(path)
+    anew = analysis.analyse(run)
+    baseline = run.ranking[-1][-1]
+    shown = {row.slug: row for row in rows.make(run, baseline)}
+    for item in run.measurements:
+        if item.latency is None or item.twin_of:
+            continue
+        row = shown[item.strategy]
+        assert (row.median_s, row.low_s, row.high_s) == (item.latency.median_s, item.latency.low_s, item.latency.high_s)
+        base = run.measurement(baseline).latency
+        assert base is not None and row.typical_s is None
+        assert row.factor == pytest.approx(base.median_s / item.latency.median_s, rel=1e-9)
+    ranked = [slug for group in run.ranking for slug in group]
+    assert [row.slug for row in shown.values() if row.rank is not None] == ranked
+    for slug in ranked[:1]:
+        row, latency, base = shown[slug], run.measurement(slug).latency, run.measurement(baseline).latency
+        assert latency is not None and base is not None
+        assert row.factor_low is not None and row.factor_high is not None
+        # As wide as the stored intervals make it, within what degrees of freedom make of that.
+        halves = [math.log(each.high_s / each.low_s) / 2 for each in (latency, base)]
+        half = math.log(row.factor_high / row.factor_low) / 2
+        assert max(halves) <= half * 1.0001 and half <= 1.0001 * sum(halves)
+    now = {row.slug: row for row in rows.make(anew, baseline)}
+    assert any(now[slug].low_s != shown[slug].low_s for slug in ranked), "anew they are others"
 
 
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "fabb6ac647852ead"),
-        ("tests/data/run_1.json", "f774cd6beb4a372c"),
-        ("tests/data/sweep_1.json", "0908cda6debcb1c5"),
-        ("tests/data/map_1.json", "b6ab6fc4d5c100ae"),
+        ("views/example_run.json", "7430b318e211ddf5"),
+        ("tests/data/run_1.json", "c7ed7cbcd3390cf5"),
+        ("tests/data/sweep_1.json", "7b935d2ea7b0f04d"),
+        ("tests/data/map_1.json", "d9489fe1b0af4cb5"),
     ],
 )
 def test_the_same_samples_give_the_same_bytes(path: str, digest: str) -> None:
     """A digest changes only where another method is meant: then ``analysis.version`` changes with it."""
-    run = decode((ROOT / path).read_bytes())
+    run = frozen(path)
     analyse = findings.analyse if run.kind == "sweep" else analysis.analyse
     assert sha256(encode(analyse(run))).hexdigest()[:16] == digest
 
@@ -38,7 +93,7 @@ def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_
     first = analysis.analyse(run_of(*simulated.measurements))
     again = analysis.analyse(decode(encode(first)))
     assert encode(again) == encode(first)
-    assert first.ranking
+    assert first.ranking and first.analysis == Analysis(seed=first.analysis.seed)
 
 
 @pytest.mark.slow

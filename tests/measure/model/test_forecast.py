@@ -91,15 +91,23 @@ def test_more_elements_never_take_less(workload: Workload) -> None:
         assert 0 < few.events <= many.events
 
 
-def test_a_run_is_capped_by_its_budget() -> None:
+def test_a_budget_caps_the_visits_of_a_run_but_not_the_first_one_of_each_strategy() -> None:
     workload = workloads.get("image_sqrt")
     case = Case(workload, workload.default_size(), "float32")
     chosen = [strategy.slug for strategy in strategies.all_strategies(workload)]
     free = forecast.forecast_run(case, chosen)
-    capped = forecast.forecast_run(case, chosen, budget_s=5.0)
-    assert 5.0 == capped.seconds < free.seconds
+    once_s = sum(forecast.visit_s(item.first_call_s, item.latency_s) for item in free.per_strategy.values())
+    once, capped, ample = (forecast.forecast_run(case, chosen, budget_s) for budget_s in (0.0, once_s + 0.5, 1e4))
+    assert once.seconds + 0.5 == pytest.approx(capped.seconds) and capped.seconds < free.seconds
+    assert ample == free
     assert set(free.per_strategy) == set(chosen)
     assert free.peak_bytes == capped.peak_bytes
+
+
+def test_a_visit_takes_its_first_call_and_what_it_is_sampled_for_at_least_three_calls() -> None:
+    short_s, long_s = forecast.visit_s(0.5, 1e-4), forecast.visit_s(0.5, 2.0)
+    assert short_s == pytest.approx(0.1 + 0.5 + 0.06 + 0.09)
+    assert long_s == pytest.approx(0.1 + 0.5 + 2.0 + 3 * 2.0)
 
 
 def test_a_run_needs_more_than_its_largest_strategies_and_the_reference() -> None:
