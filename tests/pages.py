@@ -28,6 +28,7 @@ class FakeRunner:
         self.snapshots: dict[str, Snapshot] = {}
         self.submitted: list[Request] = []
         self.cancelled: list[str] = []
+        self.stopped: list[str] = []
         self.waiting: tuple[str, ...] = ()
         self.state = HostState("ready", "", ("CPU:0",))
         self.refusal: str | None = None
@@ -47,11 +48,17 @@ class FakeRunner:
         self.cancelled.append(run_id)
         self.snapshots[run_id] = Snapshot(replace(synthetic.run(run_id), status="cancelled"), "finished", version=9)
 
+    def stop(self, run_id: str) -> None:
+        self.stopped.append(run_id)
+
     def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
         return True
 
     def queue(self) -> tuple[str, ...]:
         return self.waiting
+
+    def finished(self) -> list[Run]:
+        return [snapshot.run for snapshot in self.snapshots.values() if snapshot.state == "finished"]
 
     def host(self) -> HostState:
         return self.state
@@ -89,6 +96,9 @@ class ExplainedRunner:
 
     def queue(self) -> tuple[str, ...]:
         return ()
+
+    def finished(self) -> list[Run]:
+        return [self.shown.run]
 
     def host(self) -> HostState:
         return HostState("ready", "", ("CPU:0",))

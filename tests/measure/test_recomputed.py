@@ -8,9 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from measure.judge import analysis
-from measure.model.run import Analysis, Run
+from measure.model.run import Analysis, Measurement, Run
 from measure.model.run_file import decode, encode
 from measure.output import rows
 from measure.sweep import findings
@@ -43,6 +44,14 @@ def test_a_file_of_an_earlier_method_stays_as_it_is_when_it_is_opened_and_writte
     assert sha256(encode(run)).hexdigest()[:16] == digest
 
 
+def of_interval(item: Measurement) -> tuple[float, float]:
+    """The variance that a latency's interval shows, and its degrees of freedom."""
+    assert item.latency is not None
+    degrees = max(1, sum(bool(replica.samples_s) for replica in item.replicas) - 1)
+    half = math.log(item.latency.high_s / item.latency.low_s) / 2
+    return (half / stats.t.ppf(0.975, degrees)) ** 2, degrees
+
+
 @pytest.mark.parametrize("path", ["tests/data/run_1.json", "tests/data/explained_1.json"])
 def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
     """Its latencies, ranks and verdict are those that it holds, and ratios follow from them, not from its samples."""
@@ -60,14 +69,13 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
         assert row.factor == pytest.approx(base.median_s / item.latency.median_s, rel=1e-9)
     ranked = [slug for group in run.ranking for slug in group]
     assert [row.slug for row in shown.values() if row.rank is not None] == ranked
-    for slug in ranked[:1]:
-        row, latency, base = shown[slug], run.measurement(slug).latency, run.measurement(baseline).latency
-        assert latency is not None and base is not None
-        assert row.factor_low is not None and row.factor_high is not None
-        # As wide as the stored intervals make it, within what degrees of freedom make of that.
-        halves = [math.log(each.high_s / each.low_s) / 2 for each in (latency, base)]
-        half = math.log(row.factor_high / row.factor_low) / 2
-        assert max(halves) <= half * 1.0001 and half <= 1.0001 * sum(halves)
+    fastest, slowest = (run.measurement(slug) for slug in (ranked[0], baseline))
+    variances, degrees = zip(*map(of_interval, (fastest, slowest)), strict=True)
+    welch = sum(variances) ** 2 / sum(variance**2 / own for variance, own in zip(variances, degrees, strict=True))
+    factor = math.exp(2 * stats.t.ppf(0.975, welch) * math.sqrt(sum(variances)))
+    row = shown[fastest.strategy]
+    assert row.factor_low is not None and row.factor_high is not None
+    assert row.factor_high / row.factor_low == pytest.approx(factor, rel=1e-6)
     now = {row.slug: row for row in rows.make(anew, baseline)}
     assert any(now[slug].low_s != shown[slug].low_s for slug in ranked), "anew they are others"
 

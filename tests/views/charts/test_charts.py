@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
-from measure.model.run import Measurement, Run
+from measure.model.run import Measurement, Replica, Run
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import MIB, OUTPUT, timed_run
@@ -165,6 +165,20 @@ class TestCurves:
         counts = frame.groupby("strategy")["seconds"].count()
         assert counts.to_dict() == {"◆ batched.xla": 60, "◆ batched.xla, entered twice": 60}
         assert frame["line"].nunique() == 10 and set(frame["replica"]) == {1, 2, 3, 4, 5}
+
+    def test_samples_of_a_visit_stand_beside_each_other_within_their_round(self, run):
+        visits = [
+            Replica(id=number, calls_per_sample=1, rounds=[number + 1] * 30, samples_s=[1e-3] * 30)
+            for number in range(3)
+        ]
+        items = [replace(item, replicas=visits) for item in run.measurements if item.strategy == "batched.xla"]
+        places = samples.frame(replace(run, measurements=items), ["batched.xla"]).groupby("round")["place"]
+        assert places.count().to_dict() == {1: 30, 2: 30, 3: 30}
+        # In the order in which they came, nearer to their round than to any other.
+        assert places.is_monotonic_increasing.all() and (places.nunique() == 30).all()
+        for number, of_round in places:
+            assert of_round.between(number - 0.5, number + 0.5, inclusive="neither").all()
+            assert of_round.mean() == pytest.approx(number, abs=0.02)
 
     def test_memory_over_a_call(self, run):
         one = [run.measurement("map_fn.graph")]

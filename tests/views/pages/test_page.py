@@ -335,6 +335,18 @@ class TestRunning:
         assert fake.cancelled == [RUN_ID]
         assert "Cancelled" in words(app) and "What was measured is kept." in words(app)
 
+    def test_a_run_that_is_timed_can_be_ended_with_what_it_knows(self, visit, fake):
+        run = synthetic.partial(4, RUN_ID)
+        early, timing = ({item.strategy: stage for item in run.measurements} for stage in ("memory", "sampling"))
+        fake.snapshots[RUN_ID] = Snapshot(run, "running", stages=timing, elapsed_s=5.0, remaining_s=2.0)
+        app = visit(run=RUN_ID)
+        app = calm(app.button(key="stop").click().run())
+        assert fake.stopped == [RUN_ID] and not fake.cancelled
+        # Before that, there is nothing to end with; and another process is not told to.
+        for changes in ({"stages": early}, {"stages": timing, "here": False}):
+            fake.snapshots[RUN_ID] = Snapshot(run, "running", elapsed_s=1.0, remaining_s=6.0, **changes)
+            assert "stop" not in [button.key for button in visit(run=RUN_ID).button]
+
     def test_a_run_that_another_process_measures_is_watched_and_cannot_be_cancelled(self, visit, fake):
         run = synthetic.partial(4, RUN_ID)
         fake.snapshots[RUN_ID] = Snapshot(run, "running", message="another Mapbench is measuring", here=False)
