@@ -73,14 +73,14 @@ class Sampling:
             together = order[: _PREPARED_TOGETHER if self._fit(order[:_PREPARED_TOGETHER]) else 1]
             order = order[len(together) :]
             self._visit(together)
-            if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
-                self._publish()
         return True
 
     def _visit(self, slugs: Sequence[str]) -> None:
         names = " and ".join(dict.fromkeys(original(slug) for slug in slugs))
         self._bench.say(f"timing {names}", round_number=self._round)
         visit(self._bench, slugs, self._round)
+        if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
+            self._publish()
 
     def _fit(self, slugs: Sequence[str]) -> bool:
         """True if processes of these may live at the same time, which have all been visited before."""
