@@ -19,6 +19,7 @@ from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.store import store
+from measure.subject.messages import Spec
 from tests.engine import (
     DEADLINE_S,
     ROOT,
@@ -32,18 +33,12 @@ from tests.engine import (
     small_request,
     write_mapper,
 )
+from tests.subjects import Subjects
 
 HANGING = {
     "hangs_at_once": "import time\nwhile True:\n    time.sleep(1000)",
     "hangs_when_timed": "while is_timed():\n    pass\nreturn map_rightly(fn, elems)",
-    "hangs_when_sampled": """
-        import time
-        if is_timed():
-            time.sleep(0.1)  # so long that a process makes two calls before its samples, and says each of these at once
-            while count_calls() > 3:
-                pass
-        return map_rightly(fn, elems)
-    """,
+    "hangs_when_sampled": "while is_timed() and count_calls() > 1:\n    pass\nreturn map_rightly(fn, elems)",
 }
 STAGES = {
     "hangs_at_once.eager": "memory",
@@ -84,12 +79,6 @@ def stage(own: runner.Runner, run_id: str, slug: str) -> str | None:
     return snapshot.stages.get(slug)
 
 
-def samples(own: runner.Runner, run_id: str, slug: str) -> list[float]:
-    snapshot = own.snapshot(run_id)
-    assert snapshot is not None
-    return [sample_s for replica in snapshot.run.measurement(slug).replicas for sample_s in replica.samples_s]
-
-
 def finished(own: runner.Runner, run_id: str) -> Run:
     assert own.wait(run_id, DEADLINE_S), own.snapshot(run_id)
     snapshot = own.snapshot(run_id)
@@ -106,9 +95,7 @@ def finished(own: runner.Runner, run_id: str) -> Run:
 def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner.Runner, slug: str):
     run_id = own.submit(small_request("batched.eager", "batched.graph", slug))
     eventually(lambda: stage(own, run_id, slug) == STAGES[slug], f"{slug} is at {STAGES[slug]}")
-    if slug == "hangs_when_sampled.eager":
-        eventually(lambda: samples(own, run_id, slug), "a sample of it is known")
-    elif slug == "hangs_at_once.eager":
+    if slug == "hangs_at_once.eager":
         eventually(
             lambda: [m for m in own.snapshot(run_id).run.measurements if m.memory is not None],
             "the memory of another is known",
@@ -122,7 +109,7 @@ def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner
     if slug == "hangs_when_sampled.eager":
         (replica,) = hanging.replicas
         assert hanging.memory is not None and hanging.first_call_s == replica.first_call_s is not None
-        assert len(replica.samples_s) == 1 and hanging.latency is not None
+        assert replica.ended == "interrupted"
     else:
         assert hanging.outcome == "cancelled"
         assert hanging.latency is None
@@ -141,12 +128,38 @@ def test_a_run_that_waits_in_the_queue_can_be_cancelled_and_the_others_go_on(own
     run = finished(own, second)
     assert (run.status, run.stop_reason) == ("cancelled", "cancelled before it began")
     assert run.measurements[0].outcome == "cancelled" and own.queue() == (first, third)
+    own.stop(third)
     own.cancel(first)
     assert finished(own, first).status == "cancelled"
     assert finished(own, third).status == "complete"
+    assert "stopped" not in finished(own, third).stop_reason, "what waits has nothing yet to end with"
     own.cancel(third)
     assert finished(own, third).status == "complete", "what has finished cannot be cancelled"
     own.cancel("0" * 24)
+
+
+def test_a_run_that_is_stopped_ends_with_what_it_knows_and_with_limit_and_peaks(tmp_path: Path):
+    class Stopping(Subjects):
+        """A person has had enough as soon as a strategy is timed."""
+
+        def start(self, spec: Spec, events: Any) -> int:
+            if spec.role == "timing":
+                own.stop(own.queue()[0])
+            return super().start(spec, events)
+
+    subjects = Stopping()
+    with running(subjects, tmp_path, probes=True, process_peaks_s=DEADLINE_S) as own:
+        own.stop("0" * 24)
+        run_id = own.submit(small_request("batched.eager", "batched.graph"))
+        run = finished(own, run_id)
+        own.stop(run_id)
+    assert run.status == "complete" and run.stop_reason.startswith("a person has stopped it")
+    assert len(subjects.visited) == 1 and run.verdict and run.limit is not None
+    timed, other = sorted(
+        (item for item in run.measurements if not item.twin_of), key=lambda item: item.latency is None
+    )
+    assert (timed.strategy, timed.outcome) == (subjects.visited[0], "ok") and timed.memory.process_peak_bytes
+    assert (other.outcome, other.latency) == ("not_run", None)
 
 
 @pytest.mark.slow
