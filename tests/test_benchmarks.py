@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from measure.model.run import Control, Latency, Measurement, Replica, RequestRecord, Run
+from measure.model.run import Control, Latency, Measurement, Point, Replica, RequestRecord, Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
-from tests.benchmarks import against_others, common, cost, drift, others, repeatability
+from tests.benchmarks import against_others, common, cost, drift, others, repeatability, sweeps
 from tests.benchmarks.against_others import AGAIN, Paired
 from tests.benchmarks.common import Figure, Problem
 from tests.benchmarks.cost import Cost, Verdict
@@ -340,30 +341,30 @@ def test_a_load_begins_midway_where_neither_part_is_small() -> None:
     ]
 
 
-def test_the_load_begins_once_and_the_samples_before_it_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_load_begins_once_and_the_visits_before_it_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
     monkeypatch.setattr(drift.common, "busy", lambda on: contextlib.nullcontext(begun.append(list(on))))
     monkeypatch.setattr(drift.common, "cores", lambda: [0, 1])
 
-    def snapshot(rounds: int, state: str = "running") -> Snapshot:
-        """Two processes, the second of which came in round 3."""
-        numbers = [list(range(first, rounds + 1)) for first in (1, 3)]
-        replicas = [
-            Replica(id=n, calls_per_sample=1, rounds=each, samples_s=[1.0] * len(each))
-            for n, each in enumerate(numbers)
+    def snapshot(visits: int, state: str = "running") -> Snapshot:
+        """So many processes of either strategy, and one that has not been sampled yet."""
+        processes = [
+            Replica(id=number, calls_per_sample=1, rounds=[number] * 3, samples_s=[1.0] * 3) for number in range(visits)
         ]
-        return Snapshot(made([measured("a.eager", replicas=replicas)], []), state)  # type: ignore[arg-type]
+        unsampled = Replica(id=visits, calls_per_sample=1)
+        items = [measured("a.eager", replicas=processes), measured("b.eager", replicas=[*processes, unsampled])]
+        return Snapshot(made(items, []), state)  # type: ignore[arg-type]
 
     with contextlib.ExitStack() as stack:
         load = drift.LoadMidway(stack, 11)
-        load.look(0.0, snapshot(6))
-        assert (load.samples_before, begun) == (None, []), "it has 10 samples"
-        load.look(1.0, snapshot(7))
-        load.look(2.0, snapshot(8))
-        assert (load.samples_before, begun) == (12, [[0, 1]])
+        load.look(0.0, snapshot(5))
+        assert (load.visits_before, begun) == (None, []), "there were 10 visits"
+        load.look(1.0, snapshot(6))
+        load.look(2.0, snapshot(7))
+        assert (load.visits_before, begun) == (12, [[0, 1]])
         late = drift.LoadMidway(stack, 11)
         late.look(3.0, snapshot(9, "finished"))
-        assert late.samples_before is None
+        assert late.visits_before is None
 
 
 def test_one_after_the_other_has_to_go_wrong_and_the_load_to_begin_midway() -> None:
@@ -377,6 +378,18 @@ def test_one_after_the_other_has_to_go_wrong_and_the_load_to_begin_midway() -> N
     assert judged([right, right], [wrong, wrong]) == [held, held, held]
     assert judged([right, none], [wrong, wrong]) == [out, out, held]
     assert judged([right, drift.TIE], [wrong, right]) == [held, out, out]
+
+
+def test_the_scatter_between_repeats_of_a_sweep_is_of_what_all_of_them_have_timed() -> None:
+    def swept(*latencies_s: float) -> Run:
+        items = [measured(slug, latency_s) for slug, latency_s in zip("abc", latencies_s, strict=False)]
+        return replace(
+            made(items, []), kind="sweep", measurements=[], points=[Point(at={"batch": 1}, measurements=items)]
+        )
+
+    # Logarithms: of a 0 and 0.2, of b 0 and 0.4, of c only one.
+    found = sweeps.scatter([swept(1.0, 1.0, 1.0), swept(math.exp(0.2), math.exp(0.4))])
+    assert found == pytest.approx(0.3 / math.sqrt(2))
 
 
 def test_tables_are_as_wide_as_they_need_to_be() -> None:

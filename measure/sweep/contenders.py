@@ -11,6 +11,8 @@ from measure.model.run import Analysis
 from measure.statistics import ranking
 from measure.sweep.evidence import Evidence, Timed
 
+# More than so many that may lead at a point are not told apart.
+MOST_LEADERS = 4
 # A point of a line that is higher than both of its neighbours by this factor, or lower, is looked at again.
 STANDS_OUT = 1.3
 

@@ -16,8 +16,7 @@ from measure.sweep.evidence import Timed
 from measure.sweep.sites import Site, fewest_processes
 from measure.sweep.survey import Survey
 
-# More than so many leaders that tie are not told apart at every point; nor among all values of an option.
-MOST_LEADERS = 4
+# More values of an option that lead than so many are not told apart.
 MOST_VALUES = 6
 # With more processes others may turn out to tie with the leader: so often is looked.
 LOOKS = 2
@@ -47,7 +46,7 @@ def _another_process_s(timed: Timed) -> float:
 def doubt_leaders(survey: Survey, site: Site) -> None:
     """A second process for what may lead at a point, by one process of each."""
     visit, rules = survey.arrive(site), survey.visits.settings.rules
-    near = visit.within(rules.doubted_within)[:MOST_LEADERS]
+    near = visit.within(rules.doubted_within)[: contenders.MOST_LEADERS]
     few = [slug for slug in near if visit.processes(slug) < rules.doubted]
     if len(near) > 1 and few:
         survey.sample(site, few, 1)
@@ -61,7 +60,7 @@ def tell_leaders_apart(survey: Survey, site: Site) -> None:
     if not site.begun and (len(tied) < 2 or fewest_processes(site.point, tied) >= AT_POINT):
         return  # taken over, and nothing is open
     visit = survey.arrive(site)
-    leaders = visit.contenders()[:MOST_LEADERS]
+    leaders = visit.contenders()[: contenders.MOST_LEADERS]
     few = [slug for slug in leaders if visit.processes(slug) < AT_POINT]
     if len(leaders) > 1 and few:
         survey.sample(site, leaders, AT_POINT - min(visit.processes(slug) for slug in few))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from measure.model import fit, forecast
 from measure.model.request import Request, case_of
 from measure.model.run import Error, Point
-from measure.sweep import omissions
+from measure.sweep import contenders, omissions
 from measure.sweep.request import SweepRequest
 from strategies.spec import Estimate
 
@@ -131,6 +131,10 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
         kept = {slug: estimate for slug, estimate in open_.items() if slug not in reasons}
         forecasts[key(at)] = _PointForecast(asked, kept)
         costs[key(at)] = {slug: _cell_s(estimate) for slug, estimate in kept.items()}
+        if len(request.axes) == 2:
+            # No cell of a map is won by one process of what may lead.
+            for slug in sorted(kept, key=lambda slug: kept[slug].latency_s)[: contenders.MOST_LEADERS]:
+                costs[key(at)][slug] += forecast.visit_s(kept[slug].first_call_s, kept[slug].latency_s)
         if known:
             begun.add(key(at))
     for where, slug in over_budget(costs, begun, GRID_SHARE * budget_s / share):

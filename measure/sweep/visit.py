@@ -37,7 +37,6 @@ class Visit:
     ) -> None:
         self._bench = Bench(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
         self._record = self._bench.record
-        self._timed_before: set[str] = set()
 
     def cancel(self) -> None:
         self._bench.cancel()
@@ -65,8 +64,7 @@ class Visit:
         run = self._record.run
         measurements = [known.get(item.strategy, item) for item in run.measurements]
         self._record.take(structs.replace(run, measurements=measurements, limit=taken.limit, warnings=taken.warnings))
-        self._timed_before = {item.strategy for item in measurements if item.replicas}
-        if self._timed_before:
+        if any(item.replicas for item in measurements):
             self._record.warn(advice.two_sessions())
         self._record.set_stage(known, "done")
         self._record.analyse()
@@ -92,10 +90,10 @@ class Visit:
         stages.rerun_without_onednn(self._bench)
 
     def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
-        """Time one process of everybody that no earlier run has timed, or of ``slugs``; ``budget`` where time was too
-        short for that."""
-        timed = [slug for slug in self._record.working() if slug not in self._timed_before]
-        return self._sample([slug for slug in timed if slugs is None or slug in slugs], budget_s, _scout)
+        """Time one process of everybody that has none yet, or of those ``slugs``; ``budget`` where time was too short
+        for that."""
+        untimed = [slug for slug in self._record.working() if not self._record[slug].replicas]
+        return self._sample([slug for slug in untimed if slugs is None or slug in slugs], budget_s, _first)
 
     def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> Status:
         """Time so many further processes of these strategies."""
@@ -145,7 +143,7 @@ class Visit:
         return status
 
 
-def _scout(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
+def _first(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
     """The plan of everybody's first process."""
     return ("complete", "") if sampling.visit_all(slugs) else ("budget", "")
 

@@ -10,7 +10,8 @@ over the second says how far the machine lets a tool agree with itself, and none
 
 Many short turns say more than few long ones. Most of a turn is the start of TensorFlow in processes of pyperf and
 `timeit`, so pyperf has one, and looks for its number of calls in the first turn only. Mapbench has two processes and
-their twins in place of five: each of them is timed as ever, for a round leaves them all the warm-up that there is.
+two of its twin in place of six each, and each of them is timed as ever. The median of its samples is what is compared,
+as medians are what the others give.
 
 Functions that are not compiled are shown, and held to nothing: TensorFlow records Python's frames with each eager op,
 and below a call pyperf has more of them than the others. The least that a call of a ``tf.function`` takes is 76 µs
@@ -33,7 +34,7 @@ from pathlib import Path
 from scipy import stats
 
 from measure.engine.bench import Settings
-from measure.engine.rounds import Rules
+from measure.engine.race import Rules
 from measure.model import text
 from measure.runner import Runner
 from tests.benchmarks import common, others
@@ -45,7 +46,7 @@ TOOLS = ("Mapbench", "pyperf", "timeit")
 AGAIN = "timeit again"
 # What is measured in a turn, in this order; which comes first moves on. Both of `timeit` are as near to Mapbench.
 SLOTS = ("Mapbench", "timeit", "pyperf", AGAIN)
-_RULES = Rules(replicas=2)
+_RULES = Rules(contender=2, most=2)
 _IMAGES = {"batch": 96, "height": 32, "width": 32, "channels": 1}
 _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}
 _TRACE = '''\
@@ -103,7 +104,7 @@ Figures = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class Tools:
-    """Each tool, ready to time a function. pyperf's numbers of calls are kept from the first time."""
+    """The tools, ready to time a function. pyperf's numbers of calls are kept from the first time."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -114,9 +115,9 @@ class Tools:
         if slot == "Mapbench":
             run = common.compare(self._runner, function.case.request([function.slug]))
             latency = run.measurement(function.slug).latency
-            if latency is None:
+            if latency is None or not isinstance(latency.typical_s, float):
                 raise RuntimeError(f"{function.name}: {run.measurement(function.slug).error}")
-            return latency.median_s
+            return latency.typical_s
         script = function.case.script(function.slug)
         if slot == "pyperf":
             result = others.pyperf(script, processes=1, loops=self._loops.get(function.name))
@@ -126,16 +127,16 @@ class Tools:
 
 
 def turns(tools: Tools, functions: Sequence[Function], count: int) -> dict[str, dict[str, list[float]]]:
-    """Each tool once per function and turn, `timeit` twice."""
-    found: dict[str, dict[str, list[float]]] = {each.name: {slot: [] for slot in SLOTS} for each in functions}
+    """Time every function by each tool once a turn, by `timeit` twice."""
+    figures: dict[str, dict[str, list[float]]] = {function.name: {slot: [] for slot in SLOTS} for function in functions}
     for turn in range(count):
         for number, function in enumerate(functions):
             first = (turn + number) % len(SLOTS)
             for slot in (*SLOTS[first:], *SLOTS[:first]):
-                found[function.name][slot].append(tools.measure(function, slot))
-            shown = ", ".join(f"{slot} {text.seconds(found[function.name][slot][-1])}" for slot in SLOTS)
+                figures[function.name][slot].append(tools.measure(function, slot))
+            shown = ", ".join(f"{slot} {text.seconds(figures[function.name][slot][-1])}" for slot in SLOTS)
             say(f"turn {turn + 1} of {count}: {function.name}: {shown}")
-    return found
+    return figures
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------
@@ -155,11 +156,11 @@ class Paired:
 
     @property
     def off(self) -> float:
-        """How far the median is from 1."""
+        """The distance of the median from 1."""
         return abs(self.ratio - 1)
 
     def within(self, share: float) -> bool:
-        """Whether the interval leaves it open that they differ by no more than ``share``."""
+        """True if the interval leaves it open that they differ by no more than ``share``."""
         return self.low <= 1 + share and self.high >= 1 - share
 
 
@@ -198,7 +199,7 @@ def relative_to(found: Figures, reference: str) -> dict[str, dict[str, list[floa
 
 
 def verdict(pairs: Sequence[Paired]) -> str:
-    """What the medians say; of one outside the limit, whether its interval leaves open that it is within."""
+    """Return what the medians say; of one outside the limit, whether its interval leaves open that it is within."""
     worst = max(pairs, key=lambda pair: pair.off)
     for share in (AIM, LIMIT):
         if worst.off <= share:

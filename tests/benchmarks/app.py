@@ -78,7 +78,7 @@ class Probing(Milestones):
 
 
 def probes(pairs: int, workload: str = "image_sqrt") -> list[Figure]:
-    """Default comparisons with and without the probes, in turns. How many rounds a comparison needs differs from run to
+    """Default comparisons with and without the probes, in turns. How many visits a comparison needs differs from run to
     run by more than the probes take: so what they take is also read off the runs that have them."""
     request = Problem(workload, {}).request()
     found: dict[bool, list[Probing]] = {True: [], False: []}

@@ -1,4 +1,4 @@
-"""Whether the order of two strategies survives a load that starts midway: within rounds, and one after the other.
+"""The order of two strategies where a load starts midway: of processes in turns, and of one after the other.
 
 ``python -m tests.benchmarks.drift [--repeats 3]``; about 4 minutes.
 
@@ -17,18 +17,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from measure.engine.bench import Settings
-from measure.engine.rounds import Rules
+from measure.engine.race import Rules
 from measure.model.run import Run
 from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Figure, Problem, say
 
-# A run that ends when its order is clear takes three times as many samples beside a load as without one, so that no
-# number of them is midway. Here it gets the most that a default run may take, whatever that shows.
-_RULES = Rules(replicas=Rules().most_replicas, least_rounds=Rules().most_rounds)
-# The load begins when a run has this share of the samples that were taken without it.
+# A run that ends when its order is clear makes more visits beside a load than without one, so that no number of them
+# is midway. Here both strategies get the most that a default run may make, whatever they show.
+_RULES = Rules(doubted=Rules().most)
+# The load begins when a run has this share of the visits that were made without it.
 _BEFORE_LOAD = 0.45
-# Of the samples, between these shares were taken before a load that began midway.
+# Of the visits, between these shares were made before a load that began midway.
 MIDWAY = (0.25, 0.75)
 _BUDGET_S = 60.0
 RIGHT, WRONG, TIE, NO_LOAD = "right", "wrong", "tie", "load not midway"
@@ -107,46 +107,49 @@ PAIRS = (
 
 
 class LoadMidway:
-    """Starts a busy process on each core when a run has ``least`` samples."""
+    """Starts a busy process on each core when a run has made ``least`` visits."""
 
     def __init__(self, stack: contextlib.ExitStack, least: int) -> None:
         self._stack, self._least = stack, least
-        self.samples_before: int | None = None
+        self.visits_before: int | None = None
 
     def look(self, at_s: float, snapshot: Snapshot) -> None:
-        count = samples(snapshot.run)
-        if self.samples_before is None and snapshot.state != "finished" and count >= self._least:
-            self.samples_before = count
+        count = visits(snapshot.run)
+        if self.visits_before is None and snapshot.state != "finished" and count >= self._least:
+            self.visits_before = count
             self._stack.enter_context(common.busy(common.cores()))
 
 
-def samples(run: Run) -> int:
-    return sum(len(replica.samples_s) for item in run.measurements for replica in item.replicas)
+def visits(run: Run) -> int:
+    """The number of processes of the pair that have been sampled; those of a twin say nothing of the order."""
+    return sum(bool(replica.samples_s) for item in run.measurements if not item.twin_of for replica in item.replicas)
 
 
 def order(pair: Pair, ranking: Sequence[Sequence[str]]) -> str:
-    """What a ranking says of the pair."""
+    """Return what a ranking says of the pair."""
     if len(ranking) < 2:
         return TIE
     return RIGHT if pair.fast in ranking[0] else WRONG
 
 
 def is_midway(share: float) -> bool:
-    """Whether a load began midway, before which this share of the samples was taken."""
+    """True if a load began midway, before which this share of the visits was made."""
     return MIDWAY[0] <= share <= MIDWAY[1]
 
 
 def together(runner: Runner, pair: Pair, least: int) -> tuple[str, Run, float]:
-    """What Mapbench says where the load starts after ``least`` samples, its run, and the share that were before it."""
+    """Return what Mapbench says where the load starts after ``least`` visits, its run, and the share that were before
+    it."""
     with contextlib.ExitStack() as stack:
         load = LoadMidway(stack, least)
         run = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S), load.look)
-    before = 1.0 if load.samples_before is None else load.samples_before / samples(run)
+    before = 1.0 if load.visits_before is None else load.visits_before / visits(run)
     return order(pair, run.ranking) if is_midway(before) else NO_LOAD, run, before
 
 
 def one_after_the_other(pair: Pair, slower_first: bool) -> tuple[str, float]:
-    """What two medians of `timeit` say, with the load starting between them; the slower one's over the faster one's."""
+    """Return what two medians of `timeit` say, with the load starting between them, and the slower one's over the
+    faster one's."""
     first, second = (pair.slow, pair.fast) if slower_first else (pair.fast, pair.slow)
     seconds = {first: statistics.median(others.timeit(pair.case.script(first)))}
     with common.busy(common.cores()):
@@ -156,14 +159,14 @@ def one_after_the_other(pair: Pair, slower_first: bool) -> tuple[str, float]:
 
 
 MAPBENCH, SLOWER_FIRST, FASTER_FIRST = (
-    "Mapbench, sampled in rounds",
+    "Mapbench, processes in turns",
     "timeit, the slower one first, then load",
     "timeit, the faster one first, then load",
 )
 
 
 def figures(said: Mapping[str, Sequence[str]]) -> list[Figure]:
-    """``said``: what each way of measuring said, every time."""
+    """The shares that are held to a limit. ``said``: what each way of measuring said, every time."""
 
     def share(way: str, words: Collection[str]) -> float:
         return sum(word in words for word in said[way]) / len(said[way])
@@ -194,11 +197,11 @@ def main() -> None:
         with common.engine(Settings(rules=_RULES, probes=False, process_peaks_s=0.0)) as runner:
             for pair in PAIRS:
                 idle = common.compare(runner, pair.case.request([pair.fast, pair.slow], budget_s=_BUDGET_S))
-                print(f"Idle: {idle.verdict} ({samples(idle)} samples)")
+                print(f"Idle: {idle.verdict} ({visits(idle)} visits)")
                 for number in range(repeats):
-                    judgement, run, before = together(runner, pair, math.ceil(_BEFORE_LOAD * samples(idle)))
+                    judgement, run, before = together(runner, pair, math.ceil(_BEFORE_LOAD * visits(idle)))
                     said[MAPBENCH].append(judgement)
-                    met = f"{before:.0%} of samples before the load"
+                    met = f"{before:.0%} of visits before the load"
                     say(f"{pair.fast}, {number + 1} of {repeats}: {judgement}, {met}: {run.verdict}")
         for way in (SLOWER_FIRST, FASTER_FIRST):
             for pair in PAIRS:

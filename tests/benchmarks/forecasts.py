@@ -1,7 +1,7 @@
-"""What was forecast against what happened: memory, first call and latency, over the whole grid at three sizes.
+"""Forecasts against what happened: memory, first call and latency, over the whole grid at three sizes.
 
-``python -m tests.benchmarks.forecasts [--budget 40]``; about 5 minutes. Few samples are taken, since a forecast is
-to be right within a factor of 3.
+``python -m tests.benchmarks.forecasts [--budget 40]``; about 5 minutes. Each strategy has one process, since a
+forecast is to be right within a factor of 3.
 """
 
 import argparse
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from measure.engine.bench import Settings
-from measure.engine.rounds import Rules
+from measure.engine.race import Rules
 from measure.model import text
 from measure.model.run import Run
 from strategies.spec import Estimate
@@ -35,7 +35,7 @@ CASES = (
     Problem("per_example_gradients", {"batch": 48, "features": 8_192}),
 )
 SETTINGS = Settings(
-    rules=Rules(scout_rounds=3, replicas=1, more_replicas=1, most_replicas=1, least_rounds=3, most_rounds=5),
+    rules=Rules(contender=1, most=1, doubted=1, behind=1),
     probes=False,
     process_peaks_s=0.0,
 )
@@ -134,7 +134,7 @@ def measure(
     ]
     cells_table = common.table(("case", "forecast / measured", "peak", "first call", "latency", ""), rows)
     rows = [(*each[:1], *map(common.whole_seconds, each[1:3]), f"{each[1] / each[2]:.2f}", each[3]) for each in totals]
-    whole = common.table(("whole run, with few samples", "forecast", "to verdict", "ratio", "ended"), rows)
+    whole = common.table(("whole run, one process each", "forecast", "to verdict", "ratio", "ended"), rows)
     return f"{cells_table}\n\n{whole}", shares(found)
 
 

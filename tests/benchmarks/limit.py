@@ -24,7 +24,7 @@ import msgspec
 
 import workloads
 from measure.engine.bench import Settings
-from measure.engine.rounds import Rules
+from measure.engine.race import Rules
 from measure.judge import limit
 from measure.machine import processor, system
 from measure.model.request import Request
@@ -77,7 +77,7 @@ LARGE_VARIANTS: dict[tuple[str, Any], dict[str, int]] = {
 # Makes TensorFlow allocate by its own pool.
 _POOL = "TF_CPU_ALLOCATOR_USE_BFC"
 AS_TIMED, POOLED = "as timed", "with TensorFlow's pool"
-QUICK = Rules(scout_rounds=3, replicas=2, more_replicas=1, most_replicas=2, least_rounds=6, most_rounds=10)
+QUICK = Rules(contender=2, most=2, behind=1)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""What a sweep takes: until its first line can be seen, and until its end; and how few cells a map needs.
+"""The time that a sweep takes, until its first line can be seen and until its end, its scatter, and a map's cells.
 
-``python -m tests.benchmarks.sweeps``: nine points and six strategies at default sizes; about a minute.
+``python -m tests.benchmarks.sweeps [--runs 1]``: nine points and six strategies at default sizes; about half a minute
+for each run. Of several runs the scatter of a latency between them is printed too.
 ``python -m tests.benchmarks.sweeps --page``: the same in a browser, from the click on Run to its first line; half a
 minute.
 ``python -m tests.benchmarks.sweeps --map``: the winners of `outer_product` over batch × side among strategies of which
@@ -9,6 +10,8 @@ map has inferred is a comparison of its own; the others are those that the map h
 """
 
 import argparse
+import math
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +37,7 @@ SIX = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "vectorized_map.xla
 
 
 def sweep(runner: Runner, request: SweepRequest, first_line: list[float] | None = None) -> Run:
-    """Run one sweep to its end. ``first_line`` gets the seconds until two points of one strategy had a latency."""
+    """Run one sweep to its end. ``first_line`` gets the seconds until two points of one strategy have a latency."""
     begun = time.perf_counter()
     run_id = runner.submit_sweep(request)
     message = ""
@@ -60,24 +63,48 @@ def _has_line(snapshot: Snapshot) -> bool:
     return len(timed) > len(set(timed))
 
 
-def lines(workload: str, text: str) -> None:
+def lines(workload: str, text: str, runs: int) -> None:
+    """Sweep a size several times."""
     request = parse_sweep({"workload": workload, "strategies": list(SIX), "axes": [{"name": "batch", "range": text}]})
-    first_line: list[float] = []
-    with common.own_folders(), common.engine() as runner:
-        begun = time.perf_counter()
-        run = sweep(runner, request, first_line)
-        took_s = time.perf_counter() - begun
-    print(run.verdict)
-    print(f"{run.status}: {run.stop_reason}\n")
+    first_line_s, end_s = [], []
+    swept: list[Run] = []
     head = ("batch", *SIX)
-    print(common.table(head, [_row(point, head[1:]) for point in run.points]), "\n")
+    with common.own_folders(), common.engine() as runner:
+        for _ in range(runs):
+            begun = time.perf_counter()
+            first_line: list[float] = []
+            run = sweep(runner, request, first_line)
+            end_s.append(time.perf_counter() - begun)
+            first_line_s += first_line
+            swept.append(run)
+            print(run.verdict)
+            print(f"{run.status}: {run.stop_reason}\n")
+            print(common.table(head, [_row(point, head[1:]) for point in run.points]), "\n", flush=True)
+    grid = f"{workload}, {len(request.points())} points × {len(SIX)} strategies"
     figures = [
-        Figure("until the first line (two points of a strategy)", first_line[0], 3.0, show=whole_seconds),
-        Figure(
-            f"{workload}, {len(request.points())} points × {len(SIX)} strategies", took_s, 60.0, 45.0, whole_seconds
-        ),
+        Figure("until the first line (two points of a strategy)", max(first_line_s), 3.0, show=whole_seconds),
+        Figure(grid, statistics.median(end_s), 45.0, 30.0, whole_seconds),
     ]
+    if runs > 1:
+        figures.append(Figure("median scatter of a latency between repeats", scatter(swept), show=_tenth_of_percent))
     print(common.figures(figures))
+
+
+def scatter(runs: Sequence[Run]) -> float:
+    """The standard deviation, relative, between runs of a strategy's latency at a point: the median over all that every
+    run has timed."""
+    logs: dict[tuple[object, str], list[float]] = {}
+    for run in runs:
+        for point in run.points:
+            for item in point.measurements:
+                if item.latency is not None:
+                    cell = (tuple(point.at.items()), item.strategy)
+                    logs.setdefault(cell, []).append(math.log(item.latency.median_s))
+    return statistics.median(statistics.stdev(cell) for cell in logs.values() if len(cell) == len(runs))
+
+
+def _tenth_of_percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _row(point: Point, slugs: Sequence[str]) -> tuple[str, ...]:
@@ -184,7 +211,7 @@ def winners(cells: int, budget_s: float, slugs: Sequence[str]) -> None:
     figures = [
         Figure(f"comparisons used for {len(run.points)} cells", used, show="{:.0f}".format),
         Figure("strategies that lead somewhere", len(_winners(points)), show="{:.0f}".format),
-        Figure("of the full grid's", used / len(run.points), 1 / 2, 1 / 3, show="{:.0%}".format),
+        Figure("of the full grid's", used / len(run.points), 1 / 3, None, show="{:.0%}".format),
         Figure("inferred winners that neither win nor tie", others, 0, show="{:.0f}".format),
         Figure("time of the adaptive map", took_s, show=whole_seconds),
     ]
@@ -209,6 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--map", action="store_true", help="compare the adaptive map with the full grid")
     parser.add_argument("--page", action="store_true", help="time the first line in a browser")
+    parser.add_argument("--runs", type=int, default=1, help="of the line sweep, which are compared (1)")
     parser.add_argument("--visitors", type=int, default=5, help="with --page (5)")
     parser.add_argument("--cells", type=int, default=8, help="values of each axis of the map (8)")
     parser.add_argument(
@@ -217,13 +245,13 @@ def main() -> None:
     parser.add_argument("--workload", default="square")
     parser.add_argument("--batch", default="1:10000", help="the range of the line sweep")
     arguments = parser.parse_args()
-    common.start("What a sweep takes")
+    common.start("The time that a sweep takes")
     if arguments.map:
         winners(arguments.cells, 3600.0, arguments.strategies.split(","))
     elif arguments.page:
         page(arguments.workload, arguments.batch, arguments.visitors)
     else:
-        lines(arguments.workload, arguments.batch)
+        lines(arguments.workload, arguments.batch, arguments.runs)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,18 @@ def test_the_forecast_of_a_sweep_that_is_continued_is_of_what_is_left():
         "loop.eager": (1e-4, 1e-4), "batched.graph": (1e-4, 1e-6)}, rng)]).seconds == 0.0  # fmt: skip
 
 
+def test_a_map_takes_a_second_process_of_what_may_lead_and_half_of_its_cells():
+    def seconds(*axes: tuple[str, list[int]], **size: int) -> float:
+        named = [{"name": name, "values": values} for name, values in axes]
+        raw = {"workload": "outer_product", "strategies": ["loop.eager", "batched.graph"], "budget_s": 3600.0}
+        return needs.forecast_sweep(parse_sweep({**raw, "size": size, "axes": named}), 64 * GIB).seconds
+
+    batches, sides = [8, 16, 32], [2, 4]
+    whole_s = sum(seconds(("batch", batches), side=side) for side in sides)
+    map_s = seconds(("batch", batches), ("side", sides))
+    assert 0.6 * whole_s < map_s < 0.9 * whole_s
+
+
 def test_points_that_cannot_fit_are_known_beforehand():
     found = parse_sweep({"workload": "outer_product", "axes": batch(10, 1_000_000), "size": {"side": 32}})
     ((at, reason),) = needs.forecast_sweep(found, 8 * GIB).skipped
