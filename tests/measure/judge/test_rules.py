@@ -59,12 +59,18 @@ def test_a_machine_that_changes_its_pace_during_the_run_is_named_if_that_is_no_c
 
 
 def test_a_run_that_slows_down_throughout_says_so_and_one_that_does_not_says_nothing() -> None:
-    def drifts(drift: float) -> int:
-        results = [simulate({"a": 1e-3, "b": 1.3e-3, "c": 2e-3}, Model(drift=drift), seed) for seed in range(20)]
-        runs = [analysis.analyse(run_of(*result.measurements)) for result in results]
-        return sum("drift" in {warning.code for warning in run.warnings} for run in runs)
+    latencies_s = {"a": 1e-3, "b": 1.3e-3, "c": 2e-3}
 
-    assert drifts(0.4) >= 18
+    def drifts(drift: float) -> int:
+        count = 0
+        for seed in range(20):
+            seconds = simulate(latencies_s, Model(), seed).seconds
+            result = simulate(latencies_s, Model(drift=drift, drift_s=seconds), seed)
+            run = analysis.analyse(run_of(*result.measurements))
+            count += "drift" in {warning.code for warning in run.warnings}
+        return count
+
+    assert drifts(0.3) >= 18
     assert drifts(0.0) <= 1
 
 
