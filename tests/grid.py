@@ -150,7 +150,7 @@ def host() -> Iterator[HostLauncher]:
 
 
 def measured(launcher: Launcher, variant: Variant) -> list[Row]:
-    """What becomes of every cell of the variant."""
+    """Return what becomes of every cell of the variant."""
     run = untimed(parse(variant.request()), launcher, Settings(timeout_floor_s=60.0))
     return [row(variant, item) for item in run.measurements]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks conclude from what they measure: pure functions, with numbers worked by hand."""
+"""The conclusions of the benchmarks from what they measure: pure functions, with numbers worked by hand."""
 
 import contextlib
 import math

@@ -1,5 +1,5 @@
-"""How long a person waits: for a verdict, a first outcome, the server, the page, and a widget's change; and how well
-that, and the memory that it takes, is forecast. And what the probes of the limit add to a comparison, which are the
+"""The time that a person waits for a verdict, a first outcome, the server, the page, and a widget's change; how well
+that, and the memory that it takes, is forecast; and what the probes of the limit add to a comparison, which are the
 only part of the reasons that nobody has to ask for.
 
 ``python -m tests.benchmarks.app [--runs 3] [--only comparisons probes server widgets forecasts]``; about 12 minutes.

@@ -1,4 +1,4 @@
-"""What the benchmarks share: cases, an engine in folders of its own, loads, and tables of figures with limits."""
+"""Shared by the benchmarks: cases, an engine in folders of its own, loads, and tables of figures with limits."""
 
 import contextlib
 import importlib.metadata

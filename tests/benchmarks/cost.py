@@ -1,4 +1,4 @@
-"""What a verdict costs: the default comparison, against pyperf for the same strategies to ±3 % each.
+"""The cost of a verdict: the default comparison, against pyperf for the same strategies to ±3 % each.
 
 ``python -m tests.benchmarks.cost [--most-strategies N] [--most-processes 20]``; about 10 minutes for `image_sqrt`, 5
 with ``--most-strategies 4 --most-processes 14``.
@@ -30,7 +30,7 @@ _FIRST, _MORE = 5, 3
 
 @dataclass(frozen=True)
 class Cost:
-    """What pyperf spent on one strategy, and the half width (relative) of the interval that it got for that."""
+    """The time that pyperf spent on one strategy, and the half width (relative) of the interval that it gave."""
 
     strategy: str
     seconds: float
@@ -53,8 +53,8 @@ class Cost:
 
 
 def processes_needed(processes: int, half_width: float, wanted: float, confidence: float = 0.95) -> int:
-    """How many processes narrow an interval of ``half_width``, found with ``processes`` of them, to ``wanted``, if they
-    scatter alike: the width is t · s / √n, where Student's t falls with n too."""
+    """The number of processes that narrow an interval of ``half_width``, which is of ``processes`` of them, to
+    ``wanted``, if they scatter alike: the width is t · s / √n, where Student's t falls with n too."""
     deviation = half_width * math.sqrt(processes) / student_quantile(confidence, processes - 1)
     # With the normal distribution's quantile, which t comes down to, none fewer are enough.
     count = max(2, math.floor((student_quantile(confidence, 1e9) * deviation / wanted) ** 2))

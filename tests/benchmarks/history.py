@@ -1,4 +1,4 @@
-"""What a long history costs: script time of the pages with 10 000 runs stored.
+"""The cost of a long history: script time of the pages with 10 000 runs stored.
 
 ``python -m tests.benchmarks.history [--runs 10000]``; about 3 minutes, most of it to store the runs.
 """

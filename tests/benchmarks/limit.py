@@ -165,7 +165,7 @@ def _least_s(call: Callable[[], Any], budget_s: float = 0.3) -> float:
 
 
 def probe(launcher: Any, work: Work) -> tuple[Rates, float]:
-    """What the probes of a run find, in a subject of their own as there, and the seconds that it took."""
+    """Return what the probes of a run find, in a subject of their own as there, and the seconds that it took."""
     begun = time.perf_counter()
     (said,) = engine.talk(launcher, [Spec(role="probes", script=script.build_settings("CPU:0"), work=work)])
     seconds = time.perf_counter() - begun
@@ -271,8 +271,8 @@ def large(cases: Sequence[Variant]) -> None:
 
 
 def judgements(bound: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """How many of the best multiples of memory-bound cases reach the aim, and how many miss what is needed, under each
-    of the configurations that they were measured in."""
+    """Say how many of the best multiples of memory-bound cases reach the aim, and how many miss what is needed, under
+    each of the configurations that they were measured in."""
     for name, shares in bound.items():
         near, far = sum(share <= AIM for share in shares), sum(share > NEED for share in shares)
         yield f"memory-bound {name}: {len(shares)}, within {AIM} ×: {near}, beyond {NEED} ×: {far}"
@@ -291,7 +291,7 @@ def faults(run: Run) -> Iterator[str]:
 
 
 def beats(item: Measurement, run: Run) -> bool:
-    """Whether a strategy is faster than the limit by more than probes may be off."""
+    """True if a strategy is faster than the limit by more than probes may be off."""
     assert run.limit is not None and item.latency is not None
     return item.latency.median_s < (1 - limit.RESOLUTION) * run.limit.seconds
 

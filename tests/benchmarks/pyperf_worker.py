@@ -1,4 +1,4 @@
-"""What pyperf runs, as its manager and again as each of its processes: one strategy's script, its call timed."""
+"""The program of pyperf's manager and of each of its processes: one strategy's script, its call timed."""
 
 from argparse import Namespace
 from pathlib import Path

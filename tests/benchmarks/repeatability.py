@@ -1,4 +1,4 @@
-"""Whether a comparison says the same again: a strategy against itself, and reruns of the default comparisons.
+"""The agreement of a comparison with itself: a strategy against itself, and reruns of the default comparisons.
 
 ``python -m tests.benchmarks.repeatability [--pairs 60] [--reruns 20] [--keep FOLDER]``; about 7 and 12 minutes.
 
@@ -85,7 +85,7 @@ def alias(slug: str) -> str:
 
 
 def judge(name: str, run: Run) -> Pair:
-    """Whether the run says that its two strategies differ."""
+    """Judge whether the run says that its two strategies differ."""
     if not run.ranking or sum(map(len, run.ranking)) != 2:
         raise RuntimeError(f"{name}: {[(item.strategy, item.outcome, item.error) for item in run.measurements]}")
     first, second = (run.measurement(slug).latency for slug in run.request.strategies)
@@ -138,7 +138,7 @@ def same_with_itself(runner: Runner, count: int, budget_s: float, keeper: Keeper
 
 
 def above_chance(declared: int, count: int) -> float:
-    """How likely it is that at least so many differences are declared where each is with 5 % (exact binomial)."""
+    """The probability that at least so many differences are declared where each is with 5 % (exact binomial)."""
     return float(stats.binom.sf(declared - 1, count, 1 - CONFIDENCE))
 
 

@@ -88,7 +88,7 @@ def _peak_bytes(pid: int) -> int:
 
 
 def holds_tensorflow(maps: str) -> int:
-    """How many of TensorFlow's files a process has in its memory map."""
+    """The number of TensorFlow's files that a process has in its memory map."""
     paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line}
     return sum("/tensorflow/" in path or "libtensorflow" in path for path in paths)
 

@@ -140,7 +140,7 @@ _LOADING = "() => !document.querySelector('.st-key-run_bar').innerText.includes(
 
 
 def page(workload: str, text: str, runs: int) -> None:
-    """What a visitor waits for the first line, each in a browser without a cache; TensorFlow is loaded by then."""
+    """Time what visitors wait for the first line, each in a browser without a cache; TensorFlow is loaded by then."""
     first, last = text.split(":")
     chosen = "&".join(f"strategies={slug}" for slug in SIX)
     took_s = []

@@ -208,7 +208,7 @@ def explained(launcher: Launcher, request: dict[str, Any]) -> Run:
 
 
 def gaps(run: Run) -> Iterator[str]:
-    """What lacks a sentence, or works and lacks the figures that its sentence should be of."""
+    """Yield what lacks a sentence, or works and lacks the figures that its sentence should be of."""
     said = reasons.sentences(run)
     for item in run.measurements:
         sentence = said.get(item.strategy, "")

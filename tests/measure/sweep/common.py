@@ -1,4 +1,4 @@
-"""What the tests of sweeps share: requests in short, and looks at a point."""
+"""Requests of sweeps in short, and looks at a point, for their tests."""
 
 from typing import Any
 

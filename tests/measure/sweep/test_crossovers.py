@@ -26,7 +26,7 @@ def sweep_run(axis: Axis, points: list[Point]) -> Run:
     return Run(id="0" * 24, kind="sweep", created="", request=request, axes=[axis], points=points)
 
 
-def found_in(points: list[Point], values: tuple[int, ...] | None = None) -> list[Crossover]:
+def crossings_in(points: list[Point], values: tuple[int, ...] | None = None) -> list[Crossover]:
     axis = costs.axis(values or [point.at["batch"] for point in points])
     return crossovers(evidence(points, [axis]), Analysis())
 
@@ -36,28 +36,28 @@ def quiet(latencies: dict[str, tuple[float, float]], grid: tuple[int, ...] = GRI
 
 
 def test_of_costs_without_noise_the_crossing_is_exact() -> None:
-    [found] = found_in(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}))
-    assert (found.a, found.b, found.axis, found.none) == (A, B, "batch", None)
-    assert found.value == pytest.approx(6.0, rel=1e-3)
-    assert found.low is not None and found.high is not None
-    assert found.low <= 6.001 and found.high >= 5.999
+    [crossing] = crossings_in(quiet({A: (1e-5, 3e-5), B: (1.6e-4, 5e-6)}))
+    assert (crossing.a, crossing.b, crossing.axis, crossing.none) == (A, B, "batch", None)
+    assert crossing.value == pytest.approx(6.0, rel=1e-3)
+    assert crossing.low is not None and crossing.high is not None
+    assert crossing.low <= 6.001 and crossing.high >= 5.999
     # What is left is what the grid does not know: how latencies run between 4 and 16.
-    assert found.high / found.low < 1.3
+    assert crossing.high / crossing.low < 1.3
 
 
 def test_costs_that_are_straight_on_logarithmic_axes_only_are_covered_too() -> None:
     """√n is no a + b·n: between 1 and 1 024 a straight line would have it cross far from 100."""
     rng = np.random.default_rng(0)
     points = [costs.point(value, {A: 1e-4 * value**0.5, B: 1e-3}, rng, QUIET) for value in (1, 1024)]
-    [found] = found_in(points)
-    assert found.low is not None and found.high is not None
-    assert found.low <= 100.1 and found.high >= 99.9
+    [crossing] = crossings_in(points)
+    assert crossing.low is not None and crossing.high is not None
+    assert crossing.low <= 100.1 and crossing.high >= 99.9
 
 
 def test_points_next_to_each_other_leave_only_the_step_between_them() -> None:
-    [found] = found_in(quiet({A: (1e-5, 3e-5), B: (1.7e-4, 5e-6)}, (1, 6, 7, 100)))
-    assert found.low is not None and found.high is not None
-    assert 6 < found.low <= 6.401 <= found.high < 7
+    [crossing] = crossings_in(quiet({A: (1e-5, 3e-5), B: (1.7e-4, 5e-6)}, (1, 6, 7, 100)))
+    assert crossing.low is not None and crossing.high is not None
+    assert 6 < crossing.low <= 6.401 <= crossing.high < 7
 
 
 def crossing_lines(rng: np.random.Generator) -> tuple[float, dict[str, tuple[float, float]]]:
@@ -68,11 +68,11 @@ def crossing_lines(rng: np.random.Generator) -> tuple[float, dict[str, tuple[flo
     return true, {A: (fixed, steep), B: (fixed + (steep - flat) * true, flat)}
 
 
-def crossings_of(points: list[Point]) -> list[tuple[float, float]]:
+def intervals_of(points: list[Point]) -> list[tuple[float, float]]:
     """Intervals of the sizes at which the two lines cross."""
     return [
         (crossing.low, crossing.high)
-        for crossing in found_in(points)
+        for crossing in crossings_in(points)
         if {crossing.a, crossing.b} == {A, B} and crossing.low is not None and crossing.high is not None
     ]
 
@@ -90,13 +90,13 @@ def test_intervals_contain_the_true_size_as_often_as_they_say_and_refining_narro
         latencies["map_fn.graph"] = (1e-3, 2 * latencies[A][1])
         model = costs.MODELS[seed % len(costs.MODELS)]
         points = costs.points(GRID, latencies, rng, model)
-        if first := crossings_of(points):
+        if first := intervals_of(points):
             held.append(any(low <= true <= high for low, high in first))
             low, high = first[0]
             widths.append(high / low)
             inside = {math.floor(low), round(math.sqrt(low * high)), math.ceil(high)} - {0, *GRID}
             points += costs.points(inside, latencies, rng, model)
-            if again := crossings_of(points):
+            if again := intervals_of(points):
                 refined.append(any(low <= true <= high for low, high in again))
                 narrower.append(again[0][1] / again[0][0])
     # Some cross at so small an angle that the grid does not tell on which side who is faster.
@@ -122,7 +122,7 @@ def test_intervals_are_right_with_one_process_far_from_a_crossing_and_more_besid
             )
             for value in GRID
         ]  # fmt: skip
-        if crossings := crossings_of(points):
+        if crossings := intervals_of(points):
             held.append(any(low <= true <= high for low, high in crossings))
     assert len(held) >= 85
     assert sum(held) >= 0.89 * len(held)
@@ -132,11 +132,11 @@ def test_an_interval_follows_the_spread_between_processes() -> None:
     latencies = {A: (1e-5, 3e-5), B: (1.6e-3, 5e-6)}
     widths = []
     for process in (0.01, 0.1):
-        [found] = found_in(
+        [crossing] = crossings_in(
             costs.points(GRID, latencies, np.random.default_rng(1), costs.Model(process=process, disturbed_share=0.0))
         )
-        assert found.low is not None and found.high is not None
-        widths.append(math.log(found.high / found.low))
+        assert crossing.low is not None and crossing.high is not None
+        widths.append(math.log(crossing.high / crossing.low))
     assert widths[1] > 3 * widths[0]
 
 
@@ -156,9 +156,9 @@ def test_one_odd_process_widens_its_own_interval_and_not_those_of_others() -> No
 def test_one_that_is_always_faster_is_said_to_be() -> None:
     points = quiet({A: (1e-4, 3e-5), B: (9e-5, 5e-6)})
     leading = [Point(at=each.at, measurements=each.measurements, ranking=[[A, B]]) for each in points]
-    [found] = found_in(leading)
-    assert (found.a, found.b, found.value) == (B, A, None)
-    assert found.none == f"{B} is faster throughout the range"
+    [crossing] = crossings_in(leading)
+    assert (crossing.a, crossing.b, crossing.value) == (B, A, None)
+    assert crossing.none == f"{B} is faster throughout the range"
 
 
 def test_one_that_was_not_measured_everywhere_is_compared_where_it_was() -> None:
@@ -167,20 +167,20 @@ def test_one_that_was_not_measured_everywhere_is_compared_where_it_was() -> None
         Point(at=each.at, measurements=each.measurements[: None if each.at["batch"] < 300 else 1], ranking=[[A, B]])
         for each in points
     ]
-    [found] = found_in(cut)
-    assert found.none == f"{B} is faster from batch 1 to 256, where both were measured"
+    [crossing] = crossings_in(cut)
+    assert crossing.none == f"{B} is faster from batch 1 to 256, where both were measured"
 
 
 def test_two_that_cannot_be_told_apart_tie() -> None:
     points = costs.points(GRID, {A: (1e-4, 3e-5), B: (1e-4, 3e-5)}, np.random.default_rng(3))
     leading = [Point(at=each.at, measurements=each.measurements, ranking=[[A, B]]) for each in points]
-    [found] = found_in(leading)
-    assert found.none == "they tie throughout the range"
+    [crossing] = crossings_in(leading)
+    assert crossing.none == "they tie throughout the range"
 
 
 def test_those_that_never_lead_have_no_crossovers() -> None:
     points = quiet({A: (1e-5, 1e-6), B: (1e-3, 1e-3), "map_fn.graph": (2e-3, 1e-6)})
-    assert found_in(points) == []
+    assert crossings_in(points) == []
 
 
 def test_a_pair_that_changes_its_order_twice_has_two_crossovers() -> None:
@@ -189,7 +189,7 @@ def test_a_pair_that_changes_its_order_twice_has_two_crossovers() -> None:
         costs.point(value, {A: 1e-3 * value, B: 1e-3 * value * factor}, rng, QUIET)
         for value, factor in ((1, 2.0), (10, 0.5), (100, 2.0))
     ]
-    first, second = found_in(points)
+    first, second = crossings_in(points)
     assert (first.a, first.b, second.a, second.b) == (A, B, B, A)
     assert first.high < second.low
 
@@ -203,11 +203,11 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
         if value == 1:
             latencies["map_fn.graph"] = 3e-3
         points.append(costs.point(value, latencies, rng, QUIET, name="chunk"))
-    [found] = crossovers(evidence(points, [axis]), Analysis())
-    assert (found.a, found.b, found.axis) == ("map_fn.graph", "chunked.graph", "chunk")
-    assert found.low is not None and found.high is not None
+    [crossing] = crossovers(evidence(points, [axis]), Analysis())
+    assert (crossing.a, crossing.b, crossing.axis) == ("map_fn.graph", "chunked.graph", "chunk")
+    assert crossing.low is not None and crossing.high is not None
     # 1 + 8/chunk = 3 at 4, where they are equal.
-    assert 1 < found.low <= 4.0 <= found.high < 16
+    assert 1 < crossing.low <= 4.0 <= crossing.high < 16
 
 
 def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -> None:
@@ -218,8 +218,8 @@ def test_one_that_a_swept_option_does_not_concern_leads_where_its_level_does() -
         costs.point(1, {"chunked.graph?chunk=1": 2e-3, "map_fn.graph": 3e-3}, rng, QUIET, name="chunk"),
         costs.point(64, {"chunked.graph?chunk=64": 9e-3}, rng, QUIET, name="chunk"),
     ]
-    [found] = crossovers(evidence(points, [axis]), Analysis())
-    assert (found.a, found.b) == ("chunked.graph", "map_fn.graph")
+    [crossing] = crossovers(evidence(points, [axis]), Analysis())
+    assert (crossing.a, crossing.b) == ("chunked.graph", "map_fn.graph")
     verdict = findings.verdict(sweep_run(axis, points))
     assert verdict.startswith("chunked.graph is fastest with chunk 1: 2.00 ms [")
     assert "; map_fn.graph takes 1.50 × [" in verdict and verdict.endswith("] as long.")
@@ -272,8 +272,8 @@ def test_of_ties_and_of_places_where_one_is_faster_the_shorter_list_is_named() -
         factor = 3.0 if value in (1, 4096) else 1.0
         point = costs.point(value, {A: 1e-3 * factor, B: 1e-3}, rng, noisy)
         points.append(replace(point, ranking=[[A, B]]))
-    [found] = found_in(points)
-    assert found.none == f"{B} is faster at batch 1, 4,096; otherwise they tie throughout the range"
+    [crossing] = crossings_in(points)
+    assert crossing.none == f"{B} is faster at batch 1, 4,096; otherwise they tie throughout the range"
 
 
 def test_a_point_between_those_of_the_grid_does_not_say_who_leads() -> None:

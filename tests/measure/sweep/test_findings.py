@@ -1,4 +1,4 @@
-"""What is derived from a sweep's points: the verdict, and how points are settled at an early end."""
+"""Figures and words of a sweep's points: the verdict, and how points are settled at an early end."""
 
 from msgspec.structs import replace
 

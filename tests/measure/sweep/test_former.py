@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from measure import __main__ as command
-from measure.model.run import BreakEven, Control, Run
+from measure.model.run import BreakEven, Control, Measurement, Run
 from measure.model.run_file import decode, encode, upgraded
 from measure.output import export, sweep_table
 from measure.store import imports
 from measure.store.store import Store
-from measure.sweep import continuing
+from measure.sweep import cells, continuing, repetition
 from measure.sweep.lines import lines
 from measure.sweep.request import of_run
 from views.charts import sweep_front, sweep_lines
@@ -88,6 +88,31 @@ def test_it_says_what_it_said(run: Run):
     assert sweep_front.frame(measurements, dials, None)["strategy"].str.contains("chunk=1000").any()
     at_64 = point_run(run, run.points[1])
     assert at_64.request.strategies == ["chunked.graph?chunk=64", "chunked.xla?chunk=64"]
+
+
+def with_other_samples(run: Run) -> Run:
+    """The sweep as if its samples were others; what it shows stays."""
+
+    def equal(item: Measurement) -> Measurement:
+        return replace(item, replicas=[replace(each, samples_s=[1.0] * len(each.samples_s)) for each in item.replicas])
+
+    points = [replace(point, measurements=[equal(item) for item in point.measurements]) for point in run.points]
+    return replace(run, points=points)
+
+
+def test_what_it_shows_counts_where_it_is_compared_with_a_repetition(run: Run):
+    answer = repetition.compare(run, run)
+    assert answer.outcome == "reproduced" and any(point.answer.strategies for point in answer.points)
+    assert repetition.compare(with_other_samples(run), with_other_samples(run)) == answer
+
+
+def test_by_how_much_a_cell_of_a_former_map_is_won_is_said_as_it_was():
+    run = decode((FILE.parent / "map_1.json").read_bytes())
+    point = next(point for point in run.points if len(point.measurements) > 1)
+    lead = cells.lead(run, point)
+    assert lead is not None
+    altered = with_other_samples(run)
+    assert cells.lead(altered, next(other for other in altered.points if other.at == point.at)) == lead
 
 
 def test_it_comes_in_from_a_file_and_out_of_a_store_that_a_former_mapbench_filled(run: Run, tmp_path: Path):

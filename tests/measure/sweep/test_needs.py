@@ -1,4 +1,4 @@
-"""What a sweep will take, and what of it is left out beforehand."""
+"""The forecast of a sweep, and what of it is left out beforehand."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from tests.measure.sweep.common import GIB, asked, batch
 
 
 def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
-    found = asked("loop.eager", "batched.graph", axes=[{"name": "batch", "range": "1:1000000"}], budget_s=30.0)
-    plan = needs.plan(found, 64 * GIB)
+    request = asked("loop.eager", "batched.graph", axes=[{"name": "batch", "range": "1:1000000"}], budget_s=30.0)
+    plan = needs.plan(request, 64 * GIB)
     left_out = {at: sorted(reasons) for at, reasons in plan.left_out.items() if reasons}
     largest = needs.key({"batch": 1_000_000})
     assert left_out[largest] == ["loop.eager"], "what takes longest is left out"
@@ -25,28 +25,28 @@ def test_the_budget_is_shared_so_that_every_point_gets_its_minimum():
     assert needs.key({"batch": 1}) not in left_out
     assert all("batched.graph" not in slugs for slugs in left_out.values()), "no point is left empty"
     assert plan.forecast.seconds <= 30.0
-    others = {needs.key(at) for at in found.points()} - {largest}
-    alone = needs.plan(found, 64 * GIB, dict.fromkeys(others, found.base.strategies))
+    others = {needs.key(at) for at in request.points()} - {largest}
+    alone = needs.plan(request, 64 * GIB, dict.fromkeys(others, request.base.strategies))
     assert alone.left_out.keys() == {largest} and alone.forecast.seconds <= plan.forecast.seconds
-    rest = needs.plan(found, 64 * GIB, {largest: ["batched.graph"]})
+    rest = needs.plan(request, 64 * GIB, {largest: ["batched.graph"]})
     assert sorted(rest.left_out[largest]) == ["loop.eager"], "a point that has a strategy by now is not empty"
     generous = needs.plan(asked("loop.eager", "batched.graph", axes=batch(1, 1000), budget_s=3600.0), 64 * GIB)
     assert not any(generous.left_out.values()) and 0 < generous.forecast.seconds < 60
 
 
 def test_a_dear_last_strategy_of_a_point_goes_before_cheaper_points_of_its_line():
-    """What is quickest at 100 000, since nothing else fits there, would take more than half of the budget."""
-    found = parse_sweep(
+    """The quickest one at 100 000, where nothing else fits, would take more than half of the budget."""
+    request = parse_sweep(
         {"workload": "outer_reduce", "size": {"side": 16}, "strategies": ["map_fn.graph", "vectorized_map.graph"],
          "axes": [{"name": "batch", "range": "1:100000"}], "memory_limit_mib": 500, "budget_s": 30.0}
     )  # fmt: skip
-    plan = needs.plan(found, 20 * GIB)
+    plan = needs.plan(request, 20 * GIB)
     over = [
         dict(at)["batch"]
         for at, each in plan.left_out.items()
         if each.get("map_fn.graph") is not None and each["map_fn.graph"].type == OVER_BUDGET
     ]
-    values = [at["batch"] for at in found.points()]
+    values = [at["batch"] for at in request.points()]
     assert over and over == values[-len(over):], "no hole in the middle of a line"  # fmt: skip
     assert plan.forecast.seconds <= 30.0
     costs = {(("n", n),): {"a": cost} for n, cost in ((1, 1.0), (2, 2.0), (3, 9.0), (4, 30.0))}
@@ -111,6 +111,6 @@ def test_a_map_takes_a_second_process_of_what_may_lead_and_half_of_its_cells():
 
 
 def test_points_that_cannot_fit_are_known_beforehand():
-    found = parse_sweep({"workload": "outer_product", "axes": batch(10, 1_000_000), "size": {"side": 32}})
-    ((at, reason),) = needs.forecast_sweep(found, 8 * GIB).skipped
+    request = parse_sweep({"workload": "outer_product", "axes": batch(10, 1_000_000), "size": {"side": 32}})
+    ((at, reason),) = needs.forecast_sweep(request, 8 * GIB).skipped
     assert at == {"batch": 1_000_000} and "This cannot fit" in reason and "is the largest that fits" in reason

@@ -1,4 +1,4 @@
-"""What a sweep that was measured again says of the first one, on made-up samples."""
+"""The answer of a sweep that was measured again about the first one, on made-up samples."""
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,37 +27,39 @@ def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs 
 
 
 def test_the_same_costs_are_reproduced_and_hardly_ever_refuted():
-    found = [
+    answers = [
         repetition.compare(sweep(seed, model), sweep(1000 + seed, model))
         for seed in range(10)
         for model in costs.MODELS
     ]
-    outcomes = [each.outcome for each in found]
+    outcomes = [answer.outcome for answer in answers]
     assert outcomes.count("refuted") <= 2 and outcomes.count("reproduced") >= 20, outcomes
-    said = next(each for each in found if each.outcome == "reproduced")
+    said = next(answer for answer in answers if answer.outcome == "reproduced")
     assert said.sentence == "The verdict was reproduced: at 5 of 5 points the same strategies lead."
-    assert [each.at for each in said.points] == [{"batch": value} for value in VALUES]
+    assert [point.at for point in said.points] == [{"batch": value} for value in VALUES]
 
 
 def test_other_costs_are_refuted_where_the_leader_is_another_one_and_where_the_crossing_is():
     first = sweep(0)
     swapped = sweep(1, costs_s={"a.eager": CROSSING["b.eager"], "b.eager": CROSSING["a.eager"]})
-    found = repetition.compare(first, swapped)
-    assert found.outcome == "refuted"
-    assert found.sentence.startswith("The verdict was not reproduced: at 0 of 5 points the same strategies lead;")
-    assert "others do, beyond chance, at batch 1, batch 4" in found.sentence
-    assert found.crossings[0].endswith("here no crossing of theirs was found")
-    far = replace(first, crossovers=[replace(each, value=200.0, low=180.0, high=230.0) for each in first.crossovers])
-    found = repetition.compare(first, far)
-    assert found.outcome == "refuted" and "1 of 1 crossings moved beyond their intervals" in found.sentence
-    assert found.crossings[0].endswith("here at 201 [181, 231]: the intervals are apart")
+    answer = repetition.compare(first, swapped)
+    assert answer.outcome == "refuted"
+    assert answer.sentence.startswith("The verdict was not reproduced: at 0 of 5 points the same strategies lead;")
+    assert "others do, beyond chance, at batch 1, batch 4" in answer.sentence
+    assert answer.crossings[0].endswith("here no crossing of theirs was found")
+    far = replace(
+        first, crossovers=[replace(crossing, value=200.0, low=180.0, high=230.0) for crossing in first.crossovers]
+    )
+    answer = repetition.compare(first, far)
+    assert answer.outcome == "refuted" and "1 of 1 crossings moved beyond their intervals" in answer.sentence
+    assert answer.crossings[0].endswith("here at 201 [181, 231]: the intervals are apart")
 
 
 def test_sweeps_without_a_common_point_cannot_be_compared():
     first = sweep(0)
-    found = repetition.compare(first, replace(first, points=[]))
-    assert (found.outcome, found.points) == ("unknown", ())
-    assert "no point is ranked in both sweeps" in found.sentence
+    answer = repetition.compare(first, replace(first, points=[]))
+    assert (answer.outcome, answer.points) == ("unknown", ())
+    assert "no point is ranked in both sweeps" in answer.sentence
 
 
 def test_one_that_goes_on_with_anothers_samples_continues_it():

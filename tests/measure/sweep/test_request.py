@@ -1,4 +1,4 @@
-"""What may be swept: ranges, axes, and the strategies at a point."""
+"""The requests of sweeps: ranges, axes, and the strategies at a point."""
 
 from typing import Any
 
@@ -84,23 +84,27 @@ def test_a_map_is_over_two_sizes():
 
 
 def test_default_strategies_are_those_of_the_smallest_point():
-    found = parse_sweep({"workload": "square", "axes": batch(1, 100_000)})
-    assert "loop.eager" in found.base.strategies, "a Python loop is hopeless at the large end only"
-    assert found.base.size == {"batch": 1} and found.points() == [{"batch": 1}, {"batch": 100_000}]
+    request = parse_sweep({"workload": "square", "axes": batch(1, 100_000)})
+    assert "loop.eager" in request.base.strategies, "a Python loop is hopeless at the large end only"
+    assert request.base.size == {"batch": 1} and request.points() == [{"batch": 1}, {"batch": 100_000}]
 
 
 def test_a_swept_option_changes_the_strategies_that_have_it_and_the_others_are_measured_once():
-    found = asked("chunked.graph", "batched.graph", axes=[{"kind": "option", "name": "chunk", "values": [1, 8]}])
-    assert found.comparison({"chunk": 1}).strategies == ("chunked.graph?chunk=1", "batched.graph")
-    assert found.comparison({"chunk": 8}).strategies == ("chunked.graph?chunk=8",)
-    assert found.slugs({"chunk": 8})["chunked.graph"] == "chunked.graph?chunk=8"
+    request = asked("chunked.graph", "batched.graph", axes=[{"kind": "option", "name": "chunk", "values": [1, 8]}])
+    assert request.comparison({"chunk": 1}).strategies == ("chunked.graph?chunk=1", "batched.graph")
+    assert request.comparison({"chunk": 8}).strategies == ("chunked.graph?chunk=8",)
+    assert request.slugs({"chunk": 8})["chunked.graph"] == "chunked.graph?chunk=8"
 
 
 def test_a_stored_sweep_tells_what_it_asked():
-    found = asked("loop.eager", axes=[{"name": "batch", "range": "1:100"}], seed=3, dtype="float64")
+    request = asked("loop.eager", axes=[{"name": "batch", "range": "1:100"}], seed=3, dtype="float64")
     run = Run(
-        id="0" * 24, kind="sweep", created="2025-01-15T09:30:00Z", request=found.base.record(), axes=list(found.axes)
+        id="0" * 24,
+        kind="sweep",
+        created="2025-01-15T09:30:00Z",
+        request=request.base.record(),
+        axes=list(request.axes),
     )
-    assert of_run(decode(encode(run))) == found
+    assert of_run(decode(encode(run))) == request
     with pytest.raises(RequestError, match="is a comparison: only a sweep can be continued"):
         of_run(synthetic.run())

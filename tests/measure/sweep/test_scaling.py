@@ -28,42 +28,42 @@ def straight() -> list[float]:
 
 
 def fit(points: list[Point]) -> Fit:
-    [found] = fits(evidence(points, [costs.axis(GRID)]), 0.95)
-    return found
+    [fitted] = fits(evidence(points, [costs.axis(GRID)]), 0.95)
+    return fitted
 
 
 def test_a_straight_line_is_found_exactly() -> None:
-    found = fit(measured(straight()))
-    assert (found.strategy, found.axis, found.note) == (SLUG, "batch", "")
-    assert found.fixed_s == pytest.approx(FIXED, rel=1e-4)
-    assert found.per_element_s == pytest.approx(EACH, rel=1e-4)
+    fitted = fit(measured(straight()))
+    assert (fitted.strategy, fitted.axis, fitted.note) == (SLUG, "batch", "")
+    assert fitted.fixed_s == pytest.approx(FIXED, rel=1e-4)
+    assert fitted.per_element_s == pytest.approx(EACH, rel=1e-4)
 
 
 def test_one_point_that_is_far_off_does_not_move_the_line_and_is_named() -> None:
     latency_s = straight()
     latency_s[5] *= 3
-    found = fit(measured(latency_s))
-    assert found.fixed_s == pytest.approx(FIXED, rel=0.06)
-    assert found.per_element_s == pytest.approx(EACH, rel=0.06)
-    assert found.note == "poor fit: a call at batch 1,024 takes 2.99 × what a + b·n says"
+    fitted = fit(measured(latency_s))
+    assert fitted.fixed_s == pytest.approx(FIXED, rel=0.06)
+    assert fitted.per_element_s == pytest.approx(EACH, rel=0.06)
+    assert fitted.note == "poor fit: a call at batch 1,024 takes 2.99 × what a + b·n says"
 
 
 def test_costs_that_are_no_line_have_a_note_and_wide_intervals() -> None:
-    found = fit(measured([1e-6 * value**1.5 + 1e-4 for value in GRID]))
-    assert found.note.startswith("poor fit: a call at batch")
-    assert found.per_element_high_s > 1.2 * found.per_element_low_s
+    fitted = fit(measured([1e-6 * value**1.5 + 1e-4 for value in GRID]))
+    assert fitted.note.startswith("poor fit: a call at batch")
+    assert fitted.per_element_high_s > 1.2 * fitted.per_element_low_s
 
 
 def test_intervals_contain_the_true_costs_as_often_as_they_say() -> None:
-    fixed = each = 0
+    fixed_held = each_held = 0
     for seed in range(60):
-        found = fit(measured(straight(), costs.MODELS[seed % len(costs.MODELS)], seed))
-        fixed += found.fixed_low_s <= FIXED <= found.fixed_high_s
-        each += found.per_element_low_s <= EACH <= found.per_element_high_s
-        assert found.per_element_high_s < 1.3 * found.per_element_low_s
+        fitted = fit(measured(straight(), costs.MODELS[seed % len(costs.MODELS)], seed))
+        fixed_held += fitted.fixed_low_s <= FIXED <= fitted.fixed_high_s
+        each_held += fitted.per_element_low_s <= EACH <= fitted.per_element_high_s
+        assert fitted.per_element_high_s < 1.3 * fitted.per_element_low_s
     # Of 95 %, fewer are seen in one of two hundred cases.
-    assert fixed >= 52
-    assert each >= 52
+    assert fixed_held >= 52
+    assert each_held >= 52
 
 
 def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_whole_sweep() -> None:
@@ -74,8 +74,8 @@ def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_
         costs.point(value, {SLUG: seconds}, rng, steady, processes=3 if value in (64, 256, 1024) else 1)
         for value, seconds in zip(GRID, straight(), strict=True)
     ]
-    found = fit(points)
-    assert found.per_element_high_s < 1.06 * found.per_element_low_s
+    fitted = fit(points)
+    assert fitted.per_element_high_s < 1.06 * fitted.per_element_low_s
     request = RequestRecord(
         workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=[SLUG], budget_s=1.0
     )
@@ -94,9 +94,9 @@ def test_far_from_a_crossing_with_one_process_a_point_borrows_the_spread_of_the_
 
 
 def test_a_cost_that_does_not_show_has_an_interval_from_zero() -> None:
-    found = fit(measured([EACH * value for value in GRID], costs.Model(disturbed_share=0.0)))
-    assert found.fixed_low_s == 0.0
-    assert found.fixed_s < 0.2 * EACH
+    fitted = fit(measured([EACH * value for value in GRID], costs.Model(disturbed_share=0.0)))
+    assert fitted.fixed_low_s == 0.0
+    assert fitted.fixed_s < 0.2 * EACH
 
 
 def test_two_points_are_no_fit_and_neither_are_options_nor_what_failed() -> None:
