@@ -187,13 +187,14 @@ def of_tool(slots: Mapping[str, Sequence[float]], tool: str) -> list[float]:
     return [math.sqrt(a * b) for a, b in zip(slots["timeit"], slots[AGAIN], strict=True)]
 
 
-def relative_to(found: Figures, reference: str) -> dict[str, dict[str, list[float]]]:
+def relative_to(figures: Figures, reference: str) -> dict[str, dict[str, list[float]]]:
     """Figures of every function but ``reference``, each over the one of ``reference`` by the same tool in that turn."""
     return {
         name: {
-            slot: [a / b for a, b in zip(values, found[reference][slot], strict=True)] for slot, values in slots.items()
+            slot: [a / b for a, b in zip(values, figures[reference][slot], strict=True)]
+            for slot, values in slots.items()
         }
-        for name, slots in found.items()
+        for name, slots in figures.items()
         if name != reference
     }
 
@@ -232,10 +233,10 @@ class Row:
         return [self.name, *map(show, self.medians), *map(str, self.pairs), str(self.noise), said]
 
 
-def rows(found: Figures, judged: Collection[str]) -> list[Row]:
+def rows(figures: Figures, judged: Collection[str]) -> list[Row]:
     """A row for each function; ``judged``: the names of those that are held to the limit."""
     lines = []
-    for name, slots in found.items():
+    for name, slots in figures.items():
         medians = [statistics.median(of_tool(slots, tool)) for tool in TOOLS]
         pairs = [paired(of_tool(slots, "Mapbench"), of_tool(slots, tool)) for tool in TOOLS[1:]]
         lines.append(Row(name, medians, pairs, paired(slots["timeit"], slots[AGAIN]), name in judged))
@@ -282,13 +283,13 @@ def main() -> None:
                     os.sched_setaffinity(0, every[:-1] or every)  # children inherit it
                 settings = Settings(rules=_RULES, probes=False, process_peaks_s=0.0)
                 runner = stack.enter_context(common.engine(settings))
-                found = turns(Tools(runner), chosen, arguments.turns)
+                figures = turns(Tools(runner), chosen, arguments.turns)
             compiled = [each.name for each in chosen if each.compiled]
-            lines = rows(found, compiled if condition == "idle" else ())
+            lines = rows(figures, compiled if condition == "idle" else ())
             tables.append(table(f"{condition}: latency", lines, text.seconds))
             judged += lines
             if condition == "busy":
-                lines = rows(relative_to(found, reference), compiled)
+                lines = rows(relative_to(figures, reference), compiled)
                 tables.append(table(f"busy: latency / that of {reference}", lines, text.number))
                 judged += lines
         del os.environ["MAPBENCH_MAPPERS"]

@@ -26,7 +26,7 @@ PROBES_ADD = 0.05
 
 def comparisons(runs: int) -> list[Figure]:
     """Medians over ``runs`` default comparisons of each workload, the host warm."""
-    found = []
+    figures = []
     with common.engine() as runner:
         for case in common.defaults():
             request = case.request()
@@ -37,8 +37,8 @@ def comparisons(runs: int) -> list[Figure]:
                 verdict = common.compare(runner, request, mark.look).verdict
                 marks.append(mark)
             say(verdict)
-            found += figures_of(case.workload, marks, common.forecast_of(request).seconds)
-    return found
+            figures += figures_of(case.workload, marks, common.forecast_of(request).seconds)
+    return figures
 
 
 def figures_of(workload: str, marks: Sequence[Milestones], forecast_s: float) -> list[Figure]:
@@ -81,7 +81,7 @@ def probes(pairs: int, workload: str = "image_sqrt") -> list[Figure]:
     """Default comparisons with and without the probes, in turns. How many visits a comparison needs differs from run to
     run by more than the probes take: so what they take is also read off the runs that have them."""
     request = Problem(workload, {}).request()
-    found: dict[bool, list[Probing]] = {True: [], False: []}
+    marks: dict[bool, list[Probing]] = {True: [], False: []}
     for number in range(pairs):
         for probing in (True, False) if number % 2 else (False, True):
             with common.engine(Settings(probes=probing)) as runner:
@@ -91,13 +91,13 @@ def probes(pairs: int, workload: str = "image_sqrt") -> list[Figure]:
                 f"{workload}, pair {number + 1} of {pairs}, {'with' if probing else 'without'} probes: verdict "
                 f"{mark.verdict_s or 0.0:.2f} s, end {mark.end_s or 0.0:.2f} s, of which probing {mark.probing_s:.2f} s"
             )
-            found[probing].append(mark)
+            marks[probing].append(mark)
 
     def median(probing: bool, name: str) -> float:
-        return statistics.median(getattr(mark, name) for mark in found[probing])
+        return statistics.median(getattr(mark, name) for mark in marks[probing])
 
     figures: list[Figure] = []
-    added = statistics.median(mark.probing_s / ((mark.end_s or 0.0) - mark.probing_s) for mark in found[True])
+    added = statistics.median(mark.probing_s / ((mark.end_s or 0.0) - mark.probing_s) for mark in marks[True])
     for name, what in (("verdict_s", "verdict"), ("end_s", "end")):
         with_them, without = median(True, name), median(False, name)
         figures += [
@@ -122,21 +122,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     common.start("How long a person waits")
-    found: list[Figure] = []
+    measured: list[Figure] = []
     with common.own_folders() as folder:
         if "comparisons" in arguments.only:
-            found += comparisons(arguments.runs)
+            measured += comparisons(arguments.runs)
         if "probes" in arguments.only:
-            found += probes(arguments.runs)
+            measured += probes(arguments.runs)
         if "server" in arguments.only:
-            found += server.measure(folder, arguments.runs)
+            measured += server.measure(folder, arguments.runs)
         if "widgets" in arguments.only:
-            found += widgets.measure()
+            measured += widgets.measure()
         if "forecasts" in arguments.only:
             tables, figures = forecasts.measure()
             print(f"{tables}\n")
-            found += figures
-    print(common.figures(found))
+            measured += figures
+    print(common.figures(measured))
 
 
 if __name__ == "__main__":

@@ -111,12 +111,12 @@ def cost_figures(verdicts: Sequence[Verdict], costs: Sequence[Cost], strategies:
     least_s = pyperf_total_s([cost.seconds for cost in costs], strategies)
     whole_s = pyperf_total_s([cost.whole_s for cost in costs], strategies)
     measured = f"{strategies} strategies ({len(costs)} measured)"
-    found = [
+    figures = [
         Figure(f"pyperf, {measured}: as far as it went, at least", least_s, show=whole_seconds),
         Figure(f"pyperf, {measured}: extrapolated to ±{HALF_WIDTH:.0%}", whole_s, show=whole_seconds),
     ]
     for when, verdict in zip(("before", "after"), verdicts, strict=True):
-        found += [
+        figures += [
             Figure(f"Mapbench {when} it, from nothing to the verdict", verdict.cold_s, show=whole_seconds),
             Figure(f"Mapbench {when} it, host warm, to the verdict", verdict.warm_s, show=whole_seconds),
         ]
@@ -125,11 +125,11 @@ def cost_figures(verdicts: Sequence[Verdict], costs: Sequence[Cost], strategies:
         ("pyperf as far as it went", least_s, (LIMIT, AIM)),
         ("pyperf extrapolated", whole_s, (None, None)),
     ):
-        found += [
+        figures += [
             Figure(f"slower Mapbench from nothing / {name}", cold_s / total_s, *bounds, _share),
             Figure(f"slower Mapbench, host warm / {name}", warm_s / total_s, *bounds, _share),
         ]
-    return found
+    return figures
 
 
 def _share(value: float) -> str:

@@ -76,12 +76,12 @@ def within(value: float | None, factor: float) -> bool:
 
 
 def cells(case: str, run: Run, estimates: dict[str, Estimate]) -> list[Cell]:
-    found = []
+    compared = []
     for item in run.measurements:
         if item.twin_of:
             continue
         estimate = estimates[item.strategy]
-        found.append(
+        compared.append(
             Cell(
                 case,
                 item.strategy,
@@ -91,12 +91,12 @@ def cells(case: str, run: Run, estimates: dict[str, Estimate]) -> list[Cell]:
                 ratio(estimate.latency_s, item.latency.median_s if item.latency else None),
             )
         )
-    return found
+    return compared
 
 
-def shares(found: Sequence[Cell]) -> list[Figure]:
+def shares(compared: Sequence[Cell]) -> list[Figure]:
     """Shares of the cells that were measured whose forecasts are within their factors."""
-    measured = [cell for cell in found if cell.measured]
+    measured = [cell for cell in compared if cell.measured]
 
     def share(name: str, good: Iterable[bool], limit: float | None = SHARE) -> Figure:
         each = list(good)
@@ -109,7 +109,7 @@ def shares(found: Sequence[Cell]) -> list[Figure]:
         share("latency within 3 ×", (within(latency, TIME_FACTOR) for _, latency in times)),
         share("first call and latency within 3 ×", (all(within(x, TIME_FACTOR) for x in pair) for pair in times)),
         share("all three", (cell.good() for cell in measured), None),
-        share("strategies that were measured at all", (cell.measured for cell in found), None),
+        share("strategies that were measured at all", (cell.measured for cell in compared), None),
     ]
 
 
@@ -117,7 +117,7 @@ def measure(
     strategies: str = FOUR, budget_s: float = BUDGET_S, cases: Sequence[Problem] = CASES
 ) -> tuple[str, list[Figure]]:
     """Run the cases, and say for each strategy how far off its forecasts were, as tables; with the figures of all."""
-    found: list[Cell] = []
+    compared: list[Cell] = []
     totals = []
     with common.engine(SETTINGS) as runner:
         for case in cases:
@@ -126,16 +126,16 @@ def measure(
             mark = Milestones()
             say(f"{case}: about {forecast.seconds:.0f} s")
             run = common.compare(runner, request, mark.look)
-            found += cells(str(case), run, forecast.per_strategy)
+            compared += cells(str(case), run, forecast.per_strategy)
             totals.append((case, forecast.seconds, mark.verdict_s or mark.end_s or 0.0, run.status))
     rows = [
         (cell.case, cell.strategy, *map(_factor, (cell.peak, cell.first_call, cell.latency)), _note(cell))
-        for cell in found
+        for cell in compared
     ]
     cells_table = common.table(("case", "forecast / measured", "peak", "first call", "latency", ""), rows)
     rows = [(*each[:1], *map(common.whole_seconds, each[1:3]), f"{each[1] / each[2]:.2f}", each[3]) for each in totals]
     whole = common.table(("whole run, one process each", "forecast", "to verdict", "ratio", "ended"), rows)
-    return f"{cells_table}\n\n{whole}", shares(found)
+    return f"{cells_table}\n\n{whole}", shares(compared)
 
 
 def main() -> None:

@@ -127,7 +127,7 @@ def measure(count: int) -> list[Figure]:
     def batch(page: AppTest, odd: bool) -> None:
         page.number_input(key="size_batch").set_value(101 if odd else 100)
 
-    found = [
+    figures = [
         _first("Runs page", _runs_page),
         _change("Runs page, search", _runs_page, search("processor 3")),
         _change("Runs page, a search that finds nothing", _runs_page, search("nothing like it")),
@@ -144,7 +144,7 @@ def measure(count: int) -> list[Figure]:
         _change("Sweep page, comparison at a point", swept, _look_at_point),
     ]
     file = place.home() / "runs.db"
-    return [*found, Figure("size of the store", file.stat().st_size, show=megabytes)]
+    return [*figures, Figure("size of the store", file.stat().st_size, show=megabytes)]
 
 
 def main() -> None:

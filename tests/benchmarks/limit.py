@@ -133,8 +133,8 @@ def best_products() -> dict[str, tuple[float, int]]:
     """FLOP/s of the best matrix product of each dtype, and its side."""
     command = [sys.executable, "-c", _PRODUCTS, ",".join(DTYPES), ",".join(map(str, SIDES))]
     quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    found = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet).stdout
-    return {dtype: tuple(best) for dtype, best in json.loads(found.splitlines()[-1]).items()}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=quiet).stdout
+    return {dtype: tuple(best) for dtype, best in json.loads(printed.splitlines()[-1]).items()}
 
 
 def best_copy(working_set: int) -> float:
@@ -176,12 +176,12 @@ def probe(launcher: Any, work: Work) -> tuple[Rates, float]:
 def probes() -> None:
     rows, furthest, longest_s = [], 0.0, 0.0
 
-    def add(name: str, found: float, reference: float, unit: str, about: str = "") -> None:
+    def add(name: str, probed: float, reference: float, unit: str, about: str = "") -> None:
         nonlocal furthest
         # Of products the best that was found counts, and it may be the probe's.
-        furthest = max(furthest, abs(found / reference - 1) if unit == "GB/s" else 1 - found / reference)
+        furthest = max(furthest, abs(probed / reference - 1) if unit == "GB/s" else 1 - probed / reference)
         rows.append(
-            (name, f"{found / 1e9:.1f} {unit}", f"{reference / 1e9:.1f} {unit}{about}", f"{found / reference:.2f}")
+            (name, f"{probed / 1e9:.1f} {unit}", f"{reference / 1e9:.1f} {unit}{about}", f"{probed / reference:.2f}")
         )
 
     with common.own_folders() as folder, engine.running_host(folder) as launcher:
@@ -189,18 +189,18 @@ def probes() -> None:
             say(f"copies of {size // MIB} MiB")
             work = Work(read_bytes=size // 2, written_bytes=size // 2, flops=1)
             # In turn, so that both see the machine in the same state.
-            found, reference = 0.0, 0.0
+            probed, reference = 0.0, 0.0
             for _ in range(3):
                 rates, seconds = probe(launcher, work)
-                found, reference = max(found, rates.copy_bytes_per_s), max(reference, best_copy(size))
+                probed, reference = max(probed, rates.copy_bytes_per_s), max(reference, best_copy(size))
             longest_s = max(longest_s, seconds)
-            add(f"copy, {size // MIB} MiB", found, reference, "GB/s")
+            add(f"copy, {size // MIB} MiB", probed, reference, "GB/s")
         say("matrix products")
         best = best_products()
         for dtype in DTYPES:
             work = Work(read_bytes=MIB, written_bytes=MIB, flops=1, dtype=dtype)
-            found = max(probe(launcher, work)[0].flops_per_s for _ in range(3))
-            add(f"matrix product, {dtype}", found, best[dtype][0], "GFLOP/s", f" at {best[dtype][1]}")
+            probed = max(probe(launcher, work)[0].flops_per_s for _ in range(3))
+            add(f"matrix product, {dtype}", probed, best[dtype][0], "GFLOP/s", f" at {best[dtype][1]}")
         rates, seconds = probe(
             launcher, Work(read_bytes=4_915_200, written_bytes=4_915_200, flops=1, functions={"sqrt": 1})
         )
@@ -215,8 +215,8 @@ def probes() -> None:
 
 
 def timed(run: Run) -> list[Measurement]:
-    found = [item for item in run.measurements if item.outcome == "ok" and item.latency and not item.twin_of]
-    return sorted(found, key=lambda item: item.latency.median_s if item.latency else 0.0)
+    right = [item for item in run.measurements if item.outcome == "ok" and item.latency and not item.twin_of]
+    return sorted(right, key=lambda item: item.latency.median_s if item.latency else 0.0)
 
 
 def multiples(item: Measurement) -> str:
@@ -257,15 +257,15 @@ def large(cases: Sequence[Variant]) -> None:
             told = []
             for name, runner in zip(bound, (default, pooled), strict=True):
                 run = common.compare(runner, case.request(chosen, budget_s=2.0))
-                found = timed(run)
-                if run.limit is None or not found:
+                fastest = timed(run)
+                if run.limit is None or not fastest:
                     told.append(f"{name} nothing")
                     continue
                 if not told:
                     told += [limit.describe(run.limit), limit.fresh_pages(run)]
-                told.append(f"{name} {found[0].strategy} {multiples(found[0])}")
-                if run.limit.term == "memory-bound" and found[0].latency is not None:
-                    bound[name].append(found[0].latency.median_s / run.limit.seconds)
+                told.append(f"{name} {fastest[0].strategy} {multiples(fastest[0])}")
+                if run.limit.term == "memory-bound" and fastest[0].latency is not None:
+                    bound[name].append(fastest[0].latency.median_s / run.limit.seconds)
             print(f"{case}: {'; '.join(filter(None, told))}", flush=True)
     print("", *judgements(bound), sep="\n")
 
@@ -297,13 +297,13 @@ def beats(item: Measurement, run: Run) -> bool:
 
 
 def grid(cases: Sequence[Variant]) -> int:
-    found: list[str] = []
+    faulty: list[str] = []
     strategies = sentences = 0
     with common.own_folders(), common.engine(Settings(rules=QUICK, process_peaks_s=0.0)) as runner:
         for case in cases:
             say(str(case))
             run = common.compare(runner, case.request("default", budget_s=5.0))
-            found += faults(run)
+            faulty += faults(run)
             for item in timed(run):
                 strategies += 1
                 if run.limit is not None and beats(item, run):
@@ -315,11 +315,11 @@ def grid(cases: Sequence[Variant]) -> int:
             print(f"{case}: {limit.describe(run.limit) if run.limit is not None else 'no limit'}; {told}", flush=True)
     print(
         f"\n{len(cases)} cases, {strategies} strategies, {sentences} with a sentence; "
-        f"a figure below 1, or none and no sentence: {len(found)}",
-        *found,
+        f"a figure below 1, or none and no sentence: {len(faulty)}",
+        *faulty,
         sep="\n",
     )
-    return 1 if found else 0
+    return 1 if faulty else 0
 
 
 def main() -> int:

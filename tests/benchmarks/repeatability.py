@@ -125,16 +125,16 @@ class Keeper:
 
 
 def same_with_itself(runner: Runner, count: int, budget_s: float, keeper: Keeper) -> list[Pair]:
-    found = []
+    pairs = []
     for number, (case, slug) in enumerate(itertools.islice(itertools.cycle(PAIRS), count), 1):
         # Which of the two comes first changes from turn to turn.
         slugs = [slug, alias(slug)][:: 1 if (number // len(PAIRS)) % 2 else -1]
         run = common.compare(runner, case.request(slugs, budget_s=budget_s))
         keeper.keep(f"pair_{number:02}_{case.workload}_{slug}", run)
         pair = judge(f"{case}: {slug}", run)
-        found.append(pair)
+        pairs.append(pair)
         say(f"{number} of {count}: {pair.name}: ratio {pair.ratio:.3f}{', DECLARED DIFFERENT' * pair.different}")
-    return found
+    return pairs
 
 
 def above_chance(declared: int, count: int) -> float:
@@ -155,14 +155,14 @@ def same_figures(pairs: Sequence[Pair]) -> list[Figure]:
     declared = sum(pair.different for pair in pairs)
     controls = [pair.control_holds for pair in pairs if pair.control_holds is not None]
     p = above_chance(declared, len(pairs))
-    found = [
+    figures = [
         Figure(f"declared differences ({declared} of {len(pairs)})", declared / len(pairs), show=text.percent),
         Figure("p of so many or more, were the rate 5 %", p, _SIGNIFICANT, show=text.number, at_least=True),
     ]
     if controls:
         share = sum(controls) / len(controls)
-        found.append(Figure("intervals of the run's own twin that hold 1", share, show=text.percent))
-    return [*found, median_resolution("median resolution", [pair.resolution for pair in pairs])]
+        figures.append(Figure("intervals of the run's own twin that hold 1", share, show=text.percent))
+    return [*figures, median_resolution("median resolution", [pair.resolution for pair in pairs])]
 
 
 # --- reruns ----------------------------------------------------------------------------------------------------------
@@ -202,26 +202,26 @@ class Rerun:
 
 def reruns(runner: Runner, count: int, keeper: Keeper) -> dict[str, list[Rerun]]:
     """``count`` reruns of each default comparison, in alternation."""
-    found: dict[str, list[Rerun]] = {case.workload: [] for case in common.defaults()}
+    by_workload: dict[str, list[Rerun]] = {case.workload: [] for case in common.defaults()}
     for number in range(1, count + 1):
         for case in common.defaults():
             run = common.compare(runner, case.request())
             keeper.keep(f"rerun_{number:02}_{case.workload}", run)
             leaders = run.ranking[0] if run.ranking else []  # names nobody: agrees with no other run
-            found[case.workload].append(Rerun(frozenset(leaders), resolution(run)))
+            by_workload[case.workload].append(Rerun(frozenset(leaders), resolution(run)))
             say(f"{number} of {count}: {case.workload} ({run.status}): {', '.join(leaders) or run.verdict}")
-    return found
+    return by_workload
 
 
-def rerun_figures(workload: str, found: Sequence[Rerun]) -> list[Figure]:
-    groups = [each.group for each in found]
+def rerun_figures(workload: str, reruns: Sequence[Rerun]) -> list[Figure]:
+    groups = [each.group for each in reruns]
     result = agreement(groups)
     return [
         Figure(f"{workload}: same leading group", result.equal, show=text.percent),
         Figure(f"{workload}: overlapping it", result.overlapping, AGREE, None, text.percent, True),
         Figure(f"{workload}: pairs of runs that overlap", result.pairs, AGREE, None, text.percent, True),
         Figure(f"{workload}: median size of the leading group", statistics.median(map(len, groups)), show=text.number),
-        median_resolution(f"{workload}: median resolution", [each.resolution for each in found]),
+        median_resolution(f"{workload}: median resolution", [each.resolution for each in reruns]),
     ]
 
 
@@ -243,11 +243,11 @@ def main() -> None:
             print(common.table(("a strategy with itself", "runs", "declared different", "ratios"), same_rows(pairs)))
             print(f"\n{common.figures(same_figures(pairs))}\n")
         if arguments.reruns:
-            found = []
+            figures = []
             for workload, again in reruns(runner, arguments.reruns, keeper).items():
                 print(f"{workload}: most often {', '.join(sorted(agreement([each.group for each in again]).group))}")
-                found += rerun_figures(workload, again)
-            print(f"\n{common.figures(found)}")
+                figures += rerun_figures(workload, again)
+            print(f"\n{common.figures(figures)}")
 
 
 if __name__ == "__main__":

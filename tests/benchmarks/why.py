@@ -92,7 +92,7 @@ if asked["mode"] != "xla":
     functions = [each.post_optimization_graph for each in context.export_run_metadata().function_graphs]
     context.disable_run_metadata()
 module.strategy(module.elems)
-found = {}
+report = {}
 if asked["mode"] == "eager":
     op_callbacks.add_op_callback(callback)
     module.strategy(module.elems)
@@ -101,7 +101,7 @@ if asked["mode"] == "eager":
         (function,) = functions  # without loops: each of its nodes is executed once
         assert seen.pop(name) == 1 and not any(node.op == "Merge" for node in function.node)
         seen.update(node.op for node in function.node)
-    found["ops that Python hands over"] = dict(seen)
+    report["ops that Python hands over"] = dict(seen)
     # The time in TensorFlow by a clock around the calls that Python makes into it, whatever they call in turn.
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.framework import constant_op, ops
@@ -137,8 +137,8 @@ if asked["mode"] == "eager":
         whole = time.perf_counter() - start
         calls.append((whole, 1 - inside[0] / whole))
     # The profiler's call is the quickest of a few as well: others were disturbed.
-    found[asked["outside"]] = [round(share, 3) for _, share in sorted(calls)[:6]]
-    found["calls into TensorFlow"] = inside[1]
+    report[asked["outside"]] = [round(share, 3) for _, share in sorted(calls)[:6]]
+    report["calls into TensorFlow"] = inside[1]
 elif asked["mode"] == "graph":
     # A session's step statistics, which the executor takes down node by node.
     (function,) = functions
@@ -163,7 +163,7 @@ elif asked["mode"] == "graph":
         with v1.Session(graph=graph, config=settings) as session:
             fed = {name: leaves[place].numpy() for name, place in inputs.items()}
             session.run(outputs, fed, v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), statistics)
-    found["ops executed"] = dict(Counter(
+    report["ops executed"] = dict(Counter(
         node.timeline_label.partition(" = ")[2].partition("(")[0]
         for device in statistics.step_stats.dev_stats for node in device.node_stats if " = " in node.timeline_label))
     # What tf.data calls for each slice is not in these statistics: each of its nodes is executed as often.
@@ -177,12 +177,12 @@ elif asked["mode"] == "graph":
             context.disable_run_metadata()
             assert not any(each.op in ("Merge", "While", "StatelessWhile") for each in alone.node)
             for each in alone.node:
-                found["ops executed"][each.op] = found["ops executed"].get(each.op, 0) + asked["batch"]
+                report["ops executed"][each.op] = report["ops executed"].get(each.op, 0) + asked["batch"]
 else:
     text = module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo")
     entry = text[text.index("ENTRY"):].splitlines()[1:]
     opcodes = (re.search(r"(?:^|\s)([a-z][a-z0-9-]*)\(", line.partition(" = ")[2]) for line in entry)
-    found["instructions of ENTRY"] = dict(Counter(
+    report["instructions of ENTRY"] = dict(Counter(
         opcode[1] for opcode in opcodes
         if opcode and opcode[1] not in ("parameter", "constant", "tuple", "bitcast", "get-tuple-element")))
 calls = []
@@ -190,8 +190,8 @@ for _ in range(20):
     start = time.perf_counter()
     module.strategy(module.elems)
     calls.append(time.perf_counter() - start)
-found["seconds of a call"] = sorted(calls)[10]
-print(json.dumps(found))
+report["seconds of a call"] = sorted(calls)[10]
+print(json.dumps(report))
 """
 
 
@@ -230,47 +230,47 @@ def whole_grid(launcher: HostLauncher, names: list[str]) -> int:
     return 1 if missing else 0
 
 
-def disagreements(found: why.Why, independent: dict[str, Any]) -> list[str]:
+def disagreements(explained: why.Why, independent: dict[str, Any]) -> list[str]:
     """Where an explanation counts otherwise than the independent trace does, of all that computes, or gives Python
     another share of the time."""
-    return [*_counts_differ(found, independent), *_shares_differ(found, independent)]
+    return [*_counts_differ(explained, independent), *_shares_differ(explained, independent)]
 
 
-def _counts_differ(found: why.Why, independent: dict[str, Any]) -> list[str]:
-    counted = Counter({each.name: each.count for each in found.ops if each.name not in _PLUMBING})
+def _counts_differ(explained: why.Why, independent: dict[str, Any]) -> list[str]:
+    counted = Counter({each.name: each.count for each in explained.ops if each.name not in _PLUMBING})
     for what in (HANDED, EXECUTED):
         if what in independent:
             other = Counter({name.lstrip("_"): count for name, count in independent[what].items()})
             names = sorted({*counted, *other} - _PLUMBING)
             return [f"{name}: {counted[name]}, {what}: {other[name]}" for name in names if counted[name] != other[name]]
     instructions = sum(independent[ENTRY].values())
-    counts = {"kernels": found.kernel_count, "fusions and other instructions": found.fusion_count + sum(
-        each.count for each in found.other_instructions)}  # fmt: skip
+    counts = {"kernels": explained.kernel_count, "fusions and other instructions": explained.fusion_count + sum(
+        each.count for each in explained.other_instructions)}  # fmt: skip
     return [f"{name}: {count}, {ENTRY}: {instructions}" for name, count in counts.items() if count != instructions]
 
 
-def outside(found: why.Why) -> float:
+def outside(explained: why.Why) -> float:
     """The share of the watched call outside of what Python calls of TensorFlow's; building graphs is Python's too."""
-    parts = why.spent(found)
-    return (parts.python_s + parts.building_s) / found.profiled_s
+    parts = why.spent(explained)
+    return (parts.python_s + parts.building_s) / explained.profiled_s
 
 
 def clock_tells(shares: list[float]) -> bool:
     return max(shares) - min(shares) <= _POINTS
 
 
-def _shares_differ(found: why.Why, independent: dict[str, Any]) -> list[str]:
+def _shares_differ(explained: why.Why, independent: dict[str, Any]) -> list[str]:
     shares = independent.get(OUTSIDE)
     if not shares or not clock_tells(shares):
         return []
     middle = statistics.median(shares)
-    if abs(outside(found) - middle) <= _POINTS:
+    if abs(outside(explained) - middle) <= _POINTS:
         return []
-    return [f"outside of TensorFlow: {outside(found):.0%}, by a clock: {middle:.0%}"]
+    return [f"outside of TensorFlow: {outside(explained):.0%}, by a clock: {middle:.0%}"]
 
 
-def _watched_s(found: why.Why | None) -> float:
-    return found.profiled_s if found is not None else float("inf")
+def _watched_s(explained: why.Why | None) -> float:
+    return explained.profiled_s if explained is not None else float("inf")
 
 
 def cases(launcher: HostLauncher) -> int:
@@ -283,15 +283,15 @@ def cases(launcher: HostLauncher) -> int:
         times = _JUDGED if mode == "eager" else 1
         runs = [explained(launcher, {"workload": name, "size": size, "strategies": [slug]}) for _ in range(times)]
         run = min(runs, key=lambda each: _watched_s(why.known(each.measurements[0].why)))
-        found = why.known(run.measurements[0].why)
+        explained = why.known(run.measurements[0].why)
         print(f"\n{name} batch={batch} {reasons.sentences(run)[slug]}")
-        if found is not None:
-            print("  explained:  ", {each.name: each.count for each in (*found.ops, *found.kernels)})
+        if explained is not None:
+            print("  explained:  ", {each.name: each.count for each in (*explained.ops, *explained.kernels)})
             print(
-                f"               {found.op_count} ops, {found.kernel_count} kernels, Python "
-                f"{found.python_s / found.profiled_s:.0%}, outside of TensorFlow {outside(found):.0%}, a call "
-                f"{found.call_s:.6f} s, {found.fusion_count} fusions, "
-                f"{dict(Counter({e.name: e.count for e in found.other_instructions}))}"
+                f"               {explained.op_count} ops, {explained.kernel_count} kernels, Python "
+                f"{explained.python_s / explained.profiled_s:.0%}, outside of TensorFlow {outside(explained):.0%}, "
+                f"a call {explained.call_s:.6f} s, {explained.fusion_count} fusions, "
+                f"{dict(Counter({e.name: e.count for e in explained.other_instructions}))}"
             )
         asked = {
             "script": script.build(Case(workload, size, "float32"), slug),
@@ -306,7 +306,7 @@ def cases(launcher: HostLauncher) -> int:
         independent = json.loads(answer.stdout)
         for what, value in independent.items():
             print(f"  independent: {what}: {value}")
-        differ = ["no figures"] if found is None else disagreements(found, independent)
+        differ = ["no figures"] if explained is None else disagreements(explained, independent)
         agree = "the counts agree"
         if shares := independent.get(OUTSIDE):
             told = clock_tells(shares)

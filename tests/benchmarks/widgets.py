@@ -61,10 +61,10 @@ def measure() -> list[Figure]:
         while runner.host().state != "ready":
             time.sleep(0.05)
         run = common.compare(runner, common.Problem("image_sqrt", {}).request())
-        found = [_change(f"just measured: {name}", run.id, name) for name in _WIDGETS]
+        changes = [_change(f"just measured: {name}", run.id, name) for name in _WIDGETS]
         stored = run.id[::-1]
         runner.store.save(common.renamed(run, stored))
-        return found + [_change(f"opened by its link: {name}", stored, name) for name in _WIDGETS]
+        return changes + [_change(f"opened by its link: {name}", stored, name) for name in _WIDGETS]
     finally:
         runner.close()
 
