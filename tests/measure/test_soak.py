@@ -70,6 +70,7 @@ def case_dir(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir: Path):
     """Half of them are profiled, and their values checked; the other half are timed."""
+    kinds = [kind for kind, share in SHARES.items() for _ in range(share)]
     specs = [
         Spec(
             role=("memory", "timing")[number % 2],
@@ -79,8 +80,7 @@ def test_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir:
             case_dir=str(case_dir),
             depth=16,
         )
-        for kind, share in SHARES.items()
-        for number in range(share)
+        for number, kind in enumerate(kinds)
     ]
     assert len(specs) == FORKS
     # Neighbours are of different kinds, in an order that is the same every time.
