@@ -27,8 +27,9 @@ DRIFT, DRIFT_ERROR_RATE = 0.10, 0.01
 COARSE = 0.10
 # One strategy alone differs from nothing.
 LEAST_RANKED = 2
-# With fewer than five samples, or fewer than three of a process, a single disturbed one moves what they say.
-FEW, FEW_EACH = 5, 3
+# Of one or two samples, a single disturbed one is all, or half, of what they say. Calls of up to half a second give three
+# at the least.
+FEW = 3
 # The median of a process' samples lies a few percent above their lower quartile. Beyond this its calls have several
 # paces, or were disturbed throughout: either is worth knowing before one quotes the headline.
 VARIES = 0.25
@@ -114,18 +115,14 @@ def _typical_differs(run: Run, levels: Levels) -> Warning | None:
 
 def _few_samples(item: Measurement, levels: Levels) -> Warning | None:
     """A latency rests on few samples."""
-    counts = [len(replica.samples_s) for replica in item.replicas if replica.samples_s]
-    samples, fewest = sum(counts), min(counts, default=0)
-    if not samples or (samples >= FEW and fewest >= FEW_EACH):
+    samples = sum(len(replica.samples_s) for replica in item.replicas)
+    if not samples or samples >= FEW:
         return None
-    if len(counts) == 1:
-        rests = f"rests on {samples} sample{'' if samples == 1 else 's'}"
-    else:
-        rests = f"rests on {len(counts)} processes with as few as {fewest} sample{'' if fewest == 1 else 's'}"
+    rests = "one sample" if samples == 1 else f"{samples} samples"
     return Warning(
         code="few_rounds",
-        message=f"its latency {rests}, of which one disturbed call may move it: a longer time budget gives more",
-        values={"samples": samples, "processes": len(counts), "fewest": fewest},
+        message=f"its latency rests on {rests}, which one disturbed call may move: a longer time budget gives more",
+        values={"samples": samples},
     )
 
 

@@ -179,16 +179,12 @@ def codes_of(processes: Sequence[Sequence[float]]) -> list[str]:
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ((4,), ["few_rounds"]),
-        ((5,), []),
         ((), []),
-        ((1,) * 5, ["few_rounds"]),
-        ((2,) * 5, ["few_rounds"]),
-        ((3,) * 5, []),
-        ((30, 30, 30, 2), ["few_rounds"]),
-        ((30, 30, 30, 3), []),
-        ((3,), ["few_rounds"]),
-        ((3, 3), []),
+        ((1,), ["few_rounds"]),
+        ((2,), ["few_rounds"]),
+        ((1, 1), ["few_rounds"]),
+        ((3,), []),
+        ((1,) * 3, []),
         ((SAMPLES,) * CONTENDER, []),
     ],
 )
@@ -196,14 +192,11 @@ def test_a_latency_that_rests_on_few_samples_says_so(counts: Sequence[int], expe
     assert codes_of([[1.0] * count for count in counts]) == expected
 
 
-def test_few_samples_of_a_process_are_counted_not_those_of_all() -> None:
-    def message(counts: Sequence[int]) -> str:
-        (warning,) = warnings_of([[1.0] * count for count in counts])
-        return warning.message
-
-    assert "5 processes with as few as 1 sample," in message((1,) * 5)
-    assert "rests on 4 samples," in message((4,))
-    assert "rests on 1 sample," in message((1,))
+def test_few_samples_are_counted_over_all_processes() -> None:
+    (warning,) = warnings_of([[1.0], [1.0]])
+    assert "rests on 2 samples," in warning.message
+    (warning,) = warnings_of([[1.0]])
+    assert "rests on one sample," in warning.message
 
 
 @pytest.mark.parametrize(("slow", "expected"), [(1.26, ["varies"]), (1.24, []), (1.0, [])])
