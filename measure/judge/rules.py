@@ -27,8 +27,8 @@ DRIFT, DRIFT_ERROR_RATE = 0.10, 0.01
 COARSE = 0.10
 # One strategy alone differs from nothing.
 LEAST_RANKED = 2
-# Of one or two samples, a single disturbed one is all, or half, of what they say. Calls of up to half a second give three
-# at the least.
+# Of one or two samples, a single disturbed one is all, or half, of what they say. Calls of up to half a second give
+# three at the least.
 FEW = 3
 # The median of a process' samples lies a few percent above their lower quartile. Beyond this its calls have several
 # paces, or were disturbed throughout: either is worth knowing before one quotes the headline.
