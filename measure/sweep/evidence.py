@@ -81,8 +81,8 @@ def point_levels(points: Sequence[Point]) -> list[Levels]:
 
 
 def _usual(logs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The strategies at a point whose processes differ no more than is usual. What is odd gets more processes because it
-    is odd: what these differ by is true of it, and not of all others."""
+    """The strategies at a point whose processes differ no more than is usual. What is odd gets more processes because
+    it is odd: what these differ by is true of it, and not of all others."""
     several = [values for values in logs if len(values) > 1]
     deviations = [float(values.std(ddof=1)) for values in several]
     usual = float(np.median([*deviations, *[ASSUMED_SPREAD] * _ASSUMED]))
