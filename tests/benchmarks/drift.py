@@ -25,7 +25,7 @@ from tests.benchmarks.common import Figure, Problem, say
 
 # A run that ends when its order is clear makes more visits beside a load than without one, so that no number of them
 # is midway. Here both strategies get the most that a default run may make, whatever they show.
-_RULES = Rules(doubted=Rules().most)
+_RULES = Rules(doubted=Rules().most, most_per_s=0.0)
 # The load begins when a run has this share of the visits that were made without it.
 _BEFORE_LOAD = 0.45
 # Of the visits, between these shares were made before a load that began midway.

@@ -35,7 +35,7 @@ CASES = (
     Problem("per_example_gradients", {"batch": 48, "features": 8_192}),
 )
 SETTINGS = Settings(
-    rules=Rules(contender=1, most=1, doubted=1, behind=1),
+    rules=Rules(contender=1, most=1, most_per_s=0.0, doubted=1, behind=1),
     probes=False,
     process_peaks_s=0.0,
 )
