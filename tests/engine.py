@@ -1,4 +1,4 @@
-"""What the tests of the engine share: strategies that misbehave, a host that runs them, and ways to wait for it."""
+"""Shared by the tests of the engine: strategies that misbehave, a host that runs them, and ways to wait for it."""
 
 import contextlib
 import itertools

@@ -24,12 +24,12 @@ LOST = {"event": "lost"}
 
 
 def error(outcome: str = "failed", message: str = "said by a test") -> Message:
-    """What a subject says that cannot do its part."""
+    """The message of a subject that cannot do its part."""
     return {"event": "error", "outcome": outcome, "type": "ValueError", "message": message, "detail": ""}
 
 
 def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
-    """What a memory subject says."""
+    """The messages of a memory subject."""
     memory = Memory(
         peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
     )

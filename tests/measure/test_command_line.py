@@ -72,10 +72,10 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _signals_as_they_were() -> Any:
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    for each, handler in before.items():
-        signal.signal(each, handler)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.usefixtures("_nothing_starts")
@@ -214,13 +214,15 @@ def test_the_list_is_data_too(tmp_path: Path):
     out, err = command.communicate(timeout=DEADLINE_S)
     assert (command.returncode, err) == (0, b"")
     listed = json.loads(out)
-    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {each["slug"] for each in listed["workloads"]}
-    assert {"loop", "map_fn", "vectorized_map", "batched"} <= {each["slug"] for each in listed["mappers"]}
+    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= {
+        workload["slug"] for workload in listed["workloads"]
+    }
+    assert {"loop", "map_fn", "vectorized_map", "batched"} <= {mapper["slug"] for mapper in listed["mappers"]}
     assert "CPU:0" in listed["devices"] and listed["broken"] == {}
     for workload in listed["workloads"]:
         known = workloads.get(workload["slug"])
         assert workload["formula"] == known.formula and workload["dtypes"] == list(known.dtypes)
-        assert {each["name"]: each["default"] for each in workload["sizes"]} == known.default_size()
+        assert {size["name"]: size["default"] for size in workload["sizes"]} == known.default_size()
         for variant in workload["grid"]:
             cells = {cell["strategy"]: cell for cell in variant["cells"]}
             everything = {f"{mapper.slug}.{mode}" for mapper in strategies.mappers() for mode in MODES}
@@ -228,11 +230,11 @@ def test_the_list_is_data_too(tmp_path: Path):
             assert all(bool(cell["reason"]) != cell["supported"] for cell in cells.values())
             chosen = known.variant(variant["options"])
             offered = strategies.all_strategies(chosen)
-            works = {each.slug for each in offered if not strategies.unsupported(each, chosen)}
+            works = {strategy.slug for strategy in offered if not strategies.unsupported(strategy, chosen)}
             assert {slug for slug, cell in cells.items() if cell["supported"]} == works
             assert {slug for slug, cell in cells.items() if cell["default"]} <= works
-    gradients = next(each for each in listed["workloads"] if each["slug"] == "per_example_gradients")
-    assert [each["options"]["model"] for each in gradients["grid"]] == ["dense", "mlp", "cnn"]
+    gradients = next(workload for workload in listed["workloads"] if workload["slug"] == "per_example_gradients")
+    assert [variant["options"]["model"] for variant in gradients["grid"]] == ["dense", "mlp", "cnn"]
     reasons = {cell["strategy"]: cell["reason"] for cell in gradients["grid"][2]["cells"]}
     assert reasons["batched.graph"] == "batched needs a rewrite 'batched', which per_example_gradients does not have"
     assert reasons["autograph.eager"] == "autograph has no mode eager: it has graph, xla"

@@ -34,12 +34,12 @@ _MARK = "MAPBENCH_CRASH_TEST"
 
 def marked(mark: str) -> list[int]:
     """The processes that live and have this mark."""
-    found = []
+    pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_MARK) == mark:
-                found.append(process.pid)
-    return found
+                pids.append(process.pid)
+    return pids
 
 
 def integrity(home: Path) -> list[tuple[str, ...]]:
@@ -163,7 +163,7 @@ def test_servers_that_are_killed_at_any_moment_lose_at_most_the_strategy_in_flig
                 threads.submit(kill_often, zygote, KILLS // 2, phase)
                 for phase, zygote in zip((0.25, 0.75), zygotes, strict=True)
             ]
-            expected = {run_id: status for each in work for run_id, status in each.result().items()}
+            expected = {run_id: status for future in work for run_id, status in future.result().items()}
     finally:
         for zygote in zygotes:
             zygote.close()

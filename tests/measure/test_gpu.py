@@ -56,7 +56,7 @@ _SIMULATED = """
     gpus = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(2)]
     tf.config.list_physical_devices = lambda kind=None: gpus
     tf.config.set_logical_device_configuration = lambda gpu, configurations: asked.append(
-        [gpu.name, [each.memory_limit for each in configurations]]
+        [gpu.name, [configuration.memory_limit for configuration in configurations]]
     )
     tf.test.experimental.sync_devices = lambda: asked.append("sync")
 
@@ -103,12 +103,12 @@ _SIMULATED = """
     line.events.add(metadata_id=1, offset_ps=0, duration_ps=1000)
 
     def event(offset, kind, allocator, address, count, op=""):
-        found = line.events.add(metadata_id=kind, offset_ps=offset)
-        found.stats.add(metadata_id=1, str_value=allocator)
-        found.stats.add(metadata_id=2, uint64_value=address)
-        found.stats.add(metadata_id=3, int64_value=count)
+        added = line.events.add(metadata_id=kind, offset_ps=offset)
+        added.stats.add(metadata_id=1, str_value=allocator)
+        added.stats.add(metadata_id=2, uint64_value=address)
+        added.stats.add(metadata_id=3, int64_value=count)
         if op:
-            found.stats.add(metadata_id=4, str_value=op)
+            added.stats.add(metadata_id=4, str_value=op)
 
     event(10, 2, "GPU_0_bfc", 1, 100, "Conv2D")
     event(20, 2, "gpu_host_bfc", 2, 7, "pinned")
@@ -120,7 +120,7 @@ _SIMULATED = """
     for device in ("GPU:0", "GPU:1", "GPU:2", "CPU:0"):
         seen = trace.allocations(space, device)
         live = allocations.live_bytes(seen.events)
-        allocators[device] = [live.peak_bytes, [each.op for each in live.holders], seen.reported]
+        allocators[device] = [live.peak_bytes, [holder.op for holder in live.holders], seen.reported]
     details = {"device_name": "NVIDIA H200", "compute_capability": (9, 0)}
     tf.config.experimental.get_device_details = lambda device: details
     gpu.memory_bytes = lambda index: (index + 1) * 2**30
@@ -154,15 +154,15 @@ def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[
 
 
 def test_what_a_run_says_of_gpus_is_what_a_process_has_found(simulated: dict[str, Any], tmp_path: Path) -> None:
-    (found,) = simulated["devices"]["said"]
-    assert found["names"] == ["GPU:0", "GPU:1"] and found["onednn"] in (True, False)
-    facts = environment.collect(start_method="fork", tensorflow=found, root=tmp_path)
+    (devices,) = simulated["devices"]["said"]
+    assert devices["names"] == ["GPU:0", "GPU:1"] and devices["onednn"] in (True, False)
+    facts = environment.collect(start_method="fork", tensorflow=devices, root=tmp_path)
     assert facts["gpus"] == ["NVIDIA H200, compute capability 9.0"] * 2
     assert facts["gpu_memory_bytes"] == [2**30, 2**31] and facts["gpu_driver"] == "550.54.15"
-    assert facts["onednn"] is found["onednn"]
+    assert facts["onednn"] is devices["onednn"]
     assert (facts["gpu_memory_growth"], facts["gpu_allocator"]) == (True, "BFC")
-    assert facts["tensorflow_allocator"] == found["tensorflow_allocator"] is not None
-    assert facts["openblas_threads"] == found["openblas_threads"]
+    assert facts["tensorflow_allocator"] == devices["tensorflow_allocator"] is not None
+    assert facts["openblas_threads"] == devices["openblas_threads"]
 
 
 def test_the_room_on_a_gpu_is_what_tensorflow_may_take_of_that_one(simulated: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ def test_a_subject_sees_its_gpu_as_the_first_one(simulated: dict[str, Any]) -> N
 
 def test_a_memory_limit_holds_for_the_gpu_before_anything_runs_on_it(simulated: dict[str, Any]) -> None:
     assert simulated["memory"]["asked"][0] == ["/physical_device:GPU:1", [512]]
-    assert not any(isinstance(each, list) and "physical" in each[0] for each in simulated["counters"]["asked"])
+    assert not any(isinstance(call, list) and "physical" in call[0] for call in simulated["counters"]["asked"])
 
 
 def test_a_gpu_is_waited_for_and_a_cpu_is_not(simulated: dict[str, Any]) -> None:
@@ -305,11 +305,11 @@ _PROBED = """
     tf.device = lambda name: asked.append(name) or device("CPU:0")
     probes.SIDES, probes.NUMBERS_OF_GPU = (64,), 2**10
     probes.ThreadPoolExecutor = None  # of the machine's own memory nothing is probed
-    found = {}
+    rates = {}
     for name, (read, written) in {"both": (2**20, 2**20), "reads": (2**20, 4), "writes": (4, 2**20)}.items():
         work = probes.Work(read_bytes=read, written_bytes=written, flops=10, functions={"sin": 5}, dtype="float64")
-        found[name] = probes.measure(work, "GPU:0", lambda: waited.append(1))
-    result = {"found": found, "asked": asked, "waited": len(waited)}
+        rates[name] = probes.measure(work, "GPU:0", lambda: waited.append(1))
+    result = {"rates": rates, "asked": asked, "waited": len(waited)}
 """
 
 
@@ -317,7 +317,7 @@ _PROBED = """
 def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
     result = in_process(_PROBED)
     assert set(result["asked"]) == {"GPU:0"} and result["waited"] > 100
-    both, reads, writes = (result["found"][name] for name in ("both", "reads", "writes"))
+    both, reads, writes = (result["rates"][name] for name in ("both", "reads", "writes"))
     assert both["read_bytes_per_s"] is None and both["write_bytes_per_s"] is None
     assert reads["read_bytes_per_s"] > 1e6 and reads["write_bytes_per_s"] is None
     assert writes["write_bytes_per_s"] > 1e6 and writes["read_bytes_per_s"] is None
@@ -377,7 +377,7 @@ _EXPLAINED = """
         )
         subject.serve(spec, Channel())
         result[device] = {
-            "profiles": [each for each in asked if each != "sync"], "waited": asked.count("sync"),
+            "profiles": [call for call in asked if call != "sync"], "waited": asked.count("sync"),
             "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH"), "said": said[-1],
         }
 """
@@ -391,10 +391,10 @@ def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> N
     assert gpu["profiles"] == [["profile", 1]] and gpu["waited"] >= 3 and gpu["growth"] == "true"
     assert cpu["profiles"] == [["profile", 0]] and cpu["waited"] == 0 and cpu["growth"] is None
     assert gpu["said"]["event"] == "why", gpu["said"]
-    found = gpu["said"]["why"]
-    assert found["kernel_count"] == 2 and [each["name"] for each in found["kernels"]] == ["gemm"]
-    assert found["in_kernels_s"] == pytest.approx(14e-12)
-    assert [each["name"] for each in found["ops"]] == ["AddV2"], "ops are those of the host"
+    told = gpu["said"]["why"]
+    assert told["kernel_count"] == 2 and [kernel["name"] for kernel in told["kernels"]] == ["gemm"]
+    assert told["in_kernels_s"] == pytest.approx(14e-12)
+    assert [op["name"] for op in told["ops"]] == ["AddV2"], "ops are those of the host"
 
 
 # --- a comparison -----------------------------------------------------------------------------------------------------
@@ -447,7 +447,7 @@ def test_all_that_looks_at_a_strategy_or_at_the_device_runs_on_the_gpu_that_was_
     }
     # The scripts too: TensorFlow is shown this GPU alone, by the probes' and by all strategies'.
     scripts = [spec.script for spec in launcher.specs if spec.role in on_gpu and spec.role != "room"]
-    assert all("set_visible_devices" in each and "[1]" in each for each in scripts) and len(scripts) > 10
+    assert all("set_visible_devices" in script and "[1]" in script for script in scripts) and len(scripts) > 10
     assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
     assert all(why.known(item.why) for item in run.measurements if not item.twin_of)
 
@@ -463,7 +463,9 @@ def test_the_process_peak_is_not_measured_on_a_gpu_and_that_is_said() -> None:
     launcher = Subjects(room_bytes=8 * GIB, peak_bytes=2**20)
     run = compare(launcher)
     assert "process_peak" not in {spec.role for spec in launcher.specs}
-    assert "not measured on a GPU" in next(each.message for each in run.warnings if each.code == "no_process_peak")
+    assert "not measured on a GPU" in next(
+        warning.message for warning in run.warnings if warning.code == "no_process_peak"
+    )
     assert all(item.memory and item.memory.process_peak_bytes is None for item in run.measurements if not item.twin_of)
 
 
@@ -476,6 +478,7 @@ def test_with_another_allocator_its_counters_are_read(monkeypatch: pytest.Monkey
     on_cpu = Subjects(room_bytes=None, peak_bytes=2**20)
     compare(on_cpu, "CPU:0")
     methods = [
-        {spec.memory_method for spec in each.specs if spec.role == "memory"} for each in (launcher, other, on_cpu)
+        {spec.memory_method for spec in subjects.specs if spec.role == "memory"}
+        for subjects in (launcher, other, on_cpu)
     ]
     assert methods == [{"events"}, {"allocator"}, {"events"}]

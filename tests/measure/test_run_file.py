@@ -29,7 +29,7 @@ KNOWN = {"batched.graph", "vectorized_map.xla", "map_fn.graph"}
 
 def _chosen() -> list[str]:
     """One strategy of each mapper, in another mode from each to the next, and those that the tests name."""
-    offered = [each.slug for each in strategies.all_strategies(workloads.get("outer_product"))]
+    offered = [strategy.slug for strategy in strategies.all_strategies(workloads.get("outer_product"))]
     by_mapper: dict[str, list[str]] = {}
     for slug in offered:
         if slug not in UNSUPPORTED:
@@ -92,7 +92,9 @@ def test_every_strategy_is_in_it_and_was_measured(made: _Made):
 
 def test_it_says_when_and_what_was_asked(made: _Made):
     run = made.run
-    created, started, ended = (datetime.fromisoformat(str(each)) for each in (run.created, run.started, run.finished))
+    created, started, ended = (
+        datetime.fromisoformat(str(moment)) for moment in (run.created, run.started, run.finished)
+    )
     assert created <= started < ended and created.utcoffset() is not None
     assert run.request.size == {"batch": BATCH, "side": SIDE} and run.request.strategies == EVERY
     assert run.environment["tensorflow"] and run.environment["start_method"] == "fork"
@@ -114,7 +116,7 @@ def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
 
 
 def test_every_sample_carries_its_round_and_its_time_and_those_that_were_disturbed_are_known(made: _Made):
-    for item in (each for each in made.run.measurements if each.outcome == "ok"):
+    for item in (item for item in made.run.measurements if item.outcome == "ok"):
         assert item.replicas and item.first_call_s is not None and item.latency is not None
         for replica in item.replicas:
             assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s) >= 3

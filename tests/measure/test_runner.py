@@ -122,7 +122,7 @@ def test_a_run_that_waits_in_the_queue_can_be_cancelled_and_the_others_go_on(own
     first = own.submit(small_request("hangs_at_once.eager"))
     second, third = (own.submit(small_request("batched.eager")) for _ in range(2))
     assert own.queue() == (first, second, third)
-    positions = [own.snapshot(each).position for each in (first, second, third)]
+    positions = [own.snapshot(run_id).position for run_id in (first, second, third)]
     assert positions == [0, 1, 2]
     own.cancel(second)
     run = finished(own, second)
@@ -234,7 +234,7 @@ def test_a_full_disk_is_said_and_measuring_goes_on(host: HostLauncher, tmp_path:
         assert own.wait(run_id, DEADLINE_S)
         snapshot = own.snapshot(run_id)
     assert snapshot is not None and snapshot.run.status == "complete" and disk.refused >= 2
-    (warning,) = [each for each in snapshot.run.warnings if each.code == "not_saved"]
+    (warning,) = [warning for warning in snapshot.run.warnings if warning.code == "not_saved"]
     assert "database or disk is full" in warning.message
     assert all(item.latency is not None for item in snapshot.run.measurements), "all of it was measured"
 

@@ -87,16 +87,14 @@ def test_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir:
     specs = [specs[index] for index in np.random.default_rng(0).permutation(FORKS)]
     talks = talk(host, specs, at_once=4)
     failed = [
-        (each.spec.name, each.spec.role, each.exit, each.messages[-1:])
-        for each in talks
-        if each.exit is None or each.exit.get("status") != 0 or "error" in each.said
+        (one.spec.name, one.spec.role, one.exit, one.messages[-1:])
+        for one in talks
+        if one.exit is None or one.exit.get("status") != 0 or "error" in one.said
     ]
     assert not failed
-    ends = collections.Counter(each.said[-1] for each in talks)
+    ends = collections.Counter(one.said[-1] for one in talks)
     assert ends == {"memory": FORKS / 2, "sampled": FORKS / 2}
-    checks = [message for each in talks for message in each.messages if message["event"] == "checked"]
+    checks = [message for one in talks for message in one.messages if message["event"] == "checked"]
     assert len(checks) == FORKS / 2 and all(check["correctness"]["ok"] for check in checks)
-    peaks = {
-        each.spec.name.partition(" ")[0]: each.messages[-1]["memory"] for each in talks if each.said[-1] == "memory"
-    }
+    peaks = {one.spec.name.partition(" ")[0]: one.messages[-1]["memory"] for one in talks if one.said[-1] == "memory"}
     assert all(peak["output_bytes"] == 1024 and peak["method"] == "events" for peak in peaks.values())

@@ -87,7 +87,7 @@ def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runn
     own.wait(own.explain(run.id), DEADLINE_S)
     run = own.snapshot(run.id).run
     strategies = [item for item in run.measurements if not item.twin_of]
-    warned = [item.strategy for item in strategies if COMPILED_VALUES in {each.code for each in item.warnings}]
+    warned = [item.strategy for item in strategies if COMPILED_VALUES in {warning.code for warning in item.warnings}]
     assert warned == ["vectorized_map.xla"]
     compiled_in = {item.strategy: why.known(item.why).compiled_in for item in strategies}
     assert compiled_in == {"vectorized_map.xla": 1, "batched.xla": 0}
@@ -147,14 +147,14 @@ def test_the_threads_that_were_asked_for_are_those_of_the_explanation(own: runne
 def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
     kept: list[Why] = []
 
-    def keep(slug: str, found: Why, artifacts: dict[str, bytes]) -> bool:
-        kept.append(found)
+    def keep(slug: str, known: Why, artifacts: dict[str, bytes]) -> bool:
+        kept.append(known)
         return True
 
     subjects = Subjects(answers={"why": lambda spec: [error(message="x" * 5_000)]})
     settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
     Comparison(ID, small_request("batched.graph"), subjects, lambda view: None, settings=settings, keep=keep).run()
-    assert [each.note for each in kept] == ["x" * why.MOST_NOTE]
+    assert [known.note for known in kept] == ["x" * why.MOST_NOTE]
 
 
 @pytest.mark.slow

@@ -70,10 +70,10 @@ def test_messages_survive_any_cutting_of_the_stream():
     messages = [{"event": "first_call", "seconds": 1.5}, {"text": "zwölf\nlines"}, {"n": list(range(50))}]
     stream = b"".join(map(encode, messages))
     for step in (1, 2, 7, 64, len(stream)):
-        lines, found = Lines(), []
+        decoder, received = Lines(), []
         for start in range(0, len(stream), step):
-            found += lines.feed(stream[start : start + step])
-        assert found == messages
+            received += decoder.feed(stream[start : start + step])
+        assert received == messages
 
 
 def test_numbers_that_are_not_finite_become_null():
@@ -154,17 +154,17 @@ class _Scripted:
 
 
 def _hold_one(dialogues: Dialogues, subject: int, wanted: type[messages.Said], timeout_s: float = DEADLINE_S) -> list:
-    """What waiting for one message of a subject comes to: the message, or the failure."""
-    found: list = []
+    """Wait for one message of a subject, and return it, or else the failure."""
+    outcome: list = []
 
     def dialogue():
         try:
-            found.append((yield from dialogues.until(subject, wanted, timeout_s)))
+            outcome.append((yield from dialogues.until(subject, wanted, timeout_s)))
         except SubjectFailed as failure:
-            found.append(failure)
+            outcome.append(failure)
 
     dialogues.hold([dialogue()])
-    return found
+    return outcome
 
 
 def test_a_process_that_dies_while_nobody_waits_for_it_is_reported_when_somebody_does():
@@ -339,9 +339,9 @@ def test_subjects_inherit_nothing_but_their_own_channel(host: HostLauncher):
     body = "import os\nprint(sorted(map(int, os.listdir('/proc/self/fd'))))\nos._exit(0)"
     for _ in range(2):
         one, other = talk(host, [timing("a", body), timing("b", body)], at_once=2)
-        for each in (one, other):
-            assert each.exit is not None
-            fds = eval(each.exit["tail"].strip().splitlines()[-1])
+        for talked in (one, other):
+            assert talked.exit is not None
+            fds = eval(talked.exit["tail"].strip().splitlines()[-1])
             assert fds[:4] == [0, 1, 2, 3]
             listed = [fd for fd in fds if fd > 3]
             assert len(listed) <= 1 + 4, "the listing's own, and those that TensorFlow opens"

@@ -92,18 +92,18 @@ class Says:
 
 
 def heard(launcher: Says, wanted: type[messages.Said] = Measured) -> Any:
-    """What comes of a subject's words: the message, or the error."""
-    dialogues, found = Dialogues(launcher), []  # type: ignore[arg-type]
+    """The message that a subject's words make, or else the error."""
+    dialogues, outcome = Dialogues(launcher), []  # type: ignore[arg-type]
 
     def dialogue() -> Dialogue:
         started = dialogues.start(Spec(role="memory"))
         try:
-            found.append((yield from dialogues.until(started, wanted, 60.0)))
+            outcome.append((yield from dialogues.until(started, wanted, 60.0)))
         except SubjectFailed as failure:
-            found.append(msgspec.to_builtins(failure.error))
+            outcome.append(msgspec.to_builtins(failure.error))
 
     dialogues.hold([dialogue()])
-    return found[0]
+    return outcome[0]
 
 
 def raised() -> BaseException:
@@ -132,9 +132,9 @@ MEASURED = {"event": "memory", "memory": MEMORY, "warnings": ["careful"], "fallb
     ],
 )
 def test_whatever_a_process_says_comes_in_without_folders(launcher: Says, wanted: type[messages.Said]) -> None:
-    found = str(heard(launcher, wanted))
-    assert "alice" not in found and "clients" not in found
-    assert "data.csv" in found
+    told = str(heard(launcher, wanted))
+    assert "alice" not in told and "clients" not in told
+    assert "data.csv" in told
 
 
 def test_what_is_no_path_comes_in_as_it_was_said() -> None:
@@ -200,10 +200,12 @@ def test_of_a_file_of_ones_own_that_names_its_folder_only_names_of_files_are_tol
     run = untimed(asked, host, Settings(timeout_floor_s=60.0))
     good, bad = (run.measurement(slug) for slug in asked.strategies)
     assert good.correctness is not None and good.correctness.ok and good.memory is not None
-    assert [each.message for each in good.warnings if each.code == "tensorflow"] == ["slow: notes.txt says why"]
+    assert [warning.message for warning in good.warnings if warning.code == "tensorflow"] == [
+        "slow: notes.txt says why"
+    ]
     assert bad.outcome == "failed" and bad.error is not None
     assert bad.error.message == "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"
     # The code is what was measured, and stays as it is.
-    told = [replace(each, code=None) for each in run.measurements]
+    told = [replace(item, code=None) for item in run.measurements]
     document = encode(replace(run, measurements=told)).decode()
     assert "alice" not in document and "clients" not in document and str(tmp_path) not in document

@@ -259,7 +259,7 @@ def test_tensorflow_starts_as_many_threads_as_are_told():
 
 
 @pytest.mark.parametrize(
-    ("variables", "onednn", "found"),
+    ("variables", "onednn", "name"),
     [
         ({}, True, allocator.POOL),
         ({}, False, allocator.C_LIBRARY),
@@ -269,8 +269,8 @@ def test_tensorflow_starts_as_many_threads_as_are_told():
         ({"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}, True, allocator.BFC),
     ],
 )
-def test_the_allocator_of_tensors_follows_from_onednn_and_variables(variables, onednn, found):
-    assert allocator.of_processor(variables, onednn) == found
+def test_the_allocator_of_tensors_follows_from_onednn_and_variables(variables, onednn, name):
+    assert allocator.of_processor(variables, onednn) == name
 
 
 def test_the_allocator_of_gpus_is_bfc_or_what_a_variable_names():

@@ -1,4 +1,4 @@
-"""What others use of the processors: how it is watched, and that a run whose machine was busy says so."""
+"""The load of others on the processors: how it is watched, and that a run whose machine was busy says so."""
 
 import time
 from types import SimpleNamespace

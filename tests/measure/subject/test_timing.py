@@ -29,7 +29,7 @@ class Paced:
         monkeypatch.setattr(timing, "Waiting", lambda: self)
 
     def seconds(self) -> float:
-        """What the system's counter says."""
+        """Seconds by the system's counter."""
         return self.waited_s
 
     def __call__(self, _: object) -> None:
@@ -122,9 +122,9 @@ def test_samples_of_short_calls_are_said_together(monkeypatch: pytest.MonkeyPatc
     assert said.last and len(said.seconds) >= 29
 
 
-@pytest.mark.parametrize(("call_s", "each"), [(0.4, [1, 1, 1]), (0.05, [2, 1]), (0.6, [1])])
+@pytest.mark.parametrize(("call_s", "counts"), [(0.4, [1, 1, 1]), (0.05, [2, 1]), (0.6, [1])])
 def test_samples_of_long_calls_are_said_before_the_next_is_taken(
-    monkeypatch: pytest.MonkeyPatch, call_s: float, each: list[int]
+    monkeypatch: pytest.MonkeyPatch, call_s: float, counts: list[int]
 ) -> None:
     strategy = Paced(monkeypatch, call_s)
     calls_when_said: list[int] = []
@@ -132,10 +132,10 @@ def test_samples_of_long_calls_are_said_before_the_next_is_taken(
     for sampled in Clock(strategy, None, lambda: None).samples():
         calls_when_said.append(strategy.calls)
         said.append(sampled)
-    to_pace = strategy.calls - sum(each)
-    assert [len(sampled.seconds) for sampled in said] == each
-    assert calls_when_said == [to_pace + sum(each[: place + 1]) for place in range(len(each))]
-    assert [sampled.last for sampled in said] == [False] * (len(each) - 1) + [True]
+    to_pace = strategy.calls - sum(counts)
+    assert [len(sampled.seconds) for sampled in said] == counts
+    assert calls_when_said == [to_pace + sum(counts[: place + 1]) for place in range(len(counts))]
+    assert [sampled.last for sampled in said] == [False] * (len(counts) - 1) + [True]
 
 
 # --- disturbances ----------------------------------------------------------------------------------------------------
