@@ -153,7 +153,7 @@ def test_fresh_interpreters_are_fewer(opened: Open) -> None:
     assert max(processes(bench.record).values()) == RULES.with_fresh_interpreters().contender < RULES.contender
 
 
-def test_a_watcher_is_told_the_round_and_who_is_timed_and_sees_latencies_after_the_first(opened: Open) -> None:
+def test_a_watcher_is_told_the_round_and_who_is_timed_and_sees_the_order_come_about(opened: Open) -> None:
     views: list[View] = []
     bench = opened(Subjects(latencies_s=LATENCIES_S), publish=views.append)
     Sampling(bench, BUDGET_S).race(SLUGS)
@@ -162,7 +162,9 @@ def test_a_watcher_is_told_the_round_and_who_is_timed_and_sees_latencies_after_t
     assert not any("#" in view.message for view in views), "a twin goes by its strategy's name"
     assert {f"timing {slug}" for slug in SLUGS} < {view.message for view in views}
     first = next(view for view in views if view.version)
-    assert first.round_number == 1 and all(item.latency is not None for item in first.run.measurements)
+    assert first.round_number == 1 and first.run.measurement(SLUGS[0]).latency is not None
+    after_first_visits = next(view for view in views if view.round_number == 2)
+    assert sorted(slug for group in after_first_visits.run.ranking for slug in group) == sorted(SLUGS)
 
 
 # --- a visit ---------------------------------------------------------------------------------------------------------
@@ -304,7 +306,7 @@ def test_a_run_that_a_person_stops_ends_with_what_is_known_after_the_visits_that
 ) -> None:
     subjects = Slow(latencies_s=LATENCIES_S, at=visit)
     bench = opened(subjects)
-    subjects.then = bench.stop
+    subjects.then = lambda: setattr(bench, "stopped", True)
     status, reason = stages.time_latencies(bench, SLUGS, BUDGET_S, Sampling.race)
     assert (status, reason) == ("complete", "a person has stopped it before the ranking of the leaders was decided")
     assert visit <= len(subjects.visited) <= visit + 1 and subjects.living == []
@@ -316,7 +318,7 @@ def test_a_run_that_a_person_stops_ends_with_what_is_known_after_the_visits_that
 def test_a_race_that_has_been_decided_says_so_although_a_person_stops_it_then(opened: Open) -> None:
     subjects = Slow(latencies_s=LEADS_S, at=OF_RANKS_BEHIND)
     bench = opened(subjects)
-    subjects.then = bench.stop
+    subjects.then = lambda: setattr(bench, "stopped", True)
     assert Sampling(bench, BUDGET_S).race(SLUGS) == ("complete", race.DECIDED)
     assert subjects.at <= len(subjects.visited) <= subjects.at + 1
 
