@@ -26,7 +26,7 @@ from measure.sweep.survey import Survey, Visits
 from measure.sweep.visit import Visit
 
 _LOAD_WINDOW_S = 0.1
-_SPENT = "the time budget was spent before this point: continue the sweep, or give it more"
+_SPENT, _STOPPED = "the time budget was spent", "a person stopped the sweep"
 
 
 class Sweep:
@@ -115,7 +115,7 @@ class Sweep:
         for _ in refining.refine(survey):
             draft.analyse()
             if survey.left_s <= 0:
-                return "complete", "every point is measured; the time budget ended the refining of crossings"
+                return "complete", f"every point is measured; {self._ended} before all crossings were refined"
         if self._by_option:
             return "complete", "every value is measured, and those that lead with more processes"
         self._tell_leaders_apart()
@@ -131,9 +131,15 @@ class Sweep:
     def _out_of_time(self) -> tuple[Status, str] | None:
         """Settle points that the budget did not reach: the end of the sweep then; None where all are measured."""
         left = self._draft.waiting()
+        reason = f"{self._ended} before this point: continue the sweep"
         for site in left:
-            site.point = undone(self._draft.run, site.point, "budget", _SPENT, utc_now())
-        return ("budget", f"the time budget was spent before {len(left)} of the points") if left else None
+            site.point = undone(self._draft.run, site.point, "budget", reason, utc_now())
+        return ("budget", f"{self._ended} before {len(left)} of the points") if left else None
+
+    @property
+    def _ended(self) -> str:
+        """The words for why there is no more time."""
+        return _STOPPED if self._survey.stopped else _SPENT
 
     def _tell_leaders_apart(self) -> None:
         for site in self._draft.sites:

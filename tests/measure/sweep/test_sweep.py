@@ -108,6 +108,24 @@ def test_a_sweep_that_runs_out_of_time_says_which_points_it_has_not_reached(own:
 
 
 @pytest.mark.slow
+def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has(own: runner.Runner):
+    run_id = own.submit_sweep(asked("stays.eager", axes=batch(*range(1, 13))))
+
+    def is_begun() -> bool:
+        snapshot = own.snapshot(run_id)
+        return snapshot is not None and snapshot.run.points[0].status == "complete"
+
+    eventually(is_begun, "the first point is measured")
+    own.stop(run_id)
+    run = finished(own, run_id)
+    statuses = [point.status for point in run.points]
+    assert run.status == "budget" and statuses[0] == "complete" and statuses[-1] == "budget"
+    assert run.stop_reason == f"a person stopped the sweep before {statuses.count('budget')} of the points"
+    assert run.points[-1].reason == "a person stopped the sweep before this point: continue the sweep"
+    assert run.verdict and continuing.is_open(run)
+
+
+@pytest.mark.slow
 def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: GIB)
     run = finished(own, own.submit_sweep(asked("batched.eager", axes=batch(1, 4, 100_000_000))))
