@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from measure.engine import race
 from measure.engine.race import Race, Rules, Standing
+from measure.model.request import DEFAULT_BUDGET_S
 from measure.model.run import Analysis
 from measure.statistics.intervals import Level
 from tests.simulation import Model, simulate
@@ -274,6 +275,11 @@ def test_fresh_interpreters_shrink_the_plan() -> None:
     assert course.run() == race.EXHAUSTED
     assert course.visits == {"a": 3, "b": 3, "a#twin": 3, "c": 1, "d": 1}
     assert Rules(contender=2, most=4).with_fresh_interpreters().most == 2, "never more than was asked for"
+
+
+def test_a_longer_budget_allows_as_many_more_processes_and_a_shorter_one_no_fewer() -> None:
+    assert RULES.with_budget(2 * DEFAULT_BUDGET_S).most == 2 * RULES.most
+    assert RULES.with_budget(DEFAULT_BUDGET_S) == RULES.with_budget(DEFAULT_BUDGET_S / 2) == RULES
 
 
 def test_every_round_has_an_order_of_its_own_that_the_seed_alone_decides() -> None:

@@ -1,5 +1,6 @@
 """Sampling with simulated subjects: who is visited in which order, what is kept of a visit, and how it ends."""
 
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from measure.engine.dialogue import Cancelled, HostLost
 from measure.engine.record import Record, View
 from measure.engine.sampling import Sampling
 from measure.judge.advice import COMPILED_VALUES
-from measure.model.request import parse
+from measure.model.request import DEFAULT_BUDGET_S, parse
 from measure.model.run import Memory, Replica
 from measure.subject.messages import Sampled, Spec
 from tests.subjects import LOST, SAMPLES_A_MESSAGE, Message, Subjects, error
@@ -145,6 +146,23 @@ def test_who_ties_with_the_leader_is_visited_as_often_as_it_and_its_twin_and_oth
     assert visits.pop("loop.eager") == 1
     assert visits.keys() == {"batched.graph", "batched.xla", "batched.graph#twin"} and len(set(visits.values())) == 1
     assert status == "complete" and reason in (race.DECIDED, race.EXHAUSTED)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_tie_is_raced_in_as_many_processes_as_the_budget_allows(
+    opened: Open, clock: SimpleNamespace, times: int
+) -> None:
+    class Scattered(Subjects):
+        """Processes differ by up to a fifth."""
+
+        def start(self, spec: Spec, events: Any) -> int:
+            self.latencies_s = {slug: chance.uniform(0.9, 1.1) * latency_s for slug, latency_s in LATENCIES_S.items()}
+            return super().start(spec, events)
+
+    chance = random.Random(0)
+    bench = opened(Scattered())
+    assert Sampling(bench, times * DEFAULT_BUDGET_S).race(SLUGS) == ("complete", race.EXHAUSTED)
+    assert processes(bench.record)["batched.graph"] == processes(bench.record)["batched.xla"] == times * RULES.most
 
 
 def test_fresh_interpreters_are_fewer(opened: Open) -> None:
