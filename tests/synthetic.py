@@ -56,12 +56,12 @@ TIMED = {
 
 
 def _replicas(seconds: float, first_call_s: float, rng: np.random.Generator, count: int = 5) -> list[Replica]:
-    found = []
+    replicas = []
     for number in range(count):
         level = seconds * float(np.exp(rng.normal(0, 0.008)))
         rounds = list(range(1, 13 if seconds < 0.01 else 6))
         samples = [level * float(np.exp(abs(rng.normal(0, 0.02)))) for _ in rounds]
-        found.append(
+        replicas.append(
             Replica(
                 id=number,
                 first_call_s=first_call_s * float(np.exp(rng.normal(0, 0.1))),
@@ -72,7 +72,7 @@ def _replicas(seconds: float, first_call_s: float, rng: np.random.Generator, cou
                 ended="decided",
             )
         )
-    return found
+    return replicas
 
 
 def _memory(temporary: int, seconds: float) -> Memory:

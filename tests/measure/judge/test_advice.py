@@ -21,9 +21,9 @@ def test_what_tensorflow_said_and_how_often_it_traced_is_attached_to_the_strateg
 
 
 def test_falling_back_to_a_while_loop_is_said_once_with_the_ops() -> None:
-    found, other = advice.of_strategy(["The name is not unique"], ["Foo", "Bar"], retraces=0)
-    assert (found.code, found.values) == ("falls_back", {"ops": ["Foo", "Bar"]})
-    assert found.message.startswith("falls back to a while loop: tf.vectorized_map cannot vectorise Foo, Bar,")
+    fallback, other = advice.of_strategy(["The name is not unique"], ["Foo", "Bar"], retraces=0)
+    assert (fallback.code, fallback.values) == ("falls_back", {"ops": ["Foo", "Bar"]})
+    assert fallback.message.startswith("falls back to a while loop: tf.vectorized_map cannot vectorise Foo, Bar,")
     assert (other.code, other.message) == ("tensorflow", "The name is not unique")
 
 

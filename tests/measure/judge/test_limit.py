@@ -44,7 +44,7 @@ def of(read: int = 0, written: int = 0, flops: int = 0, **functions: int) -> Lim
 
 
 @pytest.mark.parametrize(
-    ("found", "seconds", "term"),
+    ("roof", "seconds", "term"),
     [
         (of(read=50_000_000, written=50_000_000), 0.01, "memory-bound"),
         # What is read beyond what is written is only read, and the other way round.
@@ -57,19 +57,19 @@ def of(read: int = 0, written: int = 0, flops: int = 0, **functions: int) -> Lim
         (of(), 8e-6, "dispatch-bound"),
     ],
 )
-def test_the_highest_roof_is_the_limit_and_is_named(found: Limit, seconds: float, term: str) -> None:
-    assert found.seconds == pytest.approx(seconds)
-    assert found.term == term
+def test_the_highest_roof_is_the_limit_and_is_named(roof: Limit, seconds: float, term: str) -> None:
+    assert roof.seconds == pytest.approx(seconds)
+    assert roof.term == term
 
 
 def test_the_bandwidth_of_a_case_is_that_of_its_own_reads_and_writes() -> None:
-    found = of(read=90_000_000, written=10_000_000)
-    assert found.bandwidth_bytes_per_s * 0.006 == pytest.approx(100_000_000) == pytest.approx(found.bytes)
+    roof = of(read=90_000_000, written=10_000_000)
+    assert roof.bandwidth_bytes_per_s * 0.006 == pytest.approx(100_000_000) == pytest.approx(roof.bytes)
     assert of().bandwidth_bytes_per_s == RATES.copy_bytes_per_s, "of nothing, a number all the same"
 
 
 @pytest.mark.parametrize(
-    ("found", "sentence"),
+    ("roof", "sentence"),
     [
         (of(read=50_000_000, written=50_000_000), "10.0 ms, memory-bound: 95.4 MiB at 10 GB/s"),
         (of(flops=1_000_000_000), "10.0 ms, compute-bound: 1 G FLOP at 100 GFLOP/s"),
@@ -77,8 +77,8 @@ def test_the_bandwidth_of_a_case_is_that_of_its_own_reads_and_writes() -> None:
         (of(), "8.00 µs, dispatch-bound: one eager op"),
     ],
 )
-def test_the_limit_is_told_in_a_line(found: Limit, sentence: str) -> None:
-    assert limit.describe(found) == sentence
+def test_the_limit_is_told_in_a_line(roof: Limit, sentence: str) -> None:
+    assert limit.describe(roof) == sentence
 
 
 def test_what_a_case_asks_for_is_its_metadata_times_the_batch() -> None:
@@ -103,15 +103,15 @@ def test_every_function_of_every_workload_is_one_that_the_probes_know() -> None:
 # --- multiples --------------------------------------------------------------------------------------------------------
 
 
-def judged(seconds: float, found: Limit | None = None, slug: str = "batched.xla") -> Any:
+def judged(seconds: float, roof: Limit | None = None, slug: str = "batched.xla") -> Any:
     """The measurement of a strategy that takes ``seconds``, beside a limit of 10 ms."""
-    found = found or of(flops=1_000_000_000)
+    roof = roof or of(flops=1_000_000_000)
     run = synthetic.run(unhappy=False)
     mapper, _, mode = slug.partition(".")
     item = replace(
         run.measurements[0], strategy=slug, mapper=mapper, mode=mode, latency=synthetic.latency(seconds), why=Why()
     )
-    return limit.judge(replace(run, limit=found, measurements=[item])).measurements[0]
+    return limit.judge(replace(run, limit=roof, measurements=[item])).measurements[0]
 
 
 def test_a_multiple_is_latency_over_limit() -> None:
@@ -125,7 +125,7 @@ def test_what_the_probes_cannot_tell_from_the_limit_is_at_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slug", "found", "part"),
+    ("slug", "roof", "part"),
     [
         ("batched.xla", None, "batched comes to the same values with less arithmetic"),
         ("map_fn.xla", None, "XLA has simplified it"),
@@ -137,8 +137,8 @@ def test_what_the_probes_cannot_tell_from_the_limit_is_at_it() -> None:
         ("numpy.eager", replace(of(), seconds=0.01), "starts no op of TensorFlow's"),
     ],
 )
-def test_below_the_limit_a_sentence_stands_in_place_of_a_figure(slug: str, found: Limit | None, part: str) -> None:
-    item = judged(0.0005, found, slug)
+def test_below_the_limit_a_sentence_stands_in_place_of_a_figure(slug: str, roof: Limit | None, part: str) -> None:
+    item = judged(0.0005, roof, slug)
     assert limit.multiple(item) is None
     assert limit.note(item).startswith("faster than the limit") and part in limit.note(item)
 
@@ -146,8 +146,8 @@ def test_below_the_limit_a_sentence_stands_in_place_of_a_figure(slug: str, found
 def test_a_mapper_of_elsewhere_needs_no_entry_here() -> None:
     run = synthetic.run(unhappy=False)
     item = replace(run.measurements[0], mapper="somebodys_own", mode="eager", latency=synthetic.latency(1e-4))
-    found = limit.judge(replace(run, limit=of(flops=1_000_000_000), measurements=[item])).measurements[0]
-    assert "not all of its arithmetic is done" in limit.note(found)
+    judged_item = limit.judge(replace(run, limit=of(flops=1_000_000_000), measurements=[item])).measurements[0]
+    assert "not all of its arithmetic is done" in limit.note(judged_item)
 
 
 def test_judging_anew_leaves_nothing_of_before() -> None:
@@ -158,10 +158,10 @@ def test_judging_anew_leaves_nothing_of_before() -> None:
 
 def test_the_benchmark_of_the_grid_finds_what_has_a_figure_below_1_or_nothing_at_all() -> None:
     run = synthetic.run(unhappy=False)
-    found = of(flops=1_000_000_000)
+    roof = of(flops=1_000_000_000)
     by_time = {0.02: "a.graph", 0.001: "b.graph", 0.0087: "c.graph"}
     items = [replace(judged(seconds, slug=slug), strategy=slug) for seconds, slug in by_time.items()]
-    good = replace(run, limit=found, measurements=items)
+    good = replace(run, limit=roof, measurements=items)
     assert not list(faults(good))
     bare = [replace(item, why=Why()) for item in items]
     assert len(list(faults(replace(good, measurements=bare)))) == 3
@@ -218,32 +218,32 @@ def shown(seconds: float) -> tuple[Run, list[rows.Row]]:
 
 
 def test_the_verdict_the_figures_the_table_and_the_chart_show_the_multiple() -> None:
-    run, found = shown(0.00071)
-    leader = found[0]
+    run, listed = shown(0.00071)
+    leader = listed[0]
     assert leader.of_limit == pytest.approx(2.0, rel=0.05)
     said = f"{leader.of_limit:.2f} × the limit"
-    assert f", at best {said}; " in verdict.verdict(run) and said in tables.figures(found, run, None)[0]["interval"]
-    assert tables.everything_frame(found, run)["× limit"].min() == pytest.approx(leader.of_limit)
-    frame = latency_chart.frame(found, run.limit)
+    assert f", at best {said}; " in verdict.verdict(run) and said in tables.figures(listed, run, None)[0]["interval"]
+    assert tables.everything_frame(listed, run)["× limit"].min() == pytest.approx(leader.of_limit)
+    frame = latency_chart.frame(listed, run.limit)
     assert frame["multiple of the limit"][0] == f"{leader.of_limit:.2f} ×" and set(frame["limit"]) == {0.00071}
 
 
 def test_below_the_limit_no_figure_is_shown_anywhere() -> None:
-    run, found = shown(0.0022)
-    beaten = [row for row in found if row.median_s is not None and row.median_s < 0.0022 * 0.85]
+    run, listed = shown(0.0022)
+    beaten = [row for row in listed if row.median_s is not None and row.median_s < 0.0022 * 0.85]
     assert beaten and all(row.of_limit is None and row.of_limit_note in row.notes for row in beaten)
     assert "the limit" not in verdict.verdict(run)
-    assert tables.everything_frame(found, run)["× limit"].min() >= 1
-    assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == beaten[0].of_limit_note
+    assert tables.everything_frame(listed, run)["× limit"].min() >= 1
+    assert latency_chart.frame(listed, run.limit)["multiple of the limit"][0] == beaten[0].of_limit_note
 
 
 def test_what_is_at_the_limit_as_far_as_probes_can_tell_is_shown_so_everywhere() -> None:
-    run, found = shown(0.00155)  # 1.42 ms are 0.92 of it
-    leader = found[0]
+    run, listed = shown(0.00155)  # 1.42 ms are 0.92 of it
+    leader = listed[0]
     assert leader.of_limit == 1.0
     assert ", at best ≈ 1 × the limit; " in verdict.verdict(run)
-    assert tables.figures(found, run, None)[0]["interval"].endswith(", ≈ 1 × the limit")
-    assert latency_chart.frame(found, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
+    assert tables.figures(listed, run, None)[0]["interval"].endswith(", ≈ 1 × the limit")
+    assert latency_chart.frame(listed, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
     assert next(line for line in table.body(run) if line[0] == "1")[4] == "≈ 1 ×"
     # A column of numbers cannot say so: its help does.
     _, explanation = tables.number_formats()["× limit"]
@@ -260,9 +260,9 @@ def paged(
 ) -> Run:
     """A run with an output so large, whose tensors and arrays are handed out by these."""
     run = synthetic.run(unhappy=False)
-    found = replace(of(read=80 * MIB, written=80 * MIB), largest_output_bytes=largest, **more)
+    roof = replace(of(read=80 * MIB, written=80 * MIB), largest_output_bytes=largest, **more)
     environment = {"allocator": libc, "tensorflow_allocator": tensors}
-    return replace(run, limit=found, environment=environment, request=replace(run.request, device=device))
+    return replace(run, limit=roof, environment=environment, request=replace(run.request, device=device))
 
 
 def with_numpy(run: Run) -> Run:

@@ -15,8 +15,8 @@ CLOSE = {"a.graph": 1.00e-3, "b.graph": 1.30e-3, "c.graph": 2.0e-3, "d.graph": 2
 
 def a_run(latencies_s: dict[str, float], seed: int, model: Model | None = None) -> Run:
     """A comparison of strategies with these true latencies."""
-    found = simulate(latencies_s, model or Model(), seed)
-    return analyse(replace(synthetic.partial(0), measurements=found.measurements, ranking=[], verdict=""))
+    result = simulate(latencies_s, model or Model(), seed)
+    return analyse(replace(synthetic.partial(0), measurements=result.measurements, ranking=[], verdict=""))
 
 
 def test_the_same_machine_reproduces_a_clear_verdict():

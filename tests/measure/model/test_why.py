@@ -25,13 +25,13 @@ ID = "0123456789abcdef01234567"
 # --- sentences -------------------------------------------------------------------------------------------------------
 
 
-def explained(slug: str, found: Why, outcome: str = "ok", error: str = "", memory: Memory | None = None) -> Any:
+def explained(slug: str, known: Why, outcome: str = "ok", error: str = "", memory: Memory | None = None) -> Any:
     item = synthetic.failure(*slug.split("."), outcome, error)
-    return replace(item, why=found, memory=memory)
+    return replace(item, why=known, memory=memory)
 
 
 @pytest.mark.parametrize(
-    ("slug", "found", "says"),
+    ("slug", "known", "says"),
     [
         ("map_fn.eager", EAGER,
          "spends 93 % of its time in Python, and 1.0 % in starting ops, between 300 ops of 2.00 µs each"),
@@ -147,8 +147,8 @@ def explained(slug: str, found: Why, outcome: str = "ok", error: str = "", memor
          "spends all of its time in Python and NumPy: no op of TensorFlow's runs"),
     ],
 )  # fmt: skip
-def test_what_takes_the_time_is_said_in_a_sentence(slug: str, found: Why, says: str):
-    said = reasons.sentence(explained(slug, found), 64, None, None)
+def test_what_takes_the_time_is_said_in_a_sentence(slug: str, known: Why, says: str):
+    said = reasons.sentence(explained(slug, known), 64, None, None)
     assert said.startswith(f"`{slug}` {says}") and said.endswith(".") and said.count("..") == 0, said
 
 
@@ -157,12 +157,12 @@ def test_a_call_that_was_disturbed_does_not_make_its_ops_look_small():
     assert "1,005 ops, which take 80 % of its time" in reasons.sentence(explained("a.graph", disturbed), 64, None, None)
 
 
-@pytest.mark.parametrize("found", [EAGER, GRAPH, FUSED, ON_GPU, ELEMENT])
-def test_the_hosts_time_is_divided_up_without_overlaps(found: Why):
-    parts = why.spent(found)
+@pytest.mark.parametrize("known", [EAGER, GRAPH, FUSED, ON_GPU, ELEMENT])
+def test_the_hosts_time_is_divided_up_without_overlaps(known: Why):
+    parts = why.spent(known)
     on_host = parts.python_s + parts.building_s + parts.working_s + parts.waiting_s + parts.between_s
-    assert on_host == pytest.approx(found.profiled_s), "a GPU's kernels run while the host does something else"
-    assert parts.on_gpu_s == (found.in_streams_s or 0.0)
+    assert on_host == pytest.approx(known.profiled_s), "a GPU's kernels run while the host does something else"
+    assert parts.on_gpu_s == (known.in_streams_s or 0.0)
 
 
 def held(peak: int, *holders: tuple[str, int]) -> Memory:
@@ -256,7 +256,7 @@ def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
 
 
 @pytest.mark.parametrize(
-    ("found", "independent", "differ"),
+    ("known", "independent", "differ"),
     [
         (EAGER, {HANDED: {"Mul": 200, "Add": 100, "_EagerConst": 3}}, []),
         (EAGER, {HANDED: {"Mul": 200, "Pack": 1}},
@@ -275,8 +275,8 @@ def test_no_strategy_is_without_a_sentence_whatever_became_of_it():
          [f"kernels: 1, {ENTRY}: 2", f"fusions and other instructions: 1, {ENTRY}: 2"]),
     ],
 )  # fmt: skip
-def test_an_independent_trace_that_counts_otherwise_is_seen(found: Why, independent: dict[str, Any], differ: list[str]):
-    assert disagreements(found, independent) == differ
+def test_an_independent_trace_that_counts_otherwise_is_seen(known: Why, independent: dict[str, Any], differ: list[str]):
+    assert disagreements(known, independent) == differ
 
 
 # --- what stands in a run --------------------------------------------------------------------------------------------
@@ -291,8 +291,8 @@ def test_what_a_comparison_knows_without_explaining_stays():
     assert why.known(replace(item, why=both).why) == both
 
 
-def written(found: Why) -> bytes:
-    return msgspec.json.encode(replace(synthetic.failure("a", "graph", "ok", ""), why=found).why)
+def written(known: Why) -> bytes:
+    return msgspec.json.encode(replace(synthetic.failure("a", "graph", "ok", ""), why=known).why)
 
 
 def test_a_run_file_holds_what_is_known_and_of_an_explanation_all():
@@ -301,10 +301,10 @@ def test_a_run_file_holds_what_is_known_and_of_an_explanation_all():
     whole = written(Explained(note="no answer"))
     assert whole.startswith(b'{"call_s":0.0,"profiled_s":0.0,"traces_first":0,"traces_warm":0,"traces_per_call":0.0,')
     assert whole.endswith(b'"note":"no answer","runtime_start_s":null,"times_limit":null,"limit_note":""}')
-    for found in (Why(), Why(times_limit=2.0), Explained(note="no answer"), Explained(profiled_s=1.0, times_limit=2.0)):
-        item = replace(synthetic.failure("a", "graph", "ok", ""), why=found)
+    for known in (Why(), Why(times_limit=2.0), Explained(note="no answer"), Explained(profiled_s=1.0, times_limit=2.0)):
+        item = replace(synthetic.failure("a", "graph", "ok", ""), why=known)
         again = msgspec.json.decode(msgspec.json.encode(item), type=Measurement)
-        assert again == item and type(again.why) is type(found)
+        assert again == item and type(again.why) is type(known)
 
 
 STRANGE = [

@@ -82,26 +82,26 @@ def hostile_sweep(text: str, axes: int) -> Run:
 
 def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
     run = synthetic.run(ID)
-    found = lines(export.table_csv(run))
-    assert [line["strategy"] for line in found][:2] == run.ranking[0]
-    assert len(found) == sum(m.twin_of is None for m in run.measurements)
-    for line in found:
+    table_rows = lines(export.table_csv(run))
+    assert [line["strategy"] for line in table_rows][:2] == run.ranking[0]
+    assert len(table_rows) == sum(m.twin_of is None for m in run.measurements)
+    for line in table_rows:
         m = run.measurement(line["strategy"])
         assert line["outcome"] == m.outcome
         assert line["latency_s"] == ("" if m.latency is None else repr(m.latency.median_s))
         assert line["peak_bytes"] == ("" if m.memory is None else str(m.memory.peak_bytes))
-    assert [line["rank"] for line in found][:3] == ["1", "1", "3"]
+    assert [line["rank"] for line in table_rows][:3] == ["1", "1", "3"]
 
 
 def test_every_sample_is_in_the_samples():
     run = synthetic.run(ID)
-    found = lines(export.samples_csv(run))
-    assert len(found) == sum(len(replica.samples_s) for m in run.measurements for replica in m.replicas)
-    mine = [line for line in found if line["strategy"] == "loop.eager" and line["process"] == "1"]
+    table_rows = lines(export.samples_csv(run))
+    assert len(table_rows) == sum(len(replica.samples_s) for m in run.measurements for replica in m.replicas)
+    mine = [line for line in table_rows if line["strategy"] == "loop.eager" and line["process"] == "1"]
     replica = run.measurement("loop.eager").replicas[1]
     assert [float(line["seconds"]) for line in mine] == replica.samples_s
     assert [int(line["round"]) for line in mine] == replica.rounds
-    assert {line["twin_of"] for line in found} == {"", run.control.strategy}
+    assert {line["twin_of"] for line in table_rows} == {"", run.control.strategy}
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -217,10 +217,10 @@ def test_a_summary_names_the_limit_and_says_why_a_strategy_has_no_multiple():
 def test_a_summary_holds_the_reasons_in_a_fold_where_there_are_some():
     run = synthetic.run(ID)
     assert "<summary>Why</summary>" not in export.markdown(run)
-    found = why.Why(
+    reasons = why.Why(
         call_s=1e-3, profiled_s=1e-3, op_count=1, in_ops_s=9e-4, ops=[why.Ran(name="</details>", count=1, seconds=9e-4)]
     )
-    explained = [replace(run.measurements[0], why=found), *run.measurements[1:]]
+    explained = [replace(run.measurements[0], why=reasons), *run.measurements[1:]]
     page = rendered(export.markdown(replace(run, measurements=explained)))
     fold = page.split("<summary>Why</summary>")[1].split("</details>")[0]
     assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold

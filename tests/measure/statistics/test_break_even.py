@@ -33,22 +33,22 @@ EAGER = cost(0.002, 0.002)
 
 def test_where_all_is_known_exactly_the_costs_are_equal_at_the_break_even_point() -> None:
     # 0.101 + (n − 1) · 0.001 = 0.002 + (n − 1) · 0.002 at n = 100.
-    found = break_even.crossing(cost(0.101, 0.001), EAGER)
-    assert found.pays_off == "calls"
-    assert (found.calls, found.low, found.high) == pytest.approx((100.0, 100.0, 100.0))
+    crossing = break_even.crossing(cost(0.101, 0.001), EAGER)
+    assert crossing.pays_off == "calls"
+    assert (crossing.calls, crossing.low, crossing.high) == pytest.approx((100.0, 100.0, 100.0))
 
 
 def test_the_scatter_of_the_first_call_alone_moves_the_ends_in_proportion() -> None:
-    found = break_even.crossing(cost(0.1, 0.001, first=2.0), cost(1e-12, 0.002))
+    crossing = break_even.crossing(cost(0.1, 0.001, first=2.0), cost(1e-12, 0.002))
     # A first call of 50 to 200 ms is paid for after 50 to 200 calls that each save 1 ms.
-    assert (found.calls, found.low, found.high) == pytest.approx((101.0, 51.0, 201.0))
+    assert (crossing.calls, crossing.low, crossing.high) == pytest.approx((101.0, 51.0, 201.0))
 
 
 def test_the_ends_are_where_the_interval_of_the_difference_begins_and_ceases_to_hold_zero() -> None:
     ours, theirs = cost(0.1, 0.001, first=1.3, further=1.1), cost(0.003, 0.0016, first=1.2, further=1.05)
-    found = break_even.crossing(ours, theirs)
-    assert found.calls is not None and found.low is not None and found.high is not None
-    assert 1 < found.low < found.calls < found.high
+    crossing = break_even.crossing(ours, theirs)
+    assert crossing.calls is not None and crossing.low is not None and crossing.high is not None
+    assert 1 < crossing.low < crossing.calls < crossing.high
 
     def ends(calls: float) -> tuple[float, float]:
         parts = [(1, ours.first), (calls - 1, ours.further), (-1, theirs.first), (1 - calls, theirs.further)]
@@ -57,8 +57,8 @@ def test_the_ends_are_where_the_interval_of_the_difference_begins_and_ceases_to_
         down, up = (math.hypot(*(pick(each) for each in reach)) for pick in (min, max))
         return value - down, value + up
 
-    assert ends(found.low)[0] == pytest.approx(0.0, abs=1e-12)
-    assert ends(found.high)[1] == pytest.approx(0.0, abs=1e-12)
+    assert ends(crossing.low)[0] == pytest.approx(0.0, abs=1e-12)
+    assert ends(crossing.high)[1] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_what_starts_later_and_runs_slower_never_breaks_even() -> None:
@@ -69,22 +69,24 @@ def test_what_starts_no_later_and_runs_faster_is_ahead_from_the_first_call() -> 
     assert break_even.crossing(cost(0.001, 0.001), EAGER) == Crossing("from_first")
     assert break_even.crossing(cost(0.002, 0.001), EAGER) == Crossing("from_first")
     # Where the first calls' scatter leaves open which starts earlier, it may take a few calls.
-    found = break_even.crossing(cost(0.001, 0.001, first=4.0), EAGER)
-    assert (found.pays_off, found.calls, found.low) == ("calls", 1.0, 1.0) and found.high == pytest.approx(3.0)
+    crossing = break_even.crossing(cost(0.001, 0.001, first=4.0), EAGER)
+    assert (crossing.pays_off, crossing.calls, crossing.low) == ("calls", 1.0, 1.0) and crossing.high == pytest.approx(
+        3.0
+    )
 
 
 def test_what_starts_earlier_and_runs_slower_is_ahead_only_for_so_long() -> None:
-    found = break_even.crossing(EAGER, cost(0.101, 0.001))
-    assert (found.pays_off, found.calls) == ("until", pytest.approx(100.0))
+    crossing = break_even.crossing(EAGER, cost(0.101, 0.001))
+    assert (crossing.pays_off, crossing.calls) == ("until", pytest.approx(100.0))
 
 
 def test_latencies_that_overlap_decide_nothing_but_how_many_calls_it_takes_at_least() -> None:
     ours, theirs = cost(0.1, 0.0019, further=1.1), cost(0.002, 0.002, further=1.1)
-    found = break_even.crossing(ours, theirs)
-    assert (found.pays_off, found.calls, found.high) == ("undecided", None, None)
+    crossing = break_even.crossing(ours, theirs)
+    assert (crossing.pays_off, crossing.calls, crossing.high) == ("undecided", None, None)
     # At the most, a call may save what the interval of the difference reaches to.
     saves = 0.0001 + math.hypot(0.0019 - 0.0019 / 1.1, 0.0002)
-    assert found.low == pytest.approx(1 + 0.098 / saves)
+    assert crossing.low == pytest.approx(1 + 0.098 / saves)
     assert break_even.crossing(cost(0.002, 0.0019, further=1.1), cost(0.1, 0.002, further=1.1)).pays_off == "from_first"
     slower = cost(0.001, 0.0021, further=1.2)
     assert break_even.crossing(slower, theirs).pays_off == "undecided", "it may fall behind"
@@ -139,11 +141,11 @@ def test_a_run_compares_each_compiled_strategy_that_is_right_with_each_eager_one
         "slow.graph": [("one.eager", "never"), ("two.eager", "never")],
         "jit.eager": both,
     }
-    found = run.measurement("fast.xla").break_even[0]
-    assert found.calls == pytest.approx(1 + 0.098 / 1e-3, rel=1e-3)
-    assert found.low is not None and found.high is not None
+    crossing = run.measurement("fast.xla").break_even[0]
+    assert crossing.calls == pytest.approx(1 + 0.098 / 1e-3, rel=1e-3)
+    assert crossing.low is not None and crossing.high is not None
     # The first call may be 1.18 times as long or as short (t with 18 degrees of freedom, deviation 0.08).
-    assert 0.82 < found.low / found.calls < 0.86 and 1.17 < found.high / found.calls < 1.21
+    assert 0.82 < crossing.low / crossing.calls < 0.86 and 1.17 < crossing.high / crossing.calls < 1.21
     known = payoff.table(run)
     assert known.eager == ("one.eager", "two.eager") and known.compiled == ("fast.xla", "jit.eager", "slow.graph")
     assert [pair.pays_off for pair in known.cells[2]] == ["never"] * 2
@@ -197,8 +199,8 @@ def test_the_interval_covers_the_true_break_even_point_about_as_often_as_it_says
         spread = break_even.first_call_spread(items)
         ours, theirs = (break_even.cost(item, spread, 0.95) for item in items)
         assert ours is not None and theirs is not None
-        found = break_even.crossing(ours, theirs)
-        low = found.low if found.low is not None else 1.0
-        high = found.high if found.high is not None else math.inf
-        covered += found.pays_off in ("calls", "undecided") and low <= truth <= high
+        crossing = break_even.crossing(ours, theirs)
+        low = crossing.low if crossing.low is not None else 1.0
+        high = crossing.high if crossing.high is not None else math.inf
+        covered += crossing.pays_off in ("calls", "undecided") and low <= truth <= high
     assert 0.935 <= covered / repeats <= 0.985, covered / repeats

@@ -52,8 +52,8 @@ def test_of_two_that_are_equally_fast_the_thriftier_one_is_on_the_front() -> Non
 
 def test_the_fastest_that_fits_is_named_and_none_where_none_does() -> None:
     def within(mib: float) -> str | None:
-        found = pareto.fastest_within(FOUND, mib * MIB)
-        return found.strategy if found else None
+        entry = pareto.fastest_within(FOUND, mib * MIB)
+        return entry.strategy if entry else None
 
     assert within(1000) == "vectorized_map.graph"
     assert within(64) == "vectorized_map.graph"

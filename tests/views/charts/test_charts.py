@@ -84,9 +84,9 @@ class TestLatency:
         assert "batched.xla and batched.graph tie fastest" in said and "map_fn.eager is slowest" in said
 
     def test_while_running_what_is_not_timed_says_so(self):
-        found = rows.make(synthetic.partial(3))
-        frame = latency.frame(found, None)
-        assert list(frame["note"]).count("not timed") == len(found) - 3
+        listed = rows.make(synthetic.partial(3))
+        frame = latency.frame(listed, None)
+        assert list(frame["note"]).count("not timed") == len(listed) - 3
 
 
 class TestMemory:
@@ -145,10 +145,10 @@ class TestCurves:
     @pytest.mark.parametrize("count", [1, 2, 30])
     @pytest.mark.parametrize("alike", [False, True], ids=["apart", "alike"])
     def test_every_line_has_its_name_where_it_ends_and_no_two_names_overlap(self, count, alike):
-        found = rows.make(timed_run(**{f"map_fn{at}__xla": 0.1 if alike else 0.1 * 1.3**at for at in range(count)}))
-        frame = totals.frame(found)
+        listed = rows.make(timed_run(**{f"map_fn{at}__xla": 0.1 if alike else 0.1 * 1.3**at for at in range(count)}))
+        frame = totals.frame(listed)
         named = frame.dropna(subset="beside").sort_values("beside")
-        assert sorted(named["strategy"]) == sorted({row.label for row in found})
+        assert sorted(named["strategy"]) == sorted({row.label for row in listed})
         assert (named["end"] == named["total"]).all() and named["end"].is_monotonic_increasing
         height = names.sized(totals.SPEC, pa.Table.from_pandas(frame))["height"]
         axis = np.log(frame["total"].max()) - np.log(frame["total"].min())

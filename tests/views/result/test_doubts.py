@@ -49,10 +49,10 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], AppTest]:
 def test_doubts_about_the_run_are_apart_from_its_notes_and_whole(run: Run) -> None:
     noted = with_notes(run, [NO_LIMIT, DRIFT], batched_in_xla=[OURS, SAID])
     assert tables.doubts(noted) == ["The machine became 30 % slower: close others and measure again."]
-    found = tables.notes(rows.make(noted), noted)
-    assert NO_LIMIT.message in found and DRIFT.message not in found
-    assert f"batched.xla: {OURS.message}" in found
-    (said,) = [note for note in found if "word" in note]
+    notes = tables.notes(rows.make(noted), noted)
+    assert NO_LIMIT.message in notes and DRIFT.message not in notes
+    assert f"batched.xla: {OURS.message}" in notes
+    (said,) = [note for note in notes if "word" in note]
     assert len(said) < len(SAID.message) and said.endswith("…")
 
 
