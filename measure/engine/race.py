@@ -39,7 +39,7 @@ class Rules:
     def with_fresh_interpreters(self) -> "Rules":
         """The plan where each process has to import TensorFlow for seconds: fewer of them, and wider intervals."""
         few = min(FRESH, self.contender)
-        return replace(self, contender=few, most=few, doubted=1, behind=1)
+        return replace(self, contender=few, most=max(few, self.most // 4), doubted=1, behind=1)
 
 
 def seed(run_id: str) -> int:

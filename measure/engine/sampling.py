@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from measure.engine import race
 from measure.engine.bench import Bench
-from measure.engine.record import original
 from measure.engine.visits import visit
 from measure.model.run import Status
 
@@ -76,8 +75,7 @@ class Sampling:
         return True
 
     def _visit(self, slugs: Sequence[str]) -> None:
-        names = " and ".join(dict.fromkeys(original(slug) for slug in slugs))
-        self._bench.say(f"timing {names}", round_number=self._round)
+        self._bench.say("timing", round_number=self._round)
         visit(self._bench, slugs, self._round)
         if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
             self._publish()

@@ -34,7 +34,8 @@ FEW = 3
 # paces, or were disturbed throughout: either is worth knowing before one quotes the headline.
 VARIES = 0.25
 # Processes of a strategy differ by a standard deviation of 1 to 6 %. What is rarer and larger is meant: of some dozens
-# of processes one is about twice as slow. Of two that differ it is not known which is the odd one.
+# of processes one is about twice as slow. Of two that differ it is not known which is the odd one. Where all
+# of them differ much, none is odd.
 PROCESSES_DIFFER, LEAST_PROCESSES = 0.30, 3
 
 
@@ -88,6 +89,8 @@ def _no_control(run: Run, levels: Levels) -> Warning | None:
         why, what = "it ended before that", "measure again to know"
     elif twin is not None and twin.error is not None:
         why, what = f"the second entry of {twin.twin_of} failed", "measure again to know"
+    elif run.status == "complete":
+        why, what = "a person stopped it before that", "let a run come to its end to know"
     else:
         why, what = "there was no time left for the leader's second entry", "a longer time budget gives it"
     return Warning(
@@ -142,13 +145,17 @@ def _varies(item: Measurement, levels: Levels) -> Warning | None:
 
 
 def _processes_differ(item: Measurement, levels: Levels) -> Warning | None:
-    """One process is at another pace than the others."""
+    """One process is farther from the middle of the others than any two of those are apart."""
     logs = levels.logs.get(item.strategy, np.zeros(0))
     if len(logs) < LEAST_PROCESSES:
         return None
-    farthest = max((value - float(np.median(np.delete(logs, place))) for place, value in enumerate(logs)), key=abs)
+    odd, others = max(
+        ((value, np.delete(logs, place)) for place, value in enumerate(logs)),
+        key=lambda parted: abs(parted[0] - np.median(parted[1])),
+    )
+    farthest = odd - float(np.median(others))
     times = math.exp(abs(farthest))
-    if times <= 1 + PROCESSES_DIFFER:
+    if times <= 1 + PROCESSES_DIFFER or abs(farthest) <= np.ptp(others):
         return None
     return Warning(
         code="processes_differ",

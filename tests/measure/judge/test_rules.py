@@ -234,6 +234,10 @@ def test_a_process_at_another_pace_is_named(others: int, times: float, expected:
     assert codes_of([[1.0] * SAMPLES] * others + [[times] * SAMPLES]) == expected
 
 
+def test_where_all_processes_differ_none_is_odd() -> None:
+    assert codes_of([[pace] * SAMPLES for pace in (1.0, 1.2, 1.45, 1.7, 2.1)]) == []
+
+
 def test_of_two_processes_that_differ_it_is_not_known_which_is_the_odd_one() -> None:
     assert codes_of([[1.0] * SAMPLES, [2.0] * SAMPLES]) == []
 
