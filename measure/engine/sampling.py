@@ -58,7 +58,7 @@ class Sampling:
         self._round += 1
         for slug in slugs:
             if self.budget_left_s > -_FIRST_BEYOND * self.budget_s and not self._bench.stopped:
-                self._visit([slug])
+                self._visit([slug], f"timing {slug}")
         self._publish()
         return self.budget_left_s > 0
 
@@ -71,11 +71,11 @@ class Sampling:
                 return False
             together = order[: _PREPARED_TOGETHER if self._fit(order[:_PREPARED_TOGETHER]) else 1]
             order = order[len(together) :]
-            self._visit(together)
+            self._visit(together, "timing those whose rank is open")
         return True
 
-    def _visit(self, slugs: Sequence[str]) -> None:
-        self._bench.say("timing", round_number=self._round)
+    def _visit(self, slugs: Sequence[str], message: str) -> None:
+        self._bench.say(message, round_number=self._round)
         visit(self._bench, slugs, self._round)
         if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
             self._publish()
