@@ -19,6 +19,7 @@ from measure.statistics.intervals import Level, Spread, chance, level, lone_leve
 QUANTILE = 0.25
 # With fewer samples than this, the lower quartile is little else than the least: the median is taken.
 _LEAST_FOR_QUANTILE = 5
+_LEAST_OF_TWINS = 2
 # Fewer pairs of processes tell a change of the machine's pace no better than chance.
 _LEAST_SLOPES = 8
 
@@ -80,7 +81,8 @@ def shown_levels(run: Run) -> Mapping[str, Level]:
 
 
 def control(measurements: Sequence[Measurement], levels: Levels, confidence: float) -> Control | None:
-    """The run's resolution by its twin, or None where there is no timed twin.
+    """The run's resolution by its twin, or None where no twin was timed in two processes at the least: one has no
+    interval of its own.
 
     Resolution is the farther end of the twin ratio's interval from 1, and at least what the spread between processes
     lets two strategies of as many processes differ by chance.
@@ -90,6 +92,8 @@ def control(measurements: Sequence[Measurement], levels: Levels, confidence: flo
         if original is None or measurement.strategy not in levels.by_slug or original not in levels.by_slug:
             continue
         twin, own = levels.by_slug[measurement.strategy], levels.by_slug[original]
+        if min(twin.processes, own.processes) < _LEAST_OF_TWINS:
+            continue
         twins = ratio(twin, own, confidence)
         by_chance = chance(levels.spread, min(twin.processes, own.processes), confidence)
         resolution = max(twins.high - 1, 1 - twins.low, by_chance)
