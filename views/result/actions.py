@@ -94,7 +94,9 @@ def draw(snapshot: Snapshot) -> None:
 
 def _ties(run: Run) -> bool:
     """True if strategies tie that more time may tell apart, and that have not had it."""
-    return run.kind == "compare" and len(run.ranking[:1] and run.ranking[0]) > 1 and run.request.budget_s < _SETTLING_S
+    return (
+        run.kind == "compare" and bool(run.ranking) and len(run.ranking[0]) > 1 and run.request.budget_s < _SETTLING_S
+    )
 
 
 def _origin(run: Run, *, imported: bool) -> str:

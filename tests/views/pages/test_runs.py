@@ -300,6 +300,21 @@ class TestImported:
         assert request.record() == replace(_BASE.request, strategies=list(request.strategies))
         assert set(request.strategies) == set(_BASE.request.strategies)
 
+    def test_a_tie_is_settled_by_measuring_those_that_tie_by_themselves_for_longer(self, open_run, fake):
+        first, second, *others = [slug for group in _BASE.ranking for slug in group]
+        app = open_run(a_run(ranking=[[first, second], others]))
+        app.button(key="settle").click().run()
+        (request,) = fake.submitted
+        assert set(request.strategies) == {first, second} and request.budget_s == 60.0
+        assert request.record() == replace(_BASE.request, strategies=list(request.strategies), budget_s=60.0)
+
+    @pytest.mark.parametrize("budget_s", [15.0, 60.0])
+    def test_where_one_leads_or_a_tie_has_had_its_time_there_is_nothing_to_settle(self, open_run, budget_s: float):
+        first, second, *others = [slug for group in _BASE.ranking for slug in group]
+        ranking = [[first], [second, *others]] if budget_s == 15.0 else [[first, second], others]
+        app = open_run(a_run(ranking=ranking, request=replace(_BASE.request, budget_s=budget_s)))
+        assert "settle" not in {button.key for button in app.button}
+
     def test_what_cannot_be_measured_here_is_said(self, open_run, fake):
         app = open_run(a_run(request=replace(_BASE.request, workload="elsewhere")))
         app = calm(app.button(key="again").click().run())
