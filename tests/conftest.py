@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
@@ -140,23 +140,30 @@ def watch() -> Iterator[Watch]:
     assert not watch.problems, "\n".join(watch.problems)
 
 
+@pytest.fixture(scope="module")
+def _contexts(browser: Browser) -> dict[str, BrowserContext]:
+    """Contexts of a file's tests by what they were asked for: scripts that one page has compiled, the next one takes
+    from the cache. A page is a session of its own all the same."""
+    return {}
+
+
 @pytest.fixture
-def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
-    """``new_page(width=1280, height=800, color_scheme="light", **context)`` opens a page in a context of its own."""
-    contexts = []
+def new_page(browser: Browser, _contexts: dict[str, BrowserContext], watch: Watch) -> Iterator[Callable[..., Page]]:
+    """``new_page(width=1280, height=800, color_scheme="light", **context)`` opens a page."""
+    pages = []
 
     def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light", **context: object) -> Page:
-        contexts.append(
-            browser.new_context(viewport={"width": width, "height": height}, color_scheme=color_scheme, **context)
-        )
-        page = contexts[-1].new_page()
-        page.set_default_timeout(TIMEOUT_MS)
-        watch.follow(page)
-        return page
+        asked = {"viewport": {"width": width, "height": height}, "color_scheme": color_scheme, **context}
+        if str(asked) not in _contexts:
+            _contexts[str(asked)] = browser.new_context(**asked)
+        pages.append(_contexts[str(asked)].new_page())
+        pages[-1].set_default_timeout(TIMEOUT_MS)
+        watch.follow(pages[-1])
+        return pages[-1]
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
 
 
 @pytest.fixture
