@@ -132,11 +132,13 @@ def run_rows(found: dict[str, list[Timed]]) -> Iterator[tuple[object, ...]]:
         leaders = statistics.median(len(each.run.ranking[0]) for each in runs)
         verdict_s = statistics.median(each.verdict_s for each in runs)
         complete = sum(each.run.status == "complete" for each in runs)
+        same = repeatability.agreement([frozenset(each.run.ranking[0]) for each in runs])
         yield (
             workload,
             text.percent(deviation),
             f"{coarse:.0%}",
             leaders,
+            f"{same.pairs:.0%}",
             f"{verdict_s:.1f} s",
             f"{complete} of {len(runs)}",
         )
@@ -284,7 +286,7 @@ def main() -> None:
     with common.own_folders() as folder, common.engine() as runner:
         if "runs" in parts:
             found = rerun(runner, arguments.runs, Keeper(arguments.keep))
-            head = ("workload", "scatter", "resolution", "leaders", "verdict", "complete")
+            head = ("workload", "scatter", "resolution", "leaders", "pairs that agree", "verdict", "complete")
             print(f"{common.table(head, run_rows(found))}\n", flush=True)
             figures += run_figures(found)
         if "pairs" in parts or "load" in parts:
