@@ -59,7 +59,7 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), host, lambda view: None).run()
     by_level = {point.at["level"]: point for point in run.points}
     slugs = {1: "dial.eager", **{level: f"dial.eager?level={level}" for level in (2, 3, 4)}}
-    # Calls of 100, 20, 20 and 100 ms, and one of 0.4 s that is measured at level 1 only.
+    # Calls of 200, 80, 80 and 200 ms, and one of 0.4 s that is measured at level 1 only.
     assert all(processes(by_level[level], slugs[level]) >= AT_POINT for level in (2, 3))
     assert all(processes(by_level[level], slugs[level]) < AT_POINT for level in (1, 4))
     assert processes(by_level[1], "slow.eager") < AT_POINT
