@@ -109,7 +109,7 @@ COLUMNS: tuple[Column, ...] = (
         text="latency",
         page="latency",
         help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of "
-        "these the geometric mean. Older runs have medians in place of quartiles.",
+        "the faster half of the processes the geometric mean. Older runs have medians, of all processes.",
     ),
     Column(
         value=lambda row: row.low_s,
