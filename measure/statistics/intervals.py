@@ -2,8 +2,8 @@
 
 The unit of evidence is the *process* (replica). Samples of one process share its memory layout and thread placement,
 and processes of one strategy differ by up to several percent. So a strategy's latency is the geometric mean of one
-number a process, over the faster half of them, and its interval a Student-t interval on their logarithms; two strategies are compared with Welch's t
-test on the same numbers (Welch 1947, «The generalization of Student's problem»).
+number a process, over the faster half of them, and its interval a Student-t interval on their logarithms; two
+strategies are compared with Welch's t test on the same numbers (Welch 1947, «The generalization of Student's problem»).
 
 Of a figure made of others that have intervals of their own, the interval is made of theirs by MOVER (Zou and Donner
 2008, «Construction of confidence limits about effect measures: a general approach»), which keeps them lopsided.

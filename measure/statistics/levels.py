@@ -1,7 +1,7 @@
 """From samples to levels, and to what differences a run can tell: pure functions, without a process, a clock or a page.
 
 In order: a process' samples give one number, its lower quartile; what the machine's pace changed over the run is taken
-out of the processes' numbers; the faster half of those of one strategy gives its level (`measure.statistics.intervals`).
+out of the processes' numbers; of one strategy, the faster half of them is its level (`measure.statistics.intervals`).
 """
 
 import math
