@@ -130,10 +130,10 @@ def _few_samples(item: Measurement, levels: Levels) -> Warning | None:
 
 
 def _varies(item: Measurement, levels: Levels) -> Warning | None:
-    """Half of a strategy's calls take much longer than its headline."""
+    """Half of the calls of a strategy's processes take much longer than the undisturbed ones of the same processes."""
     if item.strategy not in levels.typical:
         return None
-    beyond = math.expm1(levels.typical[item.strategy] - levels.by_slug[item.strategy].log_mean)
+    beyond = math.expm1(levels.typical[item.strategy] - float(levels.logs[item.strategy].mean()))
     if beyond <= VARIES:
         return None
     return Warning(

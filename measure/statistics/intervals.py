@@ -34,7 +34,7 @@ _ASSUMED_DEGREES = 4.0
 # The run's spread counts as much for a strategy as so many observations of its own.
 _PRIOR_DEGREES = 4.0
 # Of normal values: the variance of the mean of the lower half, over that of the mean of all; and what makes the median
-# distance of the lower half from the middle a standard deviation. By simulation, for four to twelve values.
+# distance of the lower half from the middle a standard deviation. By simulation, for two to twelve values.
 _OF_HALF = 1.35
 _FASTER = 1.8
 # Two processes of one strategy may be this far apart, as a factor, where a run has seen no more.
@@ -95,11 +95,10 @@ def level(logs: np.ndarray, spread: Spread) -> Level:
     the same machine. The spread is that of the faster half about the median, as of a normal's lower side.
     """
     count, ordered = len(logs), np.sort(logs)
-    own = count // 2
+    half, degrees = count // 2, _PRIOR_DEGREES + _own_degrees(count)
     squares = _PRIOR_DEGREES * spread.deviation**2
-    squares += float(np.sum((ordered[:own] - robust.median(logs)) ** 2))
-    variance = _OF_HALF * squares / (_PRIOR_DEGREES + own) / count
-    return Level(float(ordered[: count - own].mean()), variance, _PRIOR_DEGREES + own, count)
+    squares += float(np.sum((ordered[:half] - robust.median(logs)) ** 2))
+    return Level(float(ordered[: count - half].mean()), _of_level(count) * squares / degrees, degrees, count)
 
 
 def lone_level(log: float, spread: Spread) -> Level:
@@ -169,8 +168,8 @@ def of_one(value_s: float, deviation: float, degrees: float, confidence: float) 
 
 def chance(spread: Spread, processes: int, confidence: float) -> float:
     """The relative difference by chance between two strategies of so many processes each."""
-    degrees = _PRIOR_DEGREES + 2 * (processes - 1)
-    return math.expm1(student_quantile(confidence, degrees) * spread.deviation * math.sqrt(2 / processes))
+    degrees = _PRIOR_DEGREES + 2 * _own_degrees(processes)
+    return math.expm1(student_quantile(confidence, degrees) * spread.deviation * math.sqrt(2 * _of_level(processes)))
 
 
 @dataclass(frozen=True)
@@ -189,6 +188,16 @@ def gap(a: Latency, b: Latency) -> Gap:
         math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
         math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
     )
+
+
+def _own_degrees(processes: int) -> float:
+    """The degrees of freedom of the faster half's squares about the median: half of those that all squares have."""
+    return (processes - 1) / 2
+
+
+def _of_level(processes: int) -> float:
+    """The variance of a level, over that of one process."""
+    return 1.0 if processes == 1 else _OF_HALF / processes
 
 
 def _degrees(terms: Sequence[tuple[Any, float]]) -> Any:
