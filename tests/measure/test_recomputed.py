@@ -83,9 +83,9 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "7430b318e211ddf5"),
-        ("tests/data/run_1.json", "c7ed7cbcd3390cf5"),
-        ("tests/data/sweep_1.json", "7b935d2ea7b0f04d"),
+        ("views/example_run.json", "da5a4dc6e9affeb0"),
+        ("tests/data/run_1.json", "d3f15c01d1422f79"),
+        ("tests/data/sweep_1.json", "58b9b41aeeecd0c9"),
         ("tests/data/map_1.json", "d9489fe1b0af4cb5"),
     ],
 )

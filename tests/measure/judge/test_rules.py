@@ -268,7 +268,7 @@ def test_ordinary_races_are_not_warned_about(model: Model, behind: float) -> Non
         run = analysis.analyse(replace(run, status="complete"))
         of_runs += [warning.code for warning in run.warnings]
         of_strategies += [warning.code for item in run.measurements for warning in item.warnings]
-    assert len(of_runs) <= 1, of_runs
+    assert len(of_runs) <= 2, of_runs  # a coarse resolution is one in twenty where processes differ by 3 %
     assert len(of_strategies) <= 3, of_strategies  # a hundredth of the strategies
 
 

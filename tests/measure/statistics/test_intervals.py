@@ -25,16 +25,32 @@ PRIOR = 4
 # --- spread, levels and ratios ---------------------------------------------------------------------------------------
 
 
-def test_the_spread_of_a_run_is_the_median_distance_of_processes_from_their_strategys_mean() -> None:
+def test_the_spread_of_a_run_is_the_median_distance_of_its_faster_processes_from_their_strategys_median() -> None:
     rng = np.random.default_rng(4)
     logs = [rng.normal(place, 0.03, count) for place, count in enumerate((2, 3, 6, 6, 1))]
-    # A process' distance from the mean of n has 1 − 1/n of its variance.
-    distances = [abs(values - values.mean()) / math.sqrt(1 - 1 / len(values)) for values in logs[:-1]]
-    seen = stats.norm.ppf(0.75) ** -1 * np.median(np.concatenate(distances))
-    degrees = 1 + 2 + 5 + 5
+    medians = [float(np.median(values)) for values in logs]
+    distances = [median - value for values, median in zip(logs, medians, strict=True) for value in values]
+    below = [distance for distance in distances if distance > 0]
+    seen = 1.8 * np.median(below)
+    degrees = 1 + 1 + 3 + 3
+    assert len(below) == degrees
     spread = intervals.spread_of(logs)
     expected = math.sqrt((degrees * seen**2 + 4 * ASSUMED_SPREAD**2) / (degrees + 4))
     assert spread.deviation == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_spread_of_normal_processes_is_their_standard_deviation() -> None:
+    """With numbers of processes as a race gives them: three behind the leaders, and four to twelve to these."""
+    rng = np.random.default_rng(6)
+    logs = [rng.normal(0.0, 0.05, count) for count in (2, 3, 4, 6, 6, 8, 12) for _ in range(200)]
+    assert intervals.spread_of(logs).deviation == pytest.approx(0.05, rel=0.1)
+
+
+def test_what_slows_some_processes_throughout_does_not_make_the_spread() -> None:
+    rng = np.random.default_rng(7)
+    logs = [np.sort(rng.normal(0.0, 0.03, count)) for count in (3, 5, 5, 7)]
+    slowed = [np.where(np.arange(len(values)) > len(values) // 2, values + 0.6, values) for values in logs]
+    assert intervals.spread_of(slowed).deviation == pytest.approx(intervals.spread_of(logs).deviation, rel=1e-12)
 
 
 def test_a_few_odd_processes_do_not_make_everybodys_spread() -> None:
@@ -57,13 +73,31 @@ def test_a_strategys_variance_is_moderated_by_the_runs_spread(factors: list[floa
     """As if the spread had been seen in so many processes more: Smyth's posterior variance."""
     logs, spread = np.log(factors), Spread(0.03, math.log(1.3))
     level = intervals.level(logs, spread)
-    own = len(factors) - 1
-    squares = PRIOR * 0.03**2 + sum((value - sum(logs) / len(logs)) ** 2 for value in logs)
-    assert level.variance * len(factors) == pytest.approx(squares / (PRIOR + own), rel=1e-12)
-    assert (level.degrees, level.processes) == (PRIOR + own, len(factors))
-    half = stats.t.ppf(0.975, PRIOR + own) * math.sqrt(squares / (PRIOR + own) / len(factors))
-    mean = math.log(stats.gmean(factors))
+    # The faster half's squares about the median are worth half of what all squares are.
+    degrees = PRIOR + (len(factors) - 1) / 2
+    squares = PRIOR * 0.03**2 + sum(min(0.0, value - np.median(logs)) ** 2 for value in logs)
+    # The mean of the faster half has a variance 1.35 times as large as that of all.
+    variance = 1.35 * squares / degrees / len(factors)
+    assert level.variance == pytest.approx(variance, rel=1e-12)
+    assert (level.degrees, level.processes) == (degrees, len(factors))
+    half = stats.t.ppf(0.975, degrees) * math.sqrt(variance)
+    mean = math.log(stats.gmean([factor for factor in factors if factor <= np.median(factors)]))
     assert level.interval(0.95) == pytest.approx((math.exp(mean - half), math.exp(mean + half)), rel=1e-9)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 5, 6, 8, 12])
+def test_the_standard_error_of_a_level_of_normal_processes_is_what_such_levels_scatter_by(processes: int) -> None:
+    """Of three, it is a tenth more: two of them are more than a half."""
+    rng = np.random.default_rng(8)
+    levels = [intervals.level(rng.normal(0.0, 0.05, processes), Spread(0.05, 0.3)) for _ in range(2_000)]
+    scatter = np.std([level.log_mean for level in levels])
+    assert math.sqrt(np.mean([level.variance for level in levels])) == pytest.approx(scatter, rel=0.12)
+
+
+def test_two_processes_that_differ_twofold_leave_a_wide_interval() -> None:
+    """It is not known which of them is the odd one."""
+    low, high = intervals.level(np.log([1.0, 2.0]), Spread(0.01, math.log(1.3))).interval(0.95)
+    assert low < 1.0 < high and high / low > 2.0
 
 
 def test_processes_that_agree_by_chance_have_no_interval_of_no_width() -> None:
@@ -140,13 +174,14 @@ def order_of(result: Result) -> ranking.Order:
 
 def test_the_simulated_spreads_are_those_of_a_real_run() -> None:
     """The run that the app shows first: how far its samples scatter about their process, and its processes about their
-    strategy, lies between what the models have."""
+    strategy, lies between what the models show."""
     measurements = decode((Path(views.__file__).parent / "example_run.json").read_bytes()).measurements
     logs = [np.log(replica.samples_s) for item in measurements for replica in item.replicas if replica.samples_s]
     scatter = stats.norm.ppf(0.75) ** -1 * np.median(np.abs(np.concatenate([each - np.median(each) for each in logs])))
     assert min(model.sample for model in MODELS) <= scatter <= max(model.sample for model in MODELS)
-    spread = levels_of(measurements).spread.deviation
-    assert min(model.process for model in MODELS) <= spread <= 1.05 * max(model.process for model in MODELS)
+    results = [simulate(LATENCIES_S, model, seed) for model in MODELS for seed in range(4)]
+    simulated = [levels_of(result.measurements).spread.deviation for result in results]
+    assert min(simulated) <= levels_of(measurements).spread.deviation <= max(simulated)
 
 
 def _not_above(count: int, rate: float, trials: int) -> bool:
