@@ -60,7 +60,10 @@ class Analysis(Struct, frozen=True, kw_only=True):
     as a share, tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
 
     version: int = 3
-    method: str = "lower quartile of a process' samples; welch-t on their logarithms, closed test of ranks"
+    method: str = (
+        "lower quartile of a process' samples, mean of the faster half of processes; welch-t on logarithms, closed test of "
+        "ranks"
+    )
     confidence: float = 0.95
     margin: float = 0.03
     seed: int = 0
