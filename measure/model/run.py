@@ -61,8 +61,8 @@ class Analysis(Struct, frozen=True, kw_only=True):
 
     version: int = 3
     method: str = (
-        "lower quartile of a process' samples, mean of the faster half of processes; welch-t on logarithms, closed test of "
-        "ranks"
+        "lower quartile of a process' samples, mean of the faster half of processes; "
+        "welch-t on logarithms, closed test of ranks"
     )
     confidence: float = 0.95
     margin: float = 0.03
