@@ -241,12 +241,13 @@ def many(runner: Runner) -> list[Figure]:
     run = common.compare(runner, request, watch.look)
     verdict_s = watch.milestones.verdict_s or math.inf
     forecast_s = common.forecast_of(request).seconds
-    ordered = sum(item.latency is not None for item in run.measurements if not item.twin_of)
+    able = [item for item in run.measurements if item.outcome == "ok" and not item.twin_of]
+    ordered = sum(item.latency is not None for item in able)
     resolution = run.control.resolution if run.control else math.inf
     return [
         Figure(f"{len(request.strategies)} strategies: forecast", forecast_s, show=whole_seconds),
         Figure("until their verdict, over the forecast", verdict_s / forecast_s, 1.5, show=text.number),
-        Figure("of them ordered", ordered, len(request.strategies), show=text.number, at_least=True),
+        Figure("of those that can run here, ordered", ordered, len(able), show=text.number, at_least=True),
         Figure("resolution of their leaders", resolution, 0.10, show=lambda share: f"{share:.0%}"),
     ]
 
