@@ -280,6 +280,8 @@ def test_fresh_interpreters_shrink_the_plan() -> None:
 def test_a_longer_budget_allows_as_many_more_processes_and_a_shorter_one_no_fewer() -> None:
     assert RULES.with_budget(2 * DEFAULT_BUDGET_S).most == 2 * RULES.most
     assert RULES.with_budget(DEFAULT_BUDGET_S) == RULES.with_budget(DEFAULT_BUDGET_S / 2) == RULES
+    fresh, longer = RULES.with_fresh_interpreters(), RULES.with_budget(8 * DEFAULT_BUDGET_S).with_fresh_interpreters()
+    assert longer.most >= 4 * fresh.most and longer.contender == fresh.contender
 
 
 def test_every_round_has_an_order_of_its_own_that_the_seed_alone_decides() -> None:

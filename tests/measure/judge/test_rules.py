@@ -114,6 +114,7 @@ def test_a_run_that_ended_without_its_control_says_that_its_resolution_is_not_kn
         ("cancelled", False, "it was cancelled before that."),
         ("interrupted", False, "it ended before that."),
         ("complete", True, "the second entry of a failed."),
+        ("complete", False, "a person stopped it before that."),
     ],
 )  # fmt: skip
 def test_why_there_is_no_control_is_said(status: str, twin_failed: bool, why: str) -> None:

@@ -186,6 +186,13 @@ def test_twins_that_agree_by_chance_do_not_promise_more_than_the_spread_allows()
     assert control.resolution > max(control.high - 1, 1 - control.low)
 
 
+def test_a_twin_of_one_process_gives_no_resolution() -> None:
+    original = measurement("a", constant(1e-3, FACTORS))
+    for count in (1, 2):
+        items = [original, measurement("a#twin", constant(1e-3, FACTORS[:count]), twin_of="a")]
+        assert (levels.control(items, levels_of(items), 0.95) is None) == (count == 1)
+
+
 def test_without_a_twin_the_resolution_is_what_the_spread_lets_the_two_fastest_differ_by() -> None:
     items = [measurement("a", constant(1e-3, FACTORS)), measurement("b", constant(2e-3, FACTORS[:2]))]
     evidence = levels_of([*items, measurement("slow", constant(3e-3, [1.0]))])
