@@ -66,6 +66,7 @@ class Subjects:
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
         self._alive: dict[int, tuple[str, queue.Queue[Event]]] = {}
+        self._names: dict[int, str] = {}
 
     @property
     def roles(self) -> list[str]:
@@ -79,8 +80,8 @@ class Subjects:
 
     @property
     def visited(self) -> list[str]:
-        """Names of those that were timed, once for each visit, in that order."""
-        return [spec.name for spec in self.specs if spec.role == "timing"]
+        """Names of those that were sampled, once for each visit, in that order."""
+        return [self._names[subject] for subject, told in self.commands if told == "samples"]
 
     # --- a launcher's side -------------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Subjects:
     def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
         number = next(self._numbers)
         self.specs.append(spec)
-        self._alive[number] = spec.name, events
+        self._alive[number], self._names[number] = (spec.name, events), spec.name
         self.most_alive = max(self.most_alive, len(self._alive))
         for message in self.answers.get(spec.role, self._usual)(spec):
             self._say(number, message)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import workloads
 from measure import runner
 from measure.__main__ import main
 from measure.engine.host_launcher import HostLauncher
@@ -145,6 +146,7 @@ def test_single_tests_are_where_the_docs_say():
 def command_line(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """``python -m measure`` in this process, on a host that is there: nothing imports TensorFlow anew."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(workloads.VARIABLE, "")  # a command that is given a file adds it for its process
     monkeypatch.setattr(runner, "launcher", lambda *_: Lent(host))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield main

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from measure.engine import race
 from measure.engine.bench import Bench
 from measure.engine.visits import visit
+from measure.model import forecast
 from measure.model.run import Status
 
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
@@ -14,8 +15,10 @@ _PUBLISH_EVERY_S = 2.0
 _FIRST_BEYOND = 2.0
 # One more visit of a strategy that is not among the leaders may cost this share of the budget.
 _AFFORDABLE_SHARE = 0.05
-# So many processes are prepared side by side, which takes a third of the time of a visit off it.
-_PREPARED_TOGETHER = 2
+# At most so many processes are prepared before the first of them is sampled, which takes half as long as preparing them
+# one after the other. Their visits take at most so many seconds together: a person wants to see figures come.
+_PREPARED_TOGETHER = 6
+_TOGETHER_S = 3.0
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
 _STOPPED = "a person has stopped it before the ranking of the leaders was decided"
 
@@ -42,6 +45,8 @@ class Sampling:
         if self._bench.launcher.start_method == "fresh":
             rules = rules.with_fresh_interpreters()
         self.visit_all(slugs)
+        if self._bench.stopped:
+            return "complete", _STOPPED
         racing = race.Race(rules, self._record.standing, self._record.enter_twin, self._affordable)
         for slugs in racing.rounds():
             if not self.visit(slugs):
@@ -56,34 +61,40 @@ class Sampling:
         """Visit every strategy once, in this order. What was asked for is timed once even beyond the budget, which is
         meant for deciding the ranking; but not without end. True if the budget sufficed."""
         self._round += 1
-        for slug in slugs:
-            if self.budget_left_s > -_FIRST_BEYOND * self.budget_s and not self._bench.stopped:
-                self._visit([slug], f"timing {slug}")
+        self._visit_each(slugs, -_FIRST_BEYOND * self.budget_s)
         self._publish()
         return self.budget_left_s > 0
 
     def visit(self, slugs: Sequence[str]) -> bool:
         """Visit these in a fresh random order. True if the budget sufficed."""
         self._round += 1
-        order = race.shuffled(slugs, self._record.run.analysis.seed, self._round)
+        return self._visit_each(race.shuffled(slugs, self._record.run.analysis.seed, self._round), 0.0)
+
+    def _visit_each(self, order: Sequence[str], least_left_s: float) -> bool:
+        """Visit these while more than ``least_left_s`` of the budget is left. True if it sufficed."""
+
+        def goes_on() -> bool:
+            return self.budget_left_s > least_left_s and not self._bench.stopped
+
         while order:
-            if self.budget_left_s <= 0 or self._bench.stopped:
+            if not goes_on():
                 return False
-            together = order[: _PREPARED_TOGETHER if self._fit(order[:_PREPARED_TOGETHER]) else 1]
-            order = order[len(together) :]
-            self._visit(together, "timing those whose rank is open")
+            count = min(_PREPARED_TOGETHER, len(order))
+            while count > 1 and not self._fit(order[:count], self.budget_left_s - least_left_s):
+                count -= 1
+            message = "timing every strategy once" if self._round == 1 else "timing those whose rank is open"
+            self._bench.say(message, round_number=self._round)
+            visit(self._bench, order[:count], self._round, goes_on)
+            order = order[count:]
+            if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
+                self._publish()
         return True
 
-    def _visit(self, slugs: Sequence[str], message: str) -> None:
-        self._bench.say(message, round_number=self._round)
-        visit(self._bench, slugs, self._round)
-        if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
-            self._publish()
-
-    def _fit(self, slugs: Sequence[str]) -> bool:
-        """True if processes of these may live at the same time, which have all been visited before."""
-        needed = sum(map(self._bench.live_bytes, slugs))
-        return needed <= self._bench.room_bytes() and all(self._record[slug].replicas for slug in slugs)
+    def _fit(self, slugs: Sequence[str], left_s: float) -> bool:
+        """True if processes of these may wait for each other, in memory and within what is left of the budget."""
+        bench = self._bench
+        seconds = sum(forecast.visit_s(bench.first_call_s(slug), bench.latency_s(slug)) for slug in slugs)
+        return seconds <= min(_TOGETHER_S, left_s) and sum(map(bench.live_bytes, slugs)) <= bench.room_bytes()
 
     def _publish(self) -> None:
         self._record.analyse()
@@ -92,9 +103,8 @@ class Sampling:
 
     def _affordable(self, slug: str) -> bool:
         """True if one more visit of a strategy costs little of the budget."""
-        item = self._record[slug]
-        latency_s = item.latency.median_s if item.latency else 0.0
-        return (item.first_call_s or 0.0) + 2 * latency_s < _AFFORDABLE_SHARE * self.budget_s
+        first_call_s, latency_s = self._bench.first_call_s(slug), self._bench.latency_s(slug)
+        return first_call_s + 2 * latency_s < _AFFORDABLE_SHARE * self.budget_s
 
 
 # What is done with a sampling and the slugs of the strategies to be timed: how it ended, and why it stopped.

@@ -1,9 +1,9 @@
 """A visit: one process of a strategy, which makes its first call, comes to its pace, is sampled for a while, and ends.
 
-While a process is sampled, nothing else runs: at most another one waits that has made its first call.
+While a process is sampled, nothing else runs: a few others wait that have made their first call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -12,11 +12,12 @@ from measure.engine.bench import Bench
 from measure.engine.dialogue import Dialogue, SubjectFailed
 from measure.engine.record import original
 from measure.judge import advice
+from measure.model import forecast
 from measure.model.run import Replica, Stage
 from measure.subject import messages
 
 # Where a call is longer, calling it with other values would take more time than it is worth.
-_LONG_CALL_S = 0.1
+_LONG_CALL_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,25 @@ class _Prepared:
     replica: int
 
 
-def visit(bench: Bench, slugs: Sequence[str], round_number: int) -> None:
-    """Visit strategies, or their twins: their processes are prepared side by side and sampled one after the other.
+def visit(bench: Bench, slugs: Sequence[str], round_number: int, goes_on: Callable[[], bool]) -> None:
+    """Visit strategies, or their twins: all their processes are prepared, and then sampled one after the other, in the
+    order of ``slugs``, as long as ``goes_on``.
 
-    One that fails keeps what was sampled before. A first call that is reported is to be alone on the machine: a
-    strategy's first visit is made by itself. Raises `Cancelled` and `HostLost`.
+    One that fails keeps what was sampled before. Raises `Cancelled` and `HostLost`.
     """
-    prepared: list[_Prepared] = []
-    bench.dialogues.hold((_prepare(bench, slug, prepared) for slug in slugs), at_once=len(slugs))
-    for process in prepared:
-        bench.dialogues.hold([_sample(bench, process, round_number)])
+    prepared: dict[int, _Prepared] = {}
+    # The longest first call first, so that no processor idles at the end.
+    longest_first = sorted(enumerate(slugs), key=lambda turn: bench.first_call_s(turn[1]), reverse=True)
+    dialogues = (_prepare(bench, slug, turn, prepared) for turn, slug in longest_first)
+    bench.dialogues.hold(dialogues, at_once=forecast.PREPARED_AT_ONCE)
+    for turn in sorted(prepared):
+        if goes_on():
+            bench.dialogues.hold([_sample(bench, prepared[turn], round_number)])
+        else:
+            bench.dialogues.send(prepared[turn].subject, messages.Stop())
 
 
-def _prepare(bench: Bench, slug: str, prepared: list[_Prepared]) -> Dialogue:
+def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared]) -> Dialogue:
     record, dialogues = bench.record, bench.dialogues
     if record[slug].outcome not in ("ok", "wrong", "not_run"):
         return  # it has failed meanwhile
@@ -62,7 +69,7 @@ def _prepare(bench: Bench, slug: str, prepared: list[_Prepared]) -> Dialogue:
         why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
         outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
         record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-    prepared.append(_Prepared(subject, slug, replica))
+    prepared[turn] = _Prepared(subject, slug, replica)
 
 
 def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:

@@ -15,7 +15,7 @@ from workloads.case import Case
 from workloads.spec import Workload
 
 # Seconds of timing, after memory and correctness: enough to decide the default comparisons on a quiet 2-core machine.
-DEFAULT_BUDGET_S = 15.0
+DEFAULT_BUDGET_S = 9.0
 MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 MOST_SEED = 2**32 - 1

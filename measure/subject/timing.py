@@ -9,14 +9,14 @@ from measure.machine.waiting import Waiting
 from measure.subject.messages import Sampled
 
 # A sample is the mean of as many calls in a row as take this long: a hundred times what the clock takes and what the
-# kernel's counters do, and so short that of thirty samples some lie between two disturbances.
+# kernel's counters do, and so short that of twenty samples some lie between two disturbances.
 SAMPLE_S = 0.003
 MOST_CALLS = 4_096
 # Calls before the first sample. Those of several threads, which a kernel spreads over its processors only as they prove
 # busy, come to their pace within 20 to 100 ms.
 WARM_S = 0.06
 # Samples of one process last this long, all together, and there are at least so many of them.
-SAMPLING_S = 0.09
+SAMPLING_S = 0.06
 LEAST_SAMPLES = 3
 # A call that takes this long is at its pace after the first one, and another process says more than another call.
 LONG_CALL_S = 0.5

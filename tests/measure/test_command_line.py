@@ -288,7 +288,7 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_pa
     )  # fmt: skip
     assert command.stderr is not None
     said: list[bytes] = []
-    while b"timing hangs.eager\n" not in said:
+    while b"timing every strategy once\n" not in said:
         said.append(command.stderr.readline())
         assert said[-1], said
     pids = descendants(command.pid)

@@ -19,7 +19,6 @@ from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.store import store
-from measure.subject.messages import Spec
 from tests.engine import (
     DEADLINE_S,
     ROOT,
@@ -33,7 +32,7 @@ from tests.engine import (
     small_request,
     write_mapper,
 )
-from tests.subjects import Subjects
+from tests.subjects import Message, Subjects
 
 HANGING = {
     "hangs_at_once": "import time\nwhile True:\n    time.sleep(1000)",
@@ -142,10 +141,10 @@ def test_a_run_that_is_stopped_ends_with_what_it_knows_and_with_limit_and_peaks(
     class Stopping(Subjects):
         """A person has had enough as soon as a strategy is timed."""
 
-        def start(self, spec: Spec, events: Any) -> int:
-            if spec.role == "timing":
+        def send(self, subject: int, message: Message) -> None:
+            if message["op"] == "samples":
                 own.stop(own.queue()[0])
-            return super().start(spec, events)
+            super().send(subject, message)
 
     subjects = Stopping()
     with running(subjects, tmp_path, probes=True, process_peaks_s=DEADLINE_S) as own:
@@ -177,7 +176,7 @@ def test_the_stages_of_a_run_can_be_watched(own: runner.Runner):
     eventually(lambda: state(own, run_id) == "running", "it runs")
     eventually(lambda: stage(own, run_id, "hangs_when_timed.eager") == "first call", "it makes its first call")
     snapshot = own.snapshot(run_id)
-    assert snapshot is not None and snapshot.message == "timing hangs_when_timed.eager"
+    assert snapshot is not None and snapshot.message == "timing every strategy once"
     assert snapshot.elapsed_s is not None and snapshot.remaining_s is not None and snapshot.version >= 2
     assert all(item.memory is not None for item in snapshot.run.measurements), "results come as they arrive"
     own.cancel(run_id)

@@ -105,9 +105,9 @@ def test_a_budget_caps_the_visits_of_a_run_but_not_the_first_one_of_each_strateg
 
 
 def test_a_visit_takes_its_first_call_and_what_it_is_sampled_for_at_least_three_calls() -> None:
-    short_s, long_s = forecast.visit_s(0.5, 1e-4), forecast.visit_s(0.5, 2.0)
-    assert short_s == pytest.approx(0.1 + 0.5 + 0.06 + 0.09)
-    assert long_s == pytest.approx(0.1 + 0.5 + 2.0 + 3 * 2.0)
+    assert forecast.visit_s(0.5, 1e-4) == pytest.approx((0.1 + 0.5) / 2 + 0.06 + 0.06), "two first calls at a time"
+    assert forecast.visit_s(0.5, 2.0) == pytest.approx((0.1 + 0.5) / 2 + 2.0 + 3 * 2.0)
+    assert forecast.visit_s(5.0, 1e-4) == pytest.approx(0.1 + 5.0 + 0.06 + 0.06), "a long one has no company"
 
 
 def test_a_run_needs_more_than_its_largest_strategies_and_the_reference() -> None:
