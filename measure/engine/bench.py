@@ -210,15 +210,6 @@ class Bench:
         estimate = self.forecast.per_strategy[original(slug)]
         return self.settings.timeout_floor_s + self.start_s + 10 * (estimate.first_call_s + 3 * estimate.latency_s)
 
-    def first_call_s(self, slug: str) -> float:
-        """Seconds of a strategy's first call, as measured or else by forecast."""
-        return self.record[slug].first_call_s or self.forecast.per_strategy[original(slug)].first_call_s
-
-    def latency_s(self, slug: str) -> float:
-        """Seconds of a later call of a strategy, as measured or else by forecast."""
-        latency = self.record[slug].latency
-        return latency.median_s if latency else self.forecast.per_strategy[original(slug)].latency_s
-
     def room_bytes(self) -> int:
         """Bytes that subjects which live at the same time may take together, of the GPU's memory and the machine's."""
         available = environment.available_memory()

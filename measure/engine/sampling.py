@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from measure.engine import race
 from measure.engine.bench import Bench
-from measure.engine.visits import visit
+from measure.engine.visits import call_seconds, visit
 from measure.model import forecast
 from measure.model.run import Status
 
@@ -93,7 +93,7 @@ class Sampling:
     def _fit(self, slugs: Sequence[str], left_s: float) -> bool:
         """True if processes of these may wait for each other, in memory and within what is left of the budget."""
         bench = self._bench
-        seconds = sum(forecast.visit_s(bench.first_call_s(slug), bench.latency_s(slug)) for slug in slugs)
+        seconds = sum(forecast.visit_s(*call_seconds(bench, slug)) for slug in slugs)
         return seconds <= min(_TOGETHER_S, left_s) and sum(map(bench.live_bytes, slugs)) <= bench.room_bytes()
 
     def _publish(self) -> None:
@@ -103,7 +103,7 @@ class Sampling:
 
     def _affordable(self, slug: str) -> bool:
         """True if one more visit of a strategy costs little of the budget."""
-        first_call_s, latency_s = self._bench.first_call_s(slug), self._bench.latency_s(slug)
+        first_call_s, latency_s = call_seconds(self._bench, slug)
         return first_call_s + 2 * latency_s < _AFFORDABLE_SHARE * self.budget_s
 
 

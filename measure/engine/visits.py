@@ -29,6 +29,12 @@ class _Prepared:
     replica: int
 
 
+def call_seconds(bench: Bench, slug: str) -> tuple[float, float]:
+    """The seconds of a strategy's first call, and of a later one, as measured or else by forecast."""
+    item, estimate = bench.record[slug], bench.forecast.per_strategy[original(slug)]
+    return item.first_call_s or estimate.first_call_s, item.latency.median_s if item.latency else estimate.latency_s
+
+
 def visit(bench: Bench, slugs: Sequence[str], round_number: int, goes_on: Callable[[], bool]) -> None:
     """Visit strategies, or their twins: all their processes are prepared, and then sampled one after the other, in the
     order of ``slugs``, as long as ``goes_on``.
@@ -37,7 +43,7 @@ def visit(bench: Bench, slugs: Sequence[str], round_number: int, goes_on: Callab
     """
     prepared: dict[int, _Prepared] = {}
     # The longest first call first, so that no processor idles at the end.
-    longest_first = sorted(enumerate(slugs), key=lambda turn: bench.first_call_s(turn[1]), reverse=True)
+    longest_first = sorted(enumerate(slugs), key=lambda turn: call_seconds(bench, turn[1])[0], reverse=True)
     dialogues = (_prepare(bench, slug, turn, prepared) for turn, slug in longest_first)
     bench.dialogues.hold(dialogues, at_once=forecast.PREPARED_AT_ONCE)
     for turn in sorted(prepared):
