@@ -2,14 +2,18 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from measure.model import text
 from measure.model.run import Measurement, Run
 from tests.benchmarks.common import Figure, whole_seconds
+
+# A script that keeps more cores busy than this computes with several threads.
+_SEVERAL_CORES = 1.2
 
 
 @dataclass(frozen=True)
@@ -114,25 +118,57 @@ def times(found: Iterable[Timed]) -> list[Figure]:
     ]
 
 
-def truth(pairs: Mapping[tuple[str, str], tuple[float, float]]) -> list[Figure]:
-    """``pairs``: (workload, slug) → seconds of the headline, and of the same script alone in fresh processes."""
-    logs = {key: math.log(headline_s / alone_s) for key, (headline_s, alone_s) in pairs.items()}
-    off = [abs(math.expm1(value)) for value in logs.values()]
-    found = [
-        Figure(
-            "headline over alone: within this, 90 % of strategies",
-            float(np.quantile(off, 0.9)),
-            0.1,
-            None,
-            text.percent,
-        ),
+class Alone(msgspec.Struct, frozen=True):
+    """A script in a fresh process: seconds per call, and the cores that it kept busy."""
+
+    seconds: float
+    cores: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The headlines of a strategy, seconds of several comparisons, and fresh processes of its script."""
+
+    workload: str
+    strategy: str
+    headlines_s: Sequence[float]
+    processes: Sequence[Alone]
+
+    @property
+    def alone_s(self) -> float:
+        return statistics.median(process.seconds for process in self.processes)
+
+    @property
+    def log(self) -> float:
+        """The logarithm of the median headline over what the script takes alone."""
+        return math.log(statistics.median(self.headlines_s) / self.alone_s)
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        several = statistics.median(process.cores for process in self.processes) > _SEVERAL_CORES
+        mode = self.strategy.partition("?")[0].rpartition(".")[2]
+        return {"xla": "XLA"}.get(mode, mode), "several threads" if several else "one thread"
+
+
+def truth(truths: Sequence[Truth]) -> list[Figure]:
+    off = [abs(math.expm1(item.log)) for item in truths]
+    within = float(np.quantile(off, 0.9))
+    figures = [
+        Figure("headline over alone: within this, 90 % of strategies", within, 0.1, None, text.percent),
         Figure("headline over alone: farthest", max(off), 0.2, None, text.percent),
     ]
-    for mode in ("eager", "graph", "xla"):
-        own = [value for (_, slug), value in logs.items() if slug.partition("?")[0].endswith(f".{mode}")]
+    for kind in ("eager", "graph", "XLA", "one thread", "several threads"):
+        own = [item.log for item in truths if kind in item.kinds]
         if own:
-            found.append(Figure(f"bias of {mode}", abs(math.expm1(float(np.median(own)))), 0.05, None, text.percent))
-    return found
+            figures.append(Figure(f"bias of {kind}", abs(math.expm1(statistics.median(own))), 0.05, None, text.percent))
+    return figures
+
+
+def slower(paces_s: Sequence[float]) -> dict[float, float]:
+    """How many times longer than at its best a computation took → the share of its times that were longer than that.
+    Its best is the least but for one of twenty."""
+    best_s = float(np.quantile(paces_s, 0.05))
+    return {times: float(np.mean(np.asarray(paces_s) > times * best_s)) for times in (1.1, 1.3, 1.5)}
 
 
 def _median(values: Iterable[float]) -> float:

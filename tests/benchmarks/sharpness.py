@@ -1,18 +1,17 @@
 """How sharp verdicts are, and whether intervals mean what they say.
 
-``python -m tests.benchmarks.sharpness [--only runs,pairs,truth,load,chunks,many] [--runs 20] [--keep FOLDER]``; two
-hours for all of it. Reruns of default comparisons in alternation: scatter, calibration, resolution, time. Strategies
+``python -m tests.benchmarks.sharpness [--only runs,pairs,truth,load,chunks,many] [--runs 20] [--keep FOLDER]``; 80
+minutes for all of it. Reruns of default comparisons in alternation: scatter, calibration, resolution, time. Strategies
 against themselves, and against themselves with 15 % more to do. Headlines against the same scripts alone in fresh
 processes. The order beside a load that comes and goes. The automatic chunk against ten others. A comparison of all
 strategies against its forecast.
 
-What disturbed the machine meanwhile stands at the end: processor time that the host gave to others (steal), and cores
-that other programs used.
+What disturbed the machine meanwhile stands at the end: processor time that the host gave to others (steal), cores that
+other programs used, and how much longer than at its best a fixed computation took between the reruns.
 """
 
 import argparse
 import contextlib
-import json
 import math
 import os
 import random
@@ -20,19 +19,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
-import psutil
 
-from measure.machine import load
 from measure.model import text
+from measure.model.request import DEFAULT_BUDGET_S
 from measure.runner import Runner, Snapshot
 from tests.benchmarks import common, repeatability, sharp_figures
 from tests.benchmarks.common import Figure, Problem, say, whole_seconds
+from tests.benchmarks.disturbances import Disturbances
 from tests.benchmarks.repeatability import Keeper
-from tests.benchmarks.sharp_figures import Timed
+from tests.benchmarks.sharp_figures import Alone, Timed, Truth
 
 PARTS = ("runs", "pairs", "truth", "load", "chunks", "many")
 WORKLOADS = (*common.DEFAULT_WORKLOADS, "outer_reduce", "matmul_chain", "square")
@@ -97,7 +97,7 @@ class Watch:
             self.order_s = at_s
 
 
-def rerun(runner: Runner, count: int, keeper: Keeper) -> dict[str, list[Timed]]:
+def rerun(runner: Runner, count: int, keeper: Keeper, between: Callable[[], None]) -> dict[str, list[Timed]]:
     found: dict[str, list[Timed]] = {workload: [] for workload in WORKLOADS}
     for number in range(1, count + 1):
         for workload in WORKLOADS:
@@ -108,6 +108,7 @@ def rerun(runner: Runner, count: int, keeper: Keeper) -> dict[str, list[Timed]]:
             found[workload].append(
                 Timed(run, watch.order_s, milestones.verdict_s or math.inf, milestones.end_s or math.inf)
             )
+            between()
             told = text.percent(run.control.resolution) if run.control else "no control"
             say(f"{number} of {count}: {workload} ({run.status}, {told}): {', '.join(run.ranking[0])}")
     return found
@@ -193,30 +194,36 @@ def comes_and_goes(seed: int) -> Iterator[None]:
 # --- truth -----------------------------------------------------------------------------------------------------------
 
 
-def alone_s(script: str) -> float:
-    """Seconds per call of a script in a fresh process that has the machine to itself."""
+def alone(script: str) -> Alone:
+    """A script in a fresh process that has the machine to itself."""
     with tempfile.TemporaryDirectory(prefix="mapbench-alone-") as folder:
         path = Path(folder) / "strategy.py"
         path.write_text(script, encoding="utf-8")
         command = [sys.executable, "-m", "tests.benchmarks.alone_worker", str(path)]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        done = subprocess.run(command, cwd=common.ROOT, env=environment, capture_output=True, text=True, check=True)
-    return float(json.loads(done.stdout))
+        done = subprocess.run(command, cwd=common.ROOT, env=environment, capture_output=True, check=True)
+    return msgspec.json.decode(done.stdout, type=Alone)
 
 
-def against_alone(runner: Runner, turns: int) -> dict[tuple[str, str], tuple[float, float]]:
-    """(workload, slug) → the median headline of ``turns`` comparisons, and of as many fresh processes in between."""
-    headlines: dict[tuple[str, str], list[float]] = {}
-    alone: dict[tuple[str, str], list[float]] = {}
+def against_alone(runner: Runner, turns: int) -> list[Truth]:
+    """Of each strategy the headlines of ``turns`` comparisons, and as many fresh processes in between."""
+    headlines_s: dict[tuple[str, str], list[float]] = {}
+    processes: dict[tuple[str, str], list[Alone]] = {}
     for turn in range(turns):
         for workload in common.DEFAULT_WORKLOADS:
             case = Problem(workload, {})
             run = common.compare(runner, case.request())
             for item in random.Random(turn).sample(sharp_figures.timed(run), len(sharp_figures.timed(run))):
-                headlines.setdefault((workload, item.strategy), []).append(sharp_figures.latency_s(item))
-                alone.setdefault((workload, item.strategy), []).append(alone_s(case.script(item.strategy)))
+                headlines_s.setdefault((workload, item.strategy), []).append(sharp_figures.latency_s(item))
+                processes.setdefault((workload, item.strategy), []).append(alone(case.script(item.strategy)))
             say(f"alone, {turn + 1} of {turns}: {workload}")
-    return {key: (statistics.median(values), statistics.median(alone[key])) for key, values in headlines.items()}
+    return [Truth(*key, headlines_s[key], processes[key]) for key in headlines_s]
+
+
+def truth_rows(truths: Sequence[Truth]) -> Iterator[tuple[object, ...]]:
+    """The strategies that are farthest from what they take alone."""
+    for truth in sorted(truths, key=lambda truth: -abs(truth.log))[:8]:
+        yield (truth.workload, truth.strategy, text.seconds(truth.alone_s), f"{math.exp(truth.log):.2f}")
 
 
 # --- chunks, and all strategies --------------------------------------------------------------------------------------
@@ -252,24 +259,6 @@ def many(runner: Runner) -> list[Figure]:
     ]
 
 
-# --- disturbances ----------------------------------------------------------------------------------------------------
-
-
-class Disturbances:
-    """What disturbed the machine from the making of this on."""
-
-    def __init__(self) -> None:
-        self._load, self._times = load.Watch(), psutil.cpu_times()
-
-    def sentence(self) -> str:
-        now = psutil.cpu_times()
-        steal_s = getattr(now, "steal", 0.0) - getattr(self._times, "steal", 0.0)
-        share = steal_s / max(1e-9, sum(now) - sum(self._times))
-        return f"Meanwhile {share:.1%} of the processors' time was stolen, and other programs used " + (
-            f"{self._load.cores_of_others():.2f} cores."
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS", help=f"of {', '.join(PARTS)}")
@@ -286,7 +275,7 @@ def main() -> None:
     disturbances, figures = Disturbances(), list[Figure]()
     with common.own_folders() as folder, common.engine() as runner:
         if "runs" in parts:
-            found = rerun(runner, arguments.runs, Keeper(arguments.keep))
+            found = rerun(runner, arguments.runs, Keeper(arguments.keep), disturbances.look)
             head = ("workload", "scatter", "resolution", "leaders", "pairs that agree", "verdict", "complete")
             print(f"{common.table(head, run_rows(found))}\n", flush=True)
             figures += run_figures(found)
@@ -297,7 +286,9 @@ def main() -> None:
             figures += pair_figures(runner, parts, arguments)
             del os.environ["MAPBENCH_MAPPERS"]
         if "truth" in parts:
-            figures += sharp_figures.truth(against_alone(runner, arguments.turns))
+            truths = against_alone(runner, arguments.turns)
+            print(f"{common.table(('workload', 'strategy', 'alone', 'headline'), truth_rows(truths))}\n", flush=True)
+            figures += sharp_figures.truth(truths)
         if "chunks" in parts:
             ratios = [chunk_ratio(runner, case) for case in CHUNKED]
             figures.append(
@@ -311,7 +302,7 @@ def main() -> None:
 def pair_figures(runner: Runner, parts: Sequence[str], arguments: argparse.Namespace) -> list[Figure]:
     figures = []
     if "pairs" in parts:
-        pairs = repeatability.same_with_itself(runner, arguments.pairs, 15.0, Keeper(None))
+        pairs = repeatability.same_with_itself(runner, arguments.pairs, DEFAULT_BUDGET_S, Keeper(None))
         different = sum(pair.different for pair in pairs)
         figures.append(Figure(f"of {len(pairs)} pairs of equals called different", different, 3, show=text.number))
         said = told_apart(runner, arguments.runs, "15 % apart")
