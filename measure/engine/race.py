@@ -96,8 +96,8 @@ EXHAUSTED = "more processes would hardly separate the leaders: they tie at this 
 
 class Race:
     """Sends visits to where the ranking is open. ``standing`` tells what the data say now; whoever makes the visits of
-    `rounds` adds to them. Every strategy has been visited once. The twin of the leader gets as many processes as a
-    contender does."""
+    `rounds` adds to them. Every strategy has been visited once. The twin of who leads first races from the second round
+    on, so that a run that ends early has a control too, and gets as many processes as a contender does."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Race:
     ) -> None:
         self._rules, self._standing, self._enter_twin, self._affordable = rules, standing, enter_twin, affordable
         self._visits = Counter(standing().levels.keys())
-        self._twin = ""
+        self._twin_of = self._twin = ""
         self.reason = ""
 
     def rounds(self) -> Iterator[list[str]]:
@@ -118,7 +118,9 @@ class Race:
             return
         for _ in range(self._rules.doubted - 1):
             near = self._standing().within(self._rules.doubted_within)
-            yield self._counted([slug for slug in near if slug == near[0] or self._affordable(slug)])
+            self._enter_twin_of(near[0])
+            racing = [slug for slug in near if slug == near[0] or self._affordable(slug)]
+            yield self._counted([*racing, self._twin])
         yield from self._lead()
         # With more processes behind the leaders, another may turn out to tie with them.
         yield from self._behind()
@@ -127,8 +129,9 @@ class Race:
     def _lead(self) -> Iterator[list[str]]:
         """Decide the lead; whoever turns out to tie with the leader is visited as often as a contender is."""
         while contenders := self._standing().contenders():
-            self._twin = self._twin or self._enter_twin(contenders[0])
-            racing = [*contenders, self._twin]
+            self._enter_twin_of(contenders[0])
+            # A twin says nothing without the strategy that it is of, which may have lost the lead.
+            racing = [*dict.fromkeys([*contenders, self._twin_of]), self._twin]
             few = [slug for slug in racing if self._visits[slug] < self._rules.contender]
             still_open = few or self._standing().undecided(contenders)
             if not still_open:
@@ -153,6 +156,11 @@ class Race:
         wanted = [slug for slug in standing.undecided(ordered) if slug not in leaders and self._affordable(slug)]
         while few := [slug for slug in wanted if self._visits[slug] < self._rules.behind]:
             yield self._counted(few)
+
+    def _enter_twin_of(self, leader: str) -> None:
+        """Enter the twin of who leads first; another one's, where that strategy has failed."""
+        if self._twin_of not in self._standing().levels:
+            self._twin_of, self._twin = leader, self._enter_twin(leader)
 
     def _counted(self, slugs: list[str]) -> list[str]:
         self._visits.update(slugs)

@@ -87,7 +87,8 @@ def control(measurements: Sequence[Measurement], levels: Levels, confidence: flo
     Resolution is the farther end of the twin ratio's interval from 1, and at least what the spread between processes
     lets two strategies of as many processes differ by chance.
     """
-    for measurement in measurements:
+    # Where the strategy of a twin has failed, that of another leader entered after it.
+    for measurement in reversed(measurements):
         original = measurement.twin_of
         if original is None or measurement.strategy not in levels.by_slug or original not in levels.by_slug:
             continue

@@ -119,7 +119,8 @@ def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
 def test_every_sample_carries_its_round_and_its_time_and_those_that_were_disturbed_are_known(made: _Made):
     for item in (item for item in made.run.measurements if item.outcome == "ok"):
         assert item.replicas and item.first_call_s is not None and item.latency is not None
-        for replica in item.replicas:
+        # A process that waited to be sampled when the budget was spent has none.
+        for replica in (replica for replica in item.replicas if replica.ended != "interrupted"):
             assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s) >= 3
             assert len(set(replica.rounds)) == 1, "a process lives for one visit"
             assert replica.at_s == sorted(replica.at_s) and all(sample_s > 0 for sample_s in replica.samples_s)

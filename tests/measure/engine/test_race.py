@@ -97,7 +97,7 @@ def test_contenders_are_those_that_may_still_tie_with_the_leader() -> None:
 def test_what_one_process_says_is_doubted_unless_it_is_far_behind() -> None:
     course = Course({"a": 1.0, "near": 2.9, "far": 3.1})
     assert course.run() == race.DECIDED
-    assert course.rounds[0] == ["a", "near"]
+    assert course.rounds[0] == ["a", "near", "a#twin"]
     assert (course.visits["near"], course.visits["far"]) == (RULES.doubted, 1)
 
 
@@ -176,6 +176,21 @@ def test_the_twin_of_the_leader_catches_up_and_races_along() -> None:
     assert behind.count(0) > RULES.most - RULES.contender, "long before they have all their processes"
 
 
+def test_who_has_lost_the_lead_races_along_for_its_twin() -> None:
+    course = Course({"a": 1.0, "b": 1.2})
+    for _ in course:
+        course.latencies_s["a"] = 2.0
+    assert course.visits == {"a": RULES.contender, "a#twin": RULES.contender, "b": RULES.contender}
+
+
+def test_where_the_first_leader_fails_the_next_one_gets_a_twin() -> None:
+    course = Course({"a": 1.0, "b": 2.0})
+    for _ in course:
+        course.latencies_s.pop("a", None)
+        course.latencies_s.pop("a#twin", None)
+    assert course.visits == {"a": 2, "a#twin": 1, "b": RULES.contender, "b#twin": RULES.contender}
+
+
 def test_what_ties_with_the_leader_at_the_resolution_that_the_twin_shows_races_too() -> None:
     course = Course({"a": 1.0, "b": 1.3, "c": 4.0})
     for slugs in course:
@@ -236,7 +251,7 @@ def test_a_race_whose_strategies_all_fail_says_that_nobody_is_left() -> None:
     for _ in course:
         course.latencies_s = {}
     assert course.race.reason == race.NOBODY
-    assert not any(slug.endswith("#twin") for slug in course.visits)
+    assert course.rounds == [["a", "b", "a#twin"]]
 
 
 @pytest.mark.parametrize("failing", ["a", "b"])

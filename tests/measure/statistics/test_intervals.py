@@ -25,18 +25,15 @@ PRIOR = 4
 # --- spread, levels and ratios ---------------------------------------------------------------------------------------
 
 
-def test_the_spread_of_a_run_is_the_median_distance_of_its_faster_processes_from_their_strategys_median() -> None:
+def test_the_spread_of_a_run_is_the_mean_distance_of_its_processes_from_their_strategys_median() -> None:
     rng = np.random.default_rng(4)
     logs = [rng.normal(place, 0.03, count) for place, count in enumerate((2, 3, 6, 6, 1))]
-    medians = [float(np.median(values)) for values in logs]
-    distances = [median - value for values, median in zip(logs, medians, strict=True) for value in values]
-    below = [distance for distance in distances if distance > 0]
-    seen = 1.8 * np.median(below)
-    degrees = 1 + 1 + 3 + 3
-    assert len(below) == degrees
-    spread = intervals.spread_of(logs)
+    distances = [abs(value - np.median(values)) for values in logs for value in values]
+    degrees = 1 + 2 + 5 + 5
+    # Of normal values, the standard deviation is 1.25 times the mean distance.
+    seen = math.sqrt(math.pi / 2) * sum(distances) / degrees
     expected = math.sqrt((degrees * seen**2 + 4 * ASSUMED_SPREAD**2) / (degrees + 4))
-    assert spread.deviation == pytest.approx(expected, rel=1e-4)
+    assert intervals.spread_of(logs).deviation == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_spread_of_normal_processes_is_their_standard_deviation() -> None:
@@ -46,21 +43,16 @@ def test_the_spread_of_normal_processes_is_their_standard_deviation() -> None:
     assert intervals.spread_of(logs).deviation == pytest.approx(0.05, rel=0.1)
 
 
-def test_what_slows_some_processes_throughout_does_not_make_the_spread() -> None:
-    rng = np.random.default_rng(7)
-    logs = [np.sort(rng.normal(0.0, 0.03, count)) for count in (3, 5, 5, 7)]
-    slowed = [np.where(np.arange(len(values)) > len(values) // 2, values + 0.6, values) for values in logs]
-    assert intervals.spread_of(slowed).deviation == pytest.approx(intervals.spread_of(logs).deviation, rel=1e-12)
-
-
-def test_a_few_odd_processes_do_not_make_everybodys_spread() -> None:
+def test_odd_processes_make_everybodys_spread_less_than_their_squares_would() -> None:
+    """What disturbs some processes of a run may disturb others in the next one, so it widens all intervals."""
     rng = np.random.default_rng(5)
     logs = [rng.normal(place, 0.03, 4) for place in range(10)]
     before = intervals.spread_of(logs)
-    logs[0][0], logs[1][1], logs[2][2] = logs[0][0] + 0.7, logs[1][1] + 0.7, logs[2][2] + 2.0
+    logs[0][0], logs[1][1] = logs[0][0] + 0.7, logs[1][1] + 0.7
     after = intervals.spread_of(logs)
-    assert after.deviation < 1.25 * before.deviation
-    assert after.most > 1.9, "how far two are apart at the most is about the odd ones"
+    squares = math.sqrt(sum(float(np.sum((values - values.mean()) ** 2)) for values in logs) / 30)
+    assert 1.5 * before.deviation < after.deviation < 0.7 * squares
+    assert after.most > 0.6, "how far two are apart at the most is about the odd ones"
 
 
 @pytest.mark.parametrize("logs", [[], [np.zeros(1), np.ones(1)]])

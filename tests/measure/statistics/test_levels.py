@@ -172,6 +172,16 @@ def by_chance(deviation: float, processes: int) -> float:
     return math.expm1(stats.t.ppf(0.975, 4 + (processes - 1)) * deviation * math.sqrt(2 * 1.35 / processes))
 
 
+def test_of_two_twins_the_later_one_counts() -> None:
+    """The strategy of the first one has failed."""
+    items = [
+        measurement(slug, constant(1e-3, FACTORS), twin_of=slug.removesuffix("#twin") if "#" in slug else None)
+        for slug in ("a", "b", "a#twin", "b#twin")
+    ]
+    control = levels.control(items, levels_of(items), 0.95)
+    assert control is not None and control.strategy == "b"
+
+
 def test_twins_that_agree_by_chance_do_not_promise_more_than_the_spread_allows() -> None:
     items = [
         measurement("a", constant(1e-3, [0.9, 1.0, 1.1])),
