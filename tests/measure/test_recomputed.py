@@ -83,9 +83,9 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "b6f755d8b777649d"),
-        ("tests/data/run_1.json", "6f4dd487f6f77ba3"),
-        ("tests/data/sweep_1.json", "5176e8e0c1f1bf7a"),
+        ("views/example_run.json", "4fd94e4222e25787"),
+        ("tests/data/run_1.json", "6efb602ac3d303c5"),
+        ("tests/data/sweep_1.json", "2aa64229e270b920"),
         ("tests/data/map_1.json", "9b1f3053a2552bdc"),
     ],
 )
