@@ -448,7 +448,7 @@ def test_every_chart_of_a_sweep_is_a_picture(sweep, names):
 
 def test_a_picture_of_a_map_says_which_letter_is_whom_and_a_legend_is_below_the_names(run, winners):
     drawn = files.specification(winners, "map")
-    assert drawn["title"]["subtitle"][1] == "A: loop.eager, B: vectorized_map.graph, C: batched.graph"
+    assert drawn["title"]["subtitle"][1] == "A: loop.eager, B: vectorized_map.graph"
     for shown in (drawn, files.specification(run, "latency")):
         text = str(shown)
         assert "'orient': 'bottom'" in text and "'values': ['']" not in text and "['', " not in text
