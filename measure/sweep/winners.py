@@ -8,6 +8,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 
+import numpy as np
+
 Cell = tuple[int, int]
 Winners = Mapping[Cell, Sequence[str]]
 
@@ -16,6 +18,10 @@ _PROBES_SHARE = 0.36
 _DOUBT_SHARE = 1 / 3
 # A winner that is ahead by less than this factor may be another one a few cells on.
 _SMALL_LEAD = 1.25
+# How far a winner is ahead, as a logarithm, tells less and less of where the border is: beyond this it is as much.
+_CLEAR_LEAD = 1.0
+# A plane has three unknowns.
+_LEAST_OF_PLANE = 4
 
 
 def next_cell(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cell, float] | None = None) -> Cell | None:
@@ -23,10 +29,11 @@ def next_cell(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cel
 
     First the probes: the corners and the middle, then the middles of the edges and of the quarters, as far as they are
     few. Then cells whose surroundings disagree: those between two cells of one row or column that disagree before
-    others, and of these the farthest from all that is known, which halves the way to the border. Last, up to a third of
-    the grid, cells that agree with their surroundings where ``leads`` (by how much the winner of a measured cell is
-    faster than the first that does not tie with it, as a factor) says that a border may run close by. Of equals the
-    smaller comes first, which is the cheaper one.
+    others. Of these the one that is nearest to the border, as far as ``leads`` (by how much the winner of a measured
+    cell is faster than the first that does not tie with it, as a factor) tells where that runs, or else the farthest
+    from all that is known, which halves the way to it. Last, up to a third of the grid, cells that agree with their
+    surroundings where ``leads`` says that a border may run close by. Of equals the smaller comes first, which is the
+    cheaper one.
     """
     cells = {*winners, *open_cells}
     last = max(row for row, _ in cells), max(column for _, column in cells)
@@ -35,14 +42,44 @@ def next_cell(winners: Winners, open_cells: Collection[Cell], leads: Mapping[Cel
             return cell
     candidates = [cell for cell in open_cells if not inferred(cell, winners)]
 
-    def order(cell: Cell) -> tuple[bool, int, Cell]:
-        at_border = any(common == set() for common in _along(cell, winners))
-        return not at_border, -min((_distance(cell, known) for known in winners), default=0), cell
+    def order(cell: Cell) -> tuple[bool, float, int, Cell]:
+        disagreeing = _disagreeing(cell, winners)
+        off = math.inf if disagreeing is None else _off_border(cell, disagreeing, winners, leads or {})
+        return disagreeing is None, off, -min((_distance(cell, known) for known in winners), default=0), cell
 
     chosen = min(candidates, key=order, default=None)
-    if chosen is None and leads and len(winners) < _DOUBT_SHARE * len(cells):
+    if chosen is None and leads and len(winners) + 1 <= _DOUBT_SHARE * len(cells):
         chosen = _doubtful(winners, open_cells, leads)
     return chosen
+
+
+def _disagreeing(cell: Cell, winners: Winners) -> tuple[set[str], set[str]] | None:
+    """The winners on both sides of a cell in its row, or else in its column, where these have none in common."""
+    for sides in _sides(cell, winners):
+        if _common(winners, sides) == set():
+            before, behind = ({slug for known in side for slug in winners[known]} for side in sides)
+            return before, behind
+    return None
+
+
+def _off_border(
+    cell: Cell, disagreeing: tuple[set[str], set[str]], winners: Winners, leads: Mapping[Cell, float]
+) -> float:
+    """The distance of a cell from the border between those that disagree about it, as the logarithm of their latencies'
+    ratio there: that of a plane through the measured cells that one of them wins; infinite where these are too few.
+
+    Latencies are close to powers of the sizes, so that on logarithmic axes their ratio is close to a plane.
+    """
+    places, logs = [], []
+    for known, lead in leads.items():
+        sides = [bool(slugs.intersection(winners[known])) for slugs in disagreeing]
+        if any(sides):
+            places.append((1.0, *known))
+            logs.append((sides[0] - sides[1]) * min(math.log(lead), _CLEAR_LEAD))
+    if len(places) < _LEAST_OF_PLANE:
+        return math.inf
+    plane = np.linalg.lstsq(np.array(places), np.array(logs), rcond=None)[0]
+    return abs(float(plane @ np.array([1.0, *cell])))
 
 
 def _probes(bottom: int, right: int) -> list[Cell]:
@@ -94,13 +131,18 @@ def inferred(cell: Cell, winners: Winners) -> list[str]:
 
 def _along(cell: Cell, winners: Winners) -> list[set[str] | None]:
     """The winners, in row and column, of the nearest measured cells on both sides; None where a side has none."""
-    along_axes = []
+    return [_common(winners, sides) for sides in _sides(cell, winners)]
+
+
+def _sides(cell: Cell, winners: Winners) -> list[tuple[list[Cell], list[Cell]]]:
+    """In row and column, the nearest measured cells before and behind a cell."""
+    sides = []
     for axis in (0, 1):
         along = [known for known in winners if known[1 - axis] == cell[1 - axis]]
         before = [known for known in along if known[axis] < cell[axis]]
         behind = [known for known in along if known[axis] > cell[axis]]
-        along_axes.append(_common(winners, (_nearest(cell, side) for side in (before, behind))))
-    return along_axes
+        sides.append((_nearest(cell, before), _nearest(cell, behind)))
+    return sides
 
 
 _QUADRANTS = tuple(product((1, -1), (1, -1)))

@@ -63,6 +63,20 @@ def test_a_band_a_wedge_and_an_island_between_corners_that_agree_are_found(
     assert len(known) <= 0.52 * 64, "two borders are followed"
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["lying", "standing"])
+@pytest.mark.parametrize("place", range(7))
+def test_a_straight_border_takes_a_third_of_the_comparisons_where_leads_tell_its_place(place: int, turned: bool):
+    def height(row: int, column: int) -> float:  # of b over a, as a logarithm
+        return 0.3 * ((column if turned else row) - place - 0.5)
+
+    def truth(row: int, column: int) -> str:
+        return "b" if height(row, column) < 0 else "a"
+
+    known, rest = fill(8, truth, lambda row, column: float(np.exp(abs(height(row, column)))))
+    assert [cell for cell in rest if winners.inferred(cell, known) != [truth(*cell)]] == []
+    assert len(known) <= 64 / 3
+
+
 def test_an_island_that_no_probe_meets_is_found_where_the_lead_around_it_is_small():
     def height(row: int, column: int) -> float:  # of b over a, as a logarithm
         return 0.08 * (np.hypot(row - 6.0, column - 3.5) - 0.8)
