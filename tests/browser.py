@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,16 @@ def launch(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(ARGUMENTS))
 
 
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
+    """A headless Chromium with one context, whose pages may use the clipboard."""
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+        yield chromium
+        chromium.close()
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -76,11 +86,13 @@ class AppServer:
     _log_read: int = field(default=0, repr=False)
 
     @classmethod
-    def start(cls, app: Path, home: Path, env: Mapping[str, str] | None = None) -> "AppServer":
+    def start(
+        cls, app: Path, home: Path, env: Mapping[str, str] | None = None, module: str = "streamlit"
+    ) -> "AppServer":
         """Starts ``app`` with its runs stored in ``home``, and returns once it answers.
 
-        ``env`` is added to the environment of this process. Raises RuntimeError with the log where the server ends or
-        stays silent.
+        ``env`` is added to the environment of this process; ``module`` serves the app. Raises RuntimeError with the log
+        where the server ends or stays silent.
         """
         home.mkdir(parents=True, exist_ok=True)
         port = free_port()
@@ -93,7 +105,7 @@ class AppServer:
             "browser.gatherUsageStats": "false",
             "logger.enableRich": "false",  # its colour codes would split the words that tests look for
         }
-        command = [sys.executable, "-m", "streamlit", "run", str(app)]
+        command = [sys.executable, "-m", module, "run", str(app)]
         command += [part for name, value in options.items() for part in (f"--{name}", value)]
         with log_path.open("wb") as log:
             process = subprocess.Popen(
@@ -185,6 +197,16 @@ class Watch:
     def forgive(self, pattern: str) -> None:
         """Forgets the problems that match ``pattern`` so far."""
         self.problems[:] = [problem for problem in self.problems if not re.search(pattern, problem)]
+
+
+def open_tab(browser: Browser, watch: Watch, width: int, height: int, color_scheme: str) -> Page:
+    """A page of the browser's context, with everything that goes wrong in it gathered by ``watch``."""
+    page = browser.contexts[0].new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=color_scheme)
+    page.set_default_timeout(TIMEOUT_MS)
+    watch.follow(page)
+    return page
 
 
 # The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last. After the script

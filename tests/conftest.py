@@ -3,19 +3,20 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
-from tests.browser import ROOT, TIMEOUT_MS, TRACEBACK, AppServer, Watch, launch
+from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched, open_tab
 from tests.engine import running_host
 
 # Its tests have nothing in common but a host, and go one by one to whoever is free.
 _FREE = "tests/workloads/test_grid.py"
+# Its files have a browser and servers in common, and go to one process.
+_TOGETHER = "tests/views/browser"
 
 _skipped: list[str] = []
 
@@ -24,7 +25,12 @@ class _FilesAndFreeTests(LoadFileScheduling):
     """Gives whole files to a process, for the sake of their fixtures, and free tests one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(_FREE) else super()._split_scope(nodeid)
+        return nodeid if nodeid.startswith(_FREE) else _group(nodeid)
+
+
+def _group(nodeid: str) -> str:
+    """What a test shares its fixtures with: its file, or its folder."""
+    return _TOGETHER if nodeid.startswith(f"{_TOGETHER}/") else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
@@ -37,8 +43,8 @@ def _nothing_may_be_skipped() -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Files with many slow tests go first; the free tests at the end fill up what the files leave.
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[item.path]))
+    slow = Counter(_group(item.nodeid) for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[_group(item.nodeid)], _group(item.nodeid)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -85,14 +91,15 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
 
 @pytest.fixture(scope="session")
 def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., AppServer]]:
-    """``start_app(app=ROOT / "app.py", home=None, env=None)`` starts a server that lives to the end of the tests.
+    """``start_app(module="streamlit")`` starts a server of the app that lives to the end of the tests.
 
     Nothing may outlive a server, and its log may hold no traceback.
     """
     servers: list[AppServer] = []
 
-    def start(app: Path = ROOT / "app.py", home: Path | None = None, env: dict[str, str] | None = None) -> AppServer:
-        servers.append(AppServer.start(app, home or tmp_path_factory.mktemp("server") / "home", env))
+    def start(module: str = "streamlit") -> AppServer:
+        home = tmp_path_factory.mktemp("server") / "home"
+        servers.append(AppServer.start(ROOT / "app.py", home, module=module))
         return servers[-1]
 
     yield start
@@ -107,12 +114,13 @@ def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
 
 @pytest.fixture(scope="session")
 def _shared_server(start_app: Callable[..., AppServer]) -> AppServer:
-    return start_app()
+    return start_app("tests.simulated_server")
 
 
 @pytest.fixture
 def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
-    """The app, served to all tests that only need one; its log may hold no traceback after any of them.
+    """The app on simulated subjects, for all tests that only need a server; its log may hold no traceback after any of
+    them.
 
     A test leaves nothing that is measured; it may find runs that others have left.
     """
@@ -126,10 +134,8 @@ def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
 def browser() -> Iterator[Browser]:
     """A browser for a file of tests: as long as Playwright runs, so does an event loop in this thread, in which
     `asyncio.run` of other files would fail."""
-    with sync_playwright() as playwright:
-        chromium = launch(playwright)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -140,25 +146,17 @@ def watch() -> Iterator[Watch]:
     assert not watch.problems, "\n".join(watch.problems)
 
 
-@pytest.fixture(scope="module")
-def _contexts(browser: Browser) -> dict[str, BrowserContext]:
-    """Contexts of a file's tests by what they were asked for: scripts that one page has compiled, the next one takes
-    from the cache. A page is a session of its own all the same."""
-    return {}
-
-
 @pytest.fixture
-def new_page(browser: Browser, _contexts: dict[str, BrowserContext], watch: Watch) -> Iterator[Callable[..., Page]]:
-    """``new_page(width=1280, height=800, color_scheme="light", **context)`` opens a page."""
+def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
+    """``new_page(width=1280, height=800, color_scheme="light")`` opens a page.
+
+    All pages are of one context: scripts that one page has compiled, the next one takes from the cache. Each is a
+    session of its own all the same.
+    """
     pages = []
 
-    def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light", **context: object) -> Page:
-        asked = {"viewport": {"width": width, "height": height}, "color_scheme": color_scheme, **context}
-        if str(asked) not in _contexts:
-            _contexts[str(asked)] = browser.new_context(**asked)
-        pages.append(_contexts[str(asked)].new_page())
-        pages[-1].set_default_timeout(TIMEOUT_MS)
-        watch.follow(pages[-1])
+    def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light") -> Page:
+        pages.append(open_tab(browser, watch, width, height, color_scheme))
         return pages[-1]
 
     yield open_page

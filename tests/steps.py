@@ -1,18 +1,21 @@
 """Steps of a person on a page in a browser: open it, press Run, wait for the result, lose the connection."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
+from tests.simulated_server import GO_ON, HELD_BATCH
 
 # Long enough for a slow machine; nothing waits this long where it works.
 RUN_MS = 180_000
 expect.set_options(timeout=30_000)
-# Two fast strategies on a small batch: a run of seconds.
-SMALL = "?size_batch=8&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=4"
-# A run that keeps the machine busy until it is cancelled.
-LONG = "?size_batch=400&strategies=all&budget=120"
+_TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=4"
+# A run that ends soon, and one that goes on until it is cancelled or let go on, where subjects are simulated.
+SHORT = f"?size_batch=8{_TWO}"
+HELD = f"?size_batch={HELD_BATCH}{_TWO}"
 
 
 # An emulated lost network leaves the connections that there are: a page's own is closed from within.
@@ -28,9 +31,27 @@ window.WebSocket = class extends WebSocket {
 LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server|reaching server endpoint|is not responding"
 
 
-def sever(page: Page) -> None:
-    """Close the page's connections, as a lost network would in the end."""
+@contextlib.contextmanager
+def going_on(server: AppServer) -> Iterator[None]:
+    """As long as this lasts, the server's runs are not held."""
+    (server.home / GO_ON).touch()
+    try:
+        yield
+    finally:
+        (server.home / GO_ON).unlink()
+
+
+@contextlib.contextmanager
+def lost(page: Page) -> Iterator[None]:
+    """As long as this lasts, the page has no connection; afterwards it has one again."""
+    app = page.locator("[data-testid=stApp]")
+    page.context.set_offline(True)
+    # As a lost network would in the end.
     page.evaluate("window.__sockets.forEach(socket => socket.close(4000))")
+    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    yield
+    page.context.set_offline(False)
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
 
 
 def open_page(page: Page, server: AppServer, query: str = "") -> None:
@@ -48,7 +69,14 @@ def start(page: Page) -> str:
     press(page, "run")
     page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{24}"))
     expect(page.locator(".st-key-progress")).to_be_visible()
-    return re.search(r"[?&]run=([0-9a-f]{24})", page.url)[1]
+    return run_id_of(page)
+
+
+def run_id_of(page: Page) -> str:
+    """The id that stands in the address."""
+    found = re.search(r"[?&]run=([0-9a-f]{24})", page.url)
+    assert found is not None, page.url
+    return found[1]
 
 
 def finish(page: Page) -> None:

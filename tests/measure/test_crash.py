@@ -234,7 +234,7 @@ def test_a_server_that_is_killed_leaves_its_run_to_the_next_one(page: Page, watc
         server.process.wait()
     eventually(lambda: not marked(mark), "nothing is left", GONE_WITHIN_S)
     page.goto("about:blank")
-    following = AppServer.start(ROOT / "app.py", home, env)
+    following = AppServer.start(ROOT / "app.py", home, env, "tests.simulated_server")  # nothing is measured any more
     try:
         run = Store(home).load(run_id)
         assert integrity(home) == [("ok",)] and run.status == "interrupted" and "ended unexpectedly" in run.stop_reason

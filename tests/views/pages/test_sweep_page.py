@@ -22,6 +22,10 @@ from views.charts import sweep_front
 from views.result import progress, sweep_continue
 
 GIB = 2**30
+MAP = {"workload": "outer_product", "from": "1", "to": "8", "points": "3",
+       "sweep_2": "side", "from_2": "2", "to_2": "8", "points_2": "2"}  # fmt: skip
+OPTION = {"workload": "outer_reduce", "sweep": "chunk", "from": "1", "to": "8", "points": "3",
+          "strategies": "chunked.graph"}  # fmt: skip
 
 
 class SweepRunner(FakeRunner):
@@ -134,6 +138,8 @@ class TestChoosing:
             ({"from": "3, 3,"}, "whole number from"),
             ({"from": "3, 3"}, "is one point"),
             ({"from": ", ".join(map(str, range(1, 99)))}, "98 values of batch are too many"),
+            ({"from": "1, 2, two"}, "is not valid: a whole number from"),
+            ({"from": "-5", "to": "10"}, "is not valid: a whole number from"),
         ],
     )
     def test_a_bad_range_is_said_once_beside_it_and_nothing_can_start(self, fake, visit, params, says):
@@ -149,6 +155,45 @@ class TestChoosing:
         assert app.button(key="run").disabled
         assert "needs about" not in words(app)
         assert not fake.submitted
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("address", "number", "bad"),
+        [
+            ({"scale": "linear"}, "", {("200", "10"): "batch=200:10 is reversed", ("-5", "10"): "a whole number from"}),
+            (MAP, "_2", {("8", "2"): "side=8:2 is reversed", ("0", "8"): "side=0 is not valid: a whole number from"}),
+            (OPTION, "", {("8", "2"): "chunk=8:2 is reversed", ("0", "8"): "has no place on a log scale"}),
+        ],
+        ids=["linear", "second axis", "option"],
+    )
+    def test_so_it_is_with_whatever_is_swept_until_it_is_put_right(self, visit, address, number, bad):
+        app = visit(**address)
+        good = {key: app.text_input(key=f"{key}{number}").value for key in ("from", "to")}
+        assert not app.warning and not app.button(key="run").disabled
+        for ends, says in bad.items():
+            for key, value in zip(good, ends, strict=True):
+                app.text_input(key=f"{key}{number}").set_value(value)
+            app = calm(app.run())
+            [warning] = [each.value.replace("\\", "").replace("\u2060", "") for each in app.warning]
+            assert says in warning and app.button(key="run").disabled
+        for key, value in good.items():
+            app.text_input(key=f"{key}{number}").set_value(value)
+        app = calm(app.run())
+        assert not app.warning and not app.button(key="run").disabled
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("address", "says"),
+        [
+            ({"from": "9", "to": "3", "points": "1"}, "is reversed"),
+            # Two axes that are good by themselves.
+            ({**MAP, "to": "9999", "points": "64", "to_2": "100", "points_2": "64"}, "points are too many"),
+        ],
+    )
+    def test_a_bad_range_in_an_address_is_said_and_nothing_can_start(self, visit, address, says):
+        app = visit(**address)
+        [warning] = [each.value.replace("\\", "") for each in app.warning]
+        assert says in warning and app.button(key="run").disabled
 
     def test_two_axes_are_a_map_and_the_swept_sizes_have_no_other_field(self, fake, visit):
         app = visit(workload="outer_product")

@@ -1,4 +1,4 @@
-"""The life of a link, in two browsers and on two servers: run, share, watch, measure again, export, import."""
+"""The life of a link, in three tabs: run, share, watch, go back, measure again, export, import."""
 
 import re
 from collections.abc import Callable
@@ -10,21 +10,24 @@ from playwright.sync_api import Page, expect
 from measure.model.run_file import decode
 from measure.store.store import Store
 from tests.browser import AppServer, shot, wait_idle
-from tests.steps import RUN_MS, finish, open_page, press, start, verdict
+from tests.simulated_server import HELD_BATCH
+from tests.steps import finish, going_on, open_page, press, run_id_of, start, verdict
 
 pytestmark = pytest.mark.slow
 
-# Far apart, so that the verdict is the same every time; and long enough to be watched.
 ASKED = "?size_batch=64&size_height=32&size_width=32&budget=10" + "".join(
     f"&strategies={slug}" for slug in ("batched.graph", "loop.eager", "map_fn.eager", "map_fn.graph")
 )
 
 
-def test_the_life_of_a_link(
-    new_page: Callable[..., Page], start_app: Callable[..., AppServer], app_server: AppServer, tmp_path: Path
-):
-    page, other = (new_page(permissions=["clipboard-read", "clipboard-write"]) for _ in range(2))
+def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer, tmp_path: Path):
+    page, other = new_page(), new_page()
     open_page(page, app_server, ASKED)
+    box = page.locator(".st-key-size_batch input")
+    box.fill(str(HELD_BATCH))
+    box.press("Enter")
+    wait_idle(page)
+    assert f"size_batch={HELD_BATCH}" in page.url and "run=" not in page.url, "a link starts nothing"
     run_id = start(page)
 
     # Shared while it runs: the second browser sees it live, and so does the first one after a reload.
@@ -36,36 +39,53 @@ def test_the_life_of_a_link(
     expect(other.locator(".st-key-progress")).to_be_visible()
     page.reload()
     expect(page.locator(".st-key-progress")).to_be_visible()
-    finish(page)
-    finish(other)
+    with going_on(app_server):
+        finish(page)
+        finish(other)
     first = Store(app_server.home).load(run_id)
     assert verdict(page) == verdict(other) == first.verdict
     expect(other.locator(".st-key-about_run")).to_contain_text(f"Measured {first.created[:10]}")
     expect(other.locator(".st-key-about_run")).to_contain_text("TensorFlow")
+    # With the result come the choices that it was measured with.
+    expect(other.locator(".st-key-size_batch input")).to_have_value(str(HELD_BATCH))
+    expect(other.locator(".st-key-cell_map_fn_eager input")).to_be_checked()
+    expect(other.locator(".st-key-cell_vectorized_map_graph input")).not_to_be_checked()
+
+    # One step back are the choices without the run.
+    page.go_back()
+    wait_idle(page)
+    assert "run=" not in page.url
+    expect(page.get_by_text("An example, measured before.")).to_be_visible()
+    expect(box).to_have_value(str(HELD_BATCH))
+    page.go_forward()
+    wait_idle(page)
+    assert run_id_of(page) == run_id and verdict(page) == first.verdict
 
     # What its maker compares with goes with the link.
-    page.goto(f"{link}&baseline=map_fn.graph")
+    page.locator(".st-key-against input").click()
+    page.get_by_role("option", name="map_fn.graph", exact=True).click()
     wait_idle(page)
     page.locator(f".st-key-share_{run_id} button").click()
     expect(page.get_by_text("Link copied").first).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == f"{link}&baseline=map_fn.graph"
 
     # Measured again by whoever has the link: the answer comes with the result.
-    press(other, "again")
-    other.wait_for_url(re.compile(rf"run=(?!{run_id})[0-9a-f]{{24}}"))
-    again_id = re.search("run=([0-9a-f]{24})", other.url)[1]
-    finish(other)
-    expect(other.locator(".st-key-reproduction")).to_contain_text("The verdict was reproduced", timeout=RUN_MS)
+    with going_on(app_server):
+        press(other, "again")
+        other.wait_for_url(re.compile(rf"run=(?!{run_id})[0-9a-f]{{24}}"))
+        again_id = run_id_of(other)
+        finish(other)
+    expect(other.locator(".st-key-reproduction")).to_contain_text("The verdict was reproduced")
     again = Store(app_server.home).load(again_id)
     assert again.parent == run_id and again.request == first.request
     shot(other, "reproduced", whole=True)
 
-    # Exported here, imported on another machine, exported there: the same bytes.
+    # Exported, imported where neither of both is known, and exported there: the same bytes.
     exported = download(other, tmp_path / "here.json")
     assert decode(exported) == again
-    elsewhere = start_app()
+    Store(app_server.home).delete([run_id, again_id])
     third = new_page()
-    open_page(third, elsewhere)
+    open_page(third, app_server)
     third.get_by_role("link", name="Runs").click()
     wait_idle(third)
     third.locator("input[type=file]").set_input_files(tmp_path / "here.json")

@@ -1,4 +1,4 @@
-"""The keyboard alone suffices for the main job, on a server of its own."""
+"""The keyboard alone suffices for the main job."""
 
 import re
 
@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
-from tests.steps import LONG, RUN_MS, finish, open_page, press, tab_to
+from tests.steps import HELD, finish, open_page, press, tab_to
 
 
 @pytest.mark.slow
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     """Choose, run and cancel without a mouse, from the top of the page."""
-    open_page(page, app_server, LONG.replace("strategies=all", "strategies=batched.graph"))
+    open_page(page, app_server, HELD.replace("&strategies=loop.eager", ""))
     tab_to(page, ".st-key-cell_map_fn_graph")
     page.keyboard.press("Space")
     wait_idle(page)
@@ -26,7 +26,7 @@ def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     tab_to(page, ".st-key-run")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("run="))
-    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible(timeout=RUN_MS)
+    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible()
     tab_to(page, ".st-key-cancel")
     page.keyboard.press("Enter")
     finish(page)

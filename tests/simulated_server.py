@@ -1,0 +1,71 @@
+"""The app on simulated subjects: ``python -m tests.simulated_server run app.py`` in place of ``python -m streamlit``.
+
+All of it is the app's own but what is measured: TensorFlow is not loaded, calls take what is said here, and the samples
+of a batch of `HELD_BATCH` come only once there is a file `GO_ON` in the folder of the runs.
+"""
+
+import queue
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
+from streamlit.web import cli
+
+from measure import runner
+from measure.engine.bench import Settings
+from measure.engine.launcher import Event, HostState
+from measure.model import place
+from measure.subject.messages import Spec
+from tests.subjects import RATES, Message, Subjects
+
+HELD_BATCH = 400
+GO_ON = "go_on"
+# So far apart that a verdict is the same every time.
+LATENCIES_S = {"batched.graph": 1e-3, "map_fn.graph": 2e-2, "map_fn.eager": 5e-2, "loop.eager": 0.1}
+_LOOK_S = 0.05
+
+
+@dataclass
+class HeldSubjects(Subjects):
+    """Subjects of which some keep their runs waiting."""
+
+    held: set[int] = field(default_factory=set)
+
+    def state(self) -> HostState:
+        return HostState("ready", "", ("CPU:0",), {"gpus": [], "cuda": None, "cudnn": None})
+
+    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+        subject = super().start(spec, events)
+        if re.search(rf"\bbatch={HELD_BATCH}\b", spec.script):
+            self.held.add(subject)
+        return subject
+
+    def send(self, subject: int, message: Message) -> None:
+        if subject in self.held and message["op"] == "samples":
+            threading.Thread(target=self._send_later, args=(subject, message), daemon=True).start()
+        else:
+            super().send(subject, message)
+
+    def kill(self, subject: int) -> None:
+        self.held.discard(subject)
+        super().kill(subject)
+
+    def _send_later(self, subject: int, message: Message) -> None:
+        while not (place.home() / GO_ON).exists():
+            if subject not in self.held:
+                return
+            time.sleep(_LOOK_S)
+        super().send(subject, message)
+
+
+if __name__ == "__main__":
+    rates = msgspec.to_builtins(replace(RATES, functions_per_s={"sqrt": 1e9}))
+    subjects = HeldSubjects(
+        latencies_s=LATENCIES_S, answers={"probes": lambda spec: [{"event": "rates", "rates": rates}]}
+    )
+    own = runner.Runner(launcher_=subjects, settings=Settings(timeout_floor_s=3_600.0), name="a test")
+    runner.shared = lambda: own
+    cli.main(prog_name="streamlit")
