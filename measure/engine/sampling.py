@@ -47,6 +47,8 @@ class Sampling:
         self.visit_all(slugs)
         if self._bench.stopped:
             return "complete", _STOPPED
+        if self.budget_left_s > -_FIRST_BEYOND * self.budget_s:
+            self._end_s = max(self._end_s, time.monotonic() + forecast.DECIDING_SHARE * self.budget_s)
         racing = race.Race(rules, self._record.standing, self._record.enter_twin, self._affordable)
         for slugs in racing.rounds():
             if not self.visit(slugs):

@@ -28,6 +28,8 @@ SHORT_FIRST_CALL_S = 1.0
 # Visits that decide a typical ranking: one of every strategy, and further ones of so many that may lead, twin included.
 LEADERS = 3
 FURTHER_VISITS = CONTENDER - 1
+# Where first visits take most of the budget, deciding the ranking gets this share of it all the same.
+DECIDING_SHARE = 1 / 3
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
@@ -65,7 +67,7 @@ def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf"
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
     visits_s = sorted(visit_s(item.first_call_s, item.latency_s) for item in estimates)
     sampling_s = sum(visits_s) + FURTHER_VISITS * sum(visits_s[:LEADERS])
-    seconds = reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s)))
+    seconds = reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s) + DECIDING_SHARE * budget_s))
     peak_bytes = together_bytes(case, [item.peak_bytes for item in estimates])
     return RunForecast(seconds, peak_bytes, per_strategy)
 

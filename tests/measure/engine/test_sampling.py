@@ -331,7 +331,7 @@ def test_a_budget_that_ends_after_the_lead_was_decided_leaves_a_complete_run(
     assert visits["batched.xla"] == visits["loop.eager"] == 2 < RULES.behind, "both were on their way"
 
 
-@pytest.mark.parametrize(("visit_s", "visits"), [(0.9, 5), (1.9, 5), (3.0, 3), (20.0, 1)])
+@pytest.mark.parametrize(("visit_s", "visits"), [(1.9, 5), (3.0, 3), (20.0, 1)])
 def test_first_visits_go_on_beyond_the_budget_but_not_without_end(
     opened: Open, clock: SimpleNamespace, visit_s: float, visits: int
 ) -> None:
@@ -339,6 +339,17 @@ def test_first_visits_go_on_beyond_the_budget_but_not_without_end(
     slugs = (*SLUGS, "loop.graph", "batched.eager")
     status, _ = Sampling(opened(subjects, slugs), 3.0).race(slugs)
     assert status == "budget" and subjects.visited == list(slugs[:visits])
+
+
+def test_the_ranking_gets_a_third_of_the_budget_where_first_visits_have_spent_it(
+    opened: Open, clock: SimpleNamespace
+) -> None:
+    subjects = Slow(latencies_s=LATENCIES_S, clock=clock, visit_s=0.3 * BUDGET_S)
+    slugs = (*SLUGS, "loop.graph", "map_fn.xla")
+    bench = opened(subjects, slugs)
+    assert Sampling(bench, BUDGET_S).race(slugs)[0] == "budget"
+    # The second one begins before the third is spent.
+    assert subjects.visited[: len(slugs)] == list(slugs) and len(subjects.visited) == len(slugs) + 2
 
 
 @pytest.mark.parametrize("visit", [1, 2, 6])

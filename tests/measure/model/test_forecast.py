@@ -91,14 +91,13 @@ def test_more_elements_never_take_less(workload: Workload) -> None:
         assert 0 < few.events <= many.events
 
 
-def test_a_budget_caps_the_visits_of_a_run_but_not_the_first_one_of_each_strategy() -> None:
+def test_a_budget_caps_the_visits_of_a_run_but_for_the_first_ones_and_a_third_of_it_for_the_ranking() -> None:
     workload = workloads.get("image_sqrt")
     case = Case(workload, workload.default_size(), "float32")
     chosen = [strategy.slug for strategy in strategies.all_strategies(workload)]
     free = forecast.forecast_run(case, chosen)
-    once_s = sum(forecast.visit_s(item.first_call_s, item.latency_s) for item in free.per_strategy.values())
-    once, capped, ample = (forecast.forecast_run(case, chosen, budget_s) for budget_s in (0.0, once_s + 0.5, 1e4))
-    assert once.seconds + 0.5 == pytest.approx(capped.seconds) and capped.seconds < free.seconds
+    once, capped, ample = (forecast.forecast_run(case, chosen, budget_s) for budget_s in (0.0, 1.5, 1e4))
+    assert once.seconds + 1.5 / 3 == pytest.approx(capped.seconds) and capped.seconds < free.seconds
     assert ample == free
     assert set(free.per_strategy) == set(chosen)
     assert free.peak_bytes == capped.peak_bytes
