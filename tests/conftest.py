@@ -81,11 +81,11 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    """A host for all tests that only need one: TensorFlow is imported once for them.
+    """A host for all tests that only need one, forked from the nursery: TensorFlow is imported once for them.
 
     A test that has asked for a subject waits for its end, and one that kills or closes a host has its own.
     """
-    with running_host(tmp_path_factory.mktemp("host")) as launcher:
+    with running_host(tmp_path_factory.mktemp("host"), warm=True) as launcher:
         yield launcher
 
 

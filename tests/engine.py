@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from measure import runner
+from measure.engine import host_launcher
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, Launcher
@@ -23,6 +24,7 @@ from measure.model import request
 from measure.model.run import Run
 from measure.store import store
 from measure.subject.messages import Spec
+from tests.warm import WARM
 
 ROOT = Path(__file__).parent.parent
 # Far beyond what anything here takes: a test that waits this long has failed.
@@ -140,14 +142,18 @@ def small_request(*strategies: str, **changes: Any) -> request.Request:
 
 
 @contextlib.contextmanager
-def running_host(folder: Path) -> Iterator[HostLauncher]:
-    """A host of its own that is ready; at the end it and all its descendants must be gone."""
-    launcher = HostLauncher(folder / "host.log")
-    try:
-        assert launcher.wait_ready(DEADLINE_S, lambda: False), launcher.state()
-        yield launcher
-    finally:
-        launcher.close()
+def running_host(folder: Path, warm: bool = False) -> Iterator[HostLauncher]:
+    """A host of its own that is ready; a warm one was forked from the nursery, which has imported TensorFlow."""
+    with pytest.MonkeyPatch.context() as patch:
+        if warm:
+            patch.setattr(host_launcher, "subprocess", WARM)
+        launcher = HostLauncher(folder / "host.log")
+        try:
+            assert launcher.wait_ready(DEADLINE_S, lambda: False), launcher.state()
+            patch.undo()
+            yield launcher
+        finally:
+            launcher.close()
 
 
 @contextlib.contextmanager

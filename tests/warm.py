@@ -1,75 +1,210 @@
-"""An interpreter that has imported TensorFlow and NumPy and nothing else, and is forked for every run of a script.
+"""A nursery: a process that has imported TensorFlow and NumPy and nothing else, and is forked for what would be a fresh
+interpreter, which needs seconds of a processor for the import.
 
-A fresh interpreter takes seconds to import TensorFlow. A fork of one that has, but has started none of its threads,
-is as good: no device is there, no op has run, and nothing of the project's is imported or can be.
+A fork of one that has imported TensorFlow, but has started none of its threads, is as good: no device is there, no op
+has run, and nothing of the project's is imported. What is different: variables that are read by the import are the
+nursery's (so there is one for each value of `_READ_BY_IMPORT`), its parent is the nursery, one frame more lies below
+its code, and /proc shows the environment of the nursery.
+
+All processes of one run of the tests share the nurseries; one ends when the last of those who use it has ended.
 """
 
 import contextlib
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-# The fork leaves the loop, so that its script runs, fails and ends as the program of an interpreter does.
+_READ_BY_IMPORT = "TF_ENABLE_ONEDNN_OPTS"
+_MOST_REQUEST = 2**17
+
+# The fork leaves the loop, so that its code runs, fails and ends as the program of an interpreter does.
 _PROGRAM = """
-import gc, json, os, sys
-import numpy, tensorflow
+import gc, json, os, selectors, signal, socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[1])
+listener.listen(64)
+print("listening", flush=True)
+os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+import numpy, tensorflow, tensorflow.tsl.profiler.protobuf.xplane_pb2
 gc.collect()
 gc.freeze()
-for line in sys.stdin:
-    asked = json.loads(line)
-    if not (child := os.fork()):
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-else:
-    sys.exit()
+nursery, connections, asked = os.getpid(), {listener}, None
+selector = selectors.DefaultSelector()
+selector.register(listener, selectors.EVENT_READ)
+while asked is None:
+    for key, _ in selector.select():
+        if key.fileobj is listener:
+            connection = listener.accept()[0]
+            connections.add(connection)
+            selector.register(connection, selectors.EVENT_READ)
+        elif key.data:
+            child, connection = key.data
+            selector.unregister(key.fileobj)
+            os.close(key.fileobj)
+            status = os.waitpid(child, 0)[1]
+            try:
+                connection.send(str(status).encode())
+            except OSError:
+                pass
+        else:
+            connection = key.fileobj
+            request, fds, _, _ = socket.recv_fds(connection, 2**17, 3)
+            if not request:
+                selector.unregister(connection)
+                connections.discard(connection)
+                connection.close()
+                if connections == {listener}:
+                    sys.exit()
+                continue
+            if not (child := os.fork()):
+                asked = json.loads(request)
+                break
+            for fd in fds:
+                os.close(fd)
+            connection.send(str(child).encode())
+            selector.register(os.pidfd_open(child), selectors.EVENT_READ, (child, connection))
+for each in connections:
+    each.close()
+for key in list(selector.get_map().values()):
+    if key.data:
+        os.close(key.fileobj)
+selector.close()
+for number, fd in enumerate(fds):
+    os.dup2(fd, number)
+for fd in fds:
+    os.close(fd)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if asked["session"]:
+    os.setsid()
 os.chdir(asked["folder"])
-for number, name in enumerate(("empty", "stdout", "stderr")):
-    os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND), number)
-sys.argv = ["-c", *asked["arguments"]]
+os.environ.clear()
+os.environ.update(asked["environment"])
+if not asked["isolated"]:
+    sys.path[:0] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+# Who is told by whom it was started is told the nursery, which has.
+sys.argv = ["-c", *(str(nursery) if argument == asked["parent"] else argument for argument in asked["arguments"])]
 sys.stdin = open(0, closefd=False)
 exec(compile(asked["code"], "<string>", "exec"), {"__name__": "__main__"})
 """
 
 
-class WarmInterpreter:
-    """One such interpreter, isolated as by ``python -I``; it runs one script at a time."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def run(self, code: str, *arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-        """What ``python -I -c code arguments…`` would do in ``folder``, which must be empty."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        asked = {"code": code, "arguments": list(map(str, arguments)), "folder": str(folder)}
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        status = self._process.stdout.readline()
-        assert status, "the warm interpreter has ended"
-        out, err = ((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
-        return subprocess.CompletedProcess([code], int(status), out, err)
-
-    def close(self) -> None:
-        """End it; it has nothing more to do."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+def _address(of_import: str) -> str:
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    return f"\0mapbench-nursery-{run}-{of_import}"
 
 
-@contextlib.contextmanager
-def warm_interpreter() -> Iterator[WarmInterpreter]:
-    """A warm interpreter for the length of a ``with``."""
-    interpreter = WarmInterpreter()
+def _connect(of_import: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        yield interpreter
-    finally:
-        interpreter.close()
+        connection.connect(_address(of_import))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+@cache
+def _start(of_import: str) -> socket.socket:
+    """A connection that keeps the nursery alive for as long as this process lives."""
+    with contextlib.suppress(OSError):
+        return _connect(of_import)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"TF_CPP_MIN_LOG_LEVEL": "1", "OPENBLAS_NUM_THREADS": "1", _READ_BY_IMPORT: of_import}
+    if not of_import:
+        del environment[_READ_BY_IMPORT]
+    # Its end of the pipe is closed soon; where somebody else was quicker it ends, and says nothing.
+    nursery = subprocess.Popen(
+        [sys.executable, "-I", "-c", _PROGRAM.replace("sys.argv[1]", repr(_address(of_import)))],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert nursery.stdout is not None
+    nursery.stdout.readline()
+    nursery.returncode = 0  # nobody waits for it
+    return _connect(of_import)
+
+
+class WarmPopen(subprocess.Popen):
+    """`subprocess.Popen` of ``[sys.executable, "-c", code, *arguments]``, or with ``-I`` before ``-c``."""
+
+    def _execute_child(self, *arguments: Any) -> None:
+        args, _, _, _, _, cwd, env, *_ = arguments
+        p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite = arguments[10:16]
+        isolated = args[1] == "-I"
+        dash_c, code, *rest = args[1 + isolated :]
+        assert dash_c == "-c"
+        environment = dict(os.environ if env is None else env)
+        request = json.dumps(
+            {
+                "code": code,
+                "arguments": list(map(str, rest)),
+                "folder": str(cwd or os.getcwd()),
+                "environment": environment,
+                "isolated": isolated,
+                "session": bool(arguments[21]),
+                "parent": str(os.getpid()) if code.endswith("import main; main()") else "",
+            }
+        ).encode()
+        assert len(request) < _MOST_REQUEST
+        of_import = environment.get(_READ_BY_IMPORT, "")
+        _start(of_import)
+        self._connection = _connect(of_import)
+        fds = [ours if theirs == -1 else theirs for ours, theirs in enumerate((p2cread, c2pwrite, errwrite))]
+        socket.send_fds(self._connection, [request], fds)
+        self._child_created = True
+        self.pid = int(self._connection.recv(32))
+        self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        try:
+            status = self._connection.recv(32, socket.MSG_DONTWAIT if wait_flags else 0)
+        except BlockingIOError:
+            return 0, 0
+        self._connection.close()
+        return self.pid, int(status) if status else signal.SIGKILL
+
+    def _internal_poll(self, _deadstate: int | None = None, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None and self._waitpid_lock.acquire(False):
+            try:
+                if self.returncode is None:
+                    pid, status = self._try_wait(os.WNOHANG)
+                    if pid:
+                        self._handle_exitstatus(status)
+            finally:
+                self._waitpid_lock.release()
+        return self.returncode
+
+
+# In place of `subprocess` in a launcher: its hosts or fresh interpreters come from the nursery.
+WARM = SimpleNamespace(Popen=WarmPopen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+
+
+def run(
+    code: str,
+    *arguments: str | Path,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    isolated: bool = False,
+    timeout_s: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """What ``python -c code arguments…`` would say and do in ``folder``, with TensorFlow imported before."""
+    command = [sys.executable, *(["-I"] if isolated else []), "-c", code, *map(str, arguments)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with WarmPopen(command, cwd=folder, env=environment, text=True, **pipes) as process:
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess([code], process.returncode, out, err)

@@ -8,46 +8,23 @@ are the project's own; only the interpreter of the host is forked in place of be
 """
 
 import os
-import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import tensorflow  # noqa: F401
 
 from measure import runner
-from measure.engine import host, host_launcher
 from measure.engine.bench import Settings
+from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Run
 from measure.store import store
 from tests.engine import QUICK, small_request
+from tests.forked import hosts_are_forked
 
 
 def say(*words: str) -> None:
     os.write(1, (" ".join(words) + "\n").encode())
-
-
-class ForkedHost(subprocess.Popen[bytes]):
-    """`python -m measure.engine.host`, without waiting for a new interpreter to import TensorFlow."""
-
-    def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
-        ours_in, theirs_in = os.pipe()
-        theirs_out, ours_out = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.setsid()
-            for ours, number in ((ours_in, 0), (ours_out, 1), (stderr.fileno(), 2)):
-                os.dup2(ours, number)
-            os.closerange(3, 256)
-            os.environ.update(env)
-            sys.argv = command[2:]
-            host.main()
-        os.close(ours_in)
-        os.close(ours_out)
-        self.stdin, self.stdout, self.stderr = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb"), None
-        # What `Popen` needs to wait for a process, and to end it.
-        self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
 
 
 class Told(store.Store):
@@ -58,10 +35,10 @@ class Told(store.Store):
 
 def serve(home: Path, *slugs: str) -> None:
     """One server, until its run has finished."""
-    host_launcher.subprocess.Popen = ForkedHost  # type: ignore[misc, attr-defined]
+    hosts_are_forked()
     own = runner.Runner(
         store_=Told(home),
-        launcher_=host_launcher.HostLauncher(home / "host.log"),
+        launcher_=HostLauncher(home / "host.log"),
         settings=Settings(rules=QUICK, probes=False, process_peaks_s=0.0),
     )
     run_id = own.submit(small_request(*slugs))

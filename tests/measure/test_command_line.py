@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from measure.model.run_file import decode, encode
 from measure.runner import Snapshot
 from measure.store.store import Store
 from strategies.spec import MODES
-from tests import synthetic
+from tests import forked, synthetic
 from tests.engine import DEADLINE_S, GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive, write_mapper
 
 SMALL = ("compare", "per_example_gradients", "--size", "batch=4", "--size", "features=8", "--budget", "3")
@@ -196,14 +196,21 @@ def test_the_list_names_workloads_sizes_mappers_options_and_devices(
 # --- with a host -----------------------------------------------------------------------------------------------------
 
 
-def start(tmp_path: Path, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+def _interpreter(*arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+    # Tests that run in a shell's background have it ignored, and so would the command.
+    heeds = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen([sys.executable, "-m", "measure", *arguments], preexec_fn=heeds, **more)
+
+
+def start(
+    tmp_path: Path, *arguments: str, begin: Callable[..., Any] = forked.start, **more: Any
+) -> subprocess.Popen[bytes]:
+    """The command; an interpreter of its own where ``begin`` is `_interpreter`."""
     extra = more.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, "-m", "measure", *arguments],
+    return begin(
+        *arguments,
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"), **extra),
-        # Tests that run in a shell's background have it ignored, and so would the command.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
         **({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more),
     )
 
@@ -271,7 +278,7 @@ def test_readers_that_have_gone_away_cost_no_traceback(tmp_path: Path):
 def test_readers_that_have_gone_away_do_not_cost_the_run(tmp_path: Path):
     file = tmp_path / "run.json"
     arguments = (*SMALL, "--strategies", "batched.eager", "--json", str(file))
-    command = start(tmp_path, *arguments, stdout=closed_pipe(), stderr=closed_pipe())
+    command = start(tmp_path, *arguments, stdout=closed_pipe(), stderr=closed_pipe(), begin=_interpreter)
     assert command.wait(DEADLINE_S) == 0
     assert decode(file.read_bytes()).measurements[0].outcome == "ok"
 
@@ -304,7 +311,7 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_pa
 
 
 def test_interrupted_before_anything_was_measured_it_has_status_3_too(tmp_path: Path):
-    command = start(tmp_path, *SMALL)
+    command = start(tmp_path, *SMALL, begin=_interpreter)
     pids = eventually(lambda: descendants(command.pid), "the host starts")
     command.send_signal(signal.SIGINT)
     out, err = command.communicate(timeout=DEADLINE_S)

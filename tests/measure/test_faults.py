@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from measure.engine import fresh_launcher
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Measurement, Run
@@ -21,6 +22,7 @@ from tests.engine import (
     write_mapper,
 )
 from tests.grid import untimed
+from tests.warm import WARM
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +78,9 @@ FAULTS = {
         "wrong", "sampling", "WrongValues", "",
     ),
     "returns_no_tensor": Fault("return None", "wrong|failed", "sampling|memory|first_call", "", ""),
-    "hangs_in_python": Fault("while True:\n    pass", "timeout", "memory", "Timeout", "within 6 s"),
+    "hangs_in_python": Fault(
+        "import signal\nwhile True:\n    signal.pause()", "timeout", "memory", "Timeout", "within 6 s"
+    ),
     "hangs_in_native_code": Fault(
         "import ctypes\nctypes.PyDLL(None).pause()  # holds the interpreter's lock",
         "timeout", "memory", "Timeout", "within 6 s",
@@ -123,7 +127,7 @@ FAULTS = {
         """
         import os, sys
         if count_calls() == 1:
-            for _ in range(120):
+            for _ in range(16):
                 os.write(1, b"o" * 2**20)
                 os.write(2, b"e" * 2**20)
             print("and through Python")
@@ -267,7 +271,7 @@ def test_no_process_that_a_strategy_made_is_left(run: Run, pids: Path):
 def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(
     host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """TensorFlow reads the setting when it is loaded, so only a fresh interpreter can have another one."""
+    """TensorFlow reads the setting when it is loaded, so only another interpreter can have another one."""
     mappers = tmp_path / "mappers"
     mappers.mkdir()
     doubled = "return tf.nest.map_structure(lambda leaf: 2 * leaf, map_rightly(fn, elems))"
@@ -278,6 +282,7 @@ def test_a_rerun_without_onednn_names_it_where_it_is_to_blame(
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(mappers))
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     slugs = ("wrong_with_onednn.eager", "dies_with_onednn.eager", "wrong_anyway.eager", "batched.eager")
+    monkeypatch.setattr(fresh_launcher, "subprocess", WARM)
     run = untimed(small_request(*slugs), host, Settings(timeout_floor_s=60.0))
     codes = {item.strategy: [warning.code for warning in item.warnings] for item in run.measurements}
     assert [run.measurement(slug).outcome for slug in slugs[:3]] == ["wrong", "failed", "wrong"]

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +14,7 @@ import workloads
 from measure.judge.analysis import analyse
 from measure.model.run import Run
 from measure.model.run_file import decode, encode
+from tests import forked
 from tests.engine import ROOT, environment
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,6 @@ EVERY = _chosen()
 
 @dataclass(frozen=True)
 class _Made:
-    status: int
     out: str
     err: str
     data: bytes
@@ -63,18 +62,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
         "--strategies",
         ",".join(EVERY),
     ]
-    done = subprocess.run(
+    command = forked.start(
         # Where the ranking is open by then, it stays open.
-        [sys.executable, "-m", "measure", *arguments, "--budget", "12", "--json", str(folder / "run.json")],
+        *(*arguments, "--budget", "12", "--json", str(folder / "run.json")),
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(folder / "home"), MAPBENCH_LOCK=os.environ["MAPBENCH_LOCK"]),
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=600,
     )
-    assert done.returncode == 0, done.stderr
+    out, err = command.communicate(timeout=600)
+    assert command.returncode == 0, err
     data = (folder / "run.json").read_bytes()
-    return _Made(done.returncode, done.stdout, done.stderr, data, decode(data))
+    return _Made(out, err, data, decode(data))
 
 
 def test_it_is_a_run_file_that_loses_nothing_when_it_is_read_and_written(made: _Made):

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +12,14 @@ from typing import Any
 import pytest
 
 from measure import runner
+from measure.engine import fresh_launcher, host_launcher
 from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.host_launcher import HostLauncher
 from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.store import store
+from tests import forked
 from tests.engine import (
     DEADLINE_S,
     ROOT,
@@ -33,6 +34,7 @@ from tests.engine import (
     write_mapper,
 )
 from tests.subjects import Message, Subjects
+from tests.warm import WARM
 
 HANGING = {
     "hangs_at_once": "import time\nwhile True:\n    time.sleep(1000)",
@@ -196,8 +198,11 @@ def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_que
 
 
 @pytest.mark.slow
-def test_when_the_host_is_killed_the_run_keeps_what_it_had_and_the_next_one_runs(tmp_path: Path):
-    with running_host(tmp_path) as host, running(host, tmp_path, timeout_floor_s=DEADLINE_S) as own:
+def test_when_the_host_is_killed_the_run_keeps_what_it_had_and_the_next_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(host_launcher, "subprocess", WARM)
+    with running_host(tmp_path, warm=True) as host, running(host, tmp_path, timeout_floor_s=DEADLINE_S) as own:
         run_id = own.submit(small_request("batched.eager", "batched.graph", "hangs_when_timed.eager"))
         eventually(lambda: stage(own, run_id, "hangs_when_timed.eager") == "first call", "first calls are made")
         os.kill(host.pid, signal.SIGKILL)
@@ -327,8 +332,8 @@ def test_a_run_that_waits_for_another_process_can_be_cancelled(own: runner.Runne
 def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
     own: runner.Runner, tmp_path: Path, end: signal.Signals
 ):
-    command = subprocess.Popen(
-        [sys.executable, "-m", "measure", "compare", "outer_product", "--strategies", "hangs_at_once"],
+    command = forked.start(
+        *("compare", "outer_product", "--strategies", "hangs_at_once"),
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(tmp_path / "home")),
         stdout=subprocess.DEVNULL,
@@ -353,10 +358,11 @@ def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
 
 
 @pytest.mark.slow
-def test_a_comparison_without_fork_has_the_same_outcomes(tmp_path: Path):
+def test_a_comparison_without_fork_has_the_same_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fresh_launcher, "subprocess", WARM)
     launcher = FreshLauncher()
     try:
-        with running(launcher, tmp_path, timeout_floor_s=2.0, fresh_start_s=18.0) as own:
+        with running(launcher, tmp_path, timeout_floor_s=2.0, fresh_start_s=4.0) as own:
             run = measure(own, small_request("batched.eager", "hangs_at_once.eager"))
     finally:
         launcher.close()

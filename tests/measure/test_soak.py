@@ -1,4 +1,4 @@
-"""Sixty forks of one host: what its subjects use starts threads, compilers and pools of their own."""
+"""Thirty forks of one host: what its subjects use starts threads, compilers and pools of their own."""
 
 import collections
 import pickle
@@ -12,7 +12,7 @@ from measure.subject.messages import Spec
 from tests.engine import talk
 from workloads.spec import Leaf
 
-FORKS = 60
+FORKS = 30
 
 _HEAD = "import numpy as np\nimport tensorflow as tf\n\n\nelems = tf.reshape(tf.range(256.0), [16, 16])\n\n\n"
 
@@ -54,7 +54,7 @@ def strategy(elems):
     return tf.constant(elems.numpy() @ (2.0 * np.eye(16, dtype=np.float32)))
 """,
 }
-SHARES = {"xla": 13, "tf.data": 13, "parallel graph": 10, "vectorized": 7, "keras": 5, "numpy": 12}
+SHARES = {"xla": 6, "tf.data": 6, "parallel graph": 5, "vectorized": 4, "keras": 3, "numpy": 6}
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as draw
 
+from tests.warm import WarmPopen
+
 ROOT = Path(__file__).parents[2]
 
 # One process with TensorFlow for all examples: lines of JSON in, a line for each out.
@@ -68,7 +70,7 @@ for line in sys.stdin:
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Any]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    with subprocess.Popen(
+    with WarmPopen(
         [sys.executable, "-c", WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,24 +1,28 @@
 """What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
 
-import os
-import subprocess
-import sys
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import workloads
+from measure import runner
+from measure.__main__ import main
+from measure.engine import fresh_launcher
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
+from measure.engine.launcher import Launcher
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from tests.grid import untimed
+from tests.in_turn import InTurn
+from tests.warm import WARM
 from tests.workloads.test_workloads import CUBE
 
-ROOT = Path(__file__).parents[2]
 
-
-def outcomes(host: HostLauncher, **request: object) -> Run:
-    return untimed(parse(request), host, Settings(timeout_floor_s=60.0))
+def outcomes(launcher: Launcher, **request: object) -> Run:
+    return untimed(parse(request), launcher, Settings(timeout_floor_s=60.0))
 
 
 @pytest.mark.slow
@@ -65,9 +69,12 @@ def test_what_cannot_work_is_not_started(host: HostLauncher) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [0, 1])
-def test_batches_of_none_and_of_one(host: HostLauncher, batch: int) -> None:
+def test_batches_of_none_and_of_one(host: HostLauncher, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two inputs and two outputs. Only tf.map_fn under XLA slices what is not there."""
-    run = outcomes(host, workload="per_example_gradients", size={"batch": batch, "features": 3}, strategies="all")
+    monkeypatch.setattr(fresh_launcher, "subprocess", WARM)
+    request = {"workload": "per_example_gradients", "size": {"batch": batch, "features": 3}, "strategies": "all"}
+    with contextlib.closing(InTurn(host, set(parse(request).strategies) - {"map_fn.xla"})) as launcher:
+        run = outcomes(launcher, **request)
     wrong = {item.strategy: item.outcome for item in run.measurements if not (item.correctness and item.correctness.ok)}
     unsupported = {slug for slug, outcome in wrong.items() if outcome == "unsupported"}
     assert unsupported == {"dataset.xla", "dataset_batched.xla"}
@@ -81,13 +88,19 @@ def test_options_of_a_workload_decide_what_is_offered() -> None:
         parse({**request, "strategies": "batched.graph"})
 
 
-def command(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "MAPBENCH_HOME": str(folder / "home"), "MAPBENCH_LOCK": str(folder / "lock")}
-    line = [sys.executable, "-m", "measure", *map(str, arguments)]
-    return subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """``python -m measure`` in this process, where it must not start anything: its status and what it prints."""
+    monkeypatch.setenv(workloads.VARIABLE, "")  # a command that is given a file adds it for its process
+    monkeypatch.setattr(runner, "Runner", None)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main(list(map(str, arguments)))
+        return status, *capsys.readouterr()
+
+    return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -96,17 +109,17 @@ def command(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str
         (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_a_broken_file_is_refused_with_its_error(tmp_path: Path, text: str | None, message: str) -> None:
+def test_a_broken_file_is_refused_with_its_error(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path, text: str | None, message: str
+) -> None:
     path = tmp_path / "own.py"
     if text is not None:
         path.write_text(text)
-    result = command("compare", "--workload-file", path, folder=tmp_path)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"error: {path}{':' if 'taken' in message else ''} {message}\n"
+    says = f"error: {path}{':' if 'taken' in message else ''} {message}\n"
+    assert command("compare", "--workload-file", path) == (2, "", says)
 
 
-def test_another_name_than_the_files_is_refused(tmp_path: Path) -> None:
+def test_another_name_than_the_files_is_refused(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     (tmp_path / "cube.py").write_text(CUBE)
-    result = command("compare", "square", "--workload-file", tmp_path / "cube.py", folder=tmp_path)
-    assert result.returncode == 2
-    assert result.stderr == f"error: workload 'square' is not the one in {tmp_path / 'cube.py'}: that is 'cube'\n"
+    says = f"error: workload 'square' is not the one in {tmp_path / 'cube.py'}: that is 'cube'\n"
+    assert command("compare", "square", "--workload-file", tmp_path / "cube.py") == (2, "", says)

@@ -21,7 +21,7 @@ from measure.model import forecast
 from measure.model.run_file import decode
 from strategies import planning, script
 from strategies.spec import Mapper
-from tests import synthetic
+from tests import forked, synthetic
 from tests.engine import DEADLINE_S, ROOT, environment, eventually, is_alive
 from tests.measure.test_command_line import _Runner
 from tests.pages import FakeRunner, words
@@ -277,11 +277,13 @@ def test_one_file_is_all_that_a_workload_or_a_mapper_takes(
 
     monkeypatch.delenv("MAPBENCH_WORKLOADS")
     folders = {"MAPBENCH_HOME": str(tmp_path / "home"), "MAPBENCH_LOCK": str(tmp_path / "lock")}
-    line = [sys.executable, "-m", "measure", "compare", "--workload-file", str(cube_file), "--budget", "1", "--quiet"]
+    line = ["compare", "--workload-file", str(cube_file), "--budget", "1", "--quiet"]
     line += ["--strategies", "loop.eager,chunked.graph,through_dataset", "--json", "-"]
-    done = subprocess.run(line, cwd=ROOT, env=environment(**folders), capture_output=True, timeout=DEADLINE_S)
-    assert done.returncode == 0, done.stderr
-    run = decode(done.stdout)
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = forked.start(*line, cwd=ROOT, env=environment(**folders), **pipes)
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert command.returncode == 0, err
+    run = decode(out)
     outcomes = {item.strategy: item.outcome for item in run.measurements if not item.twin_of}
     slugs = ("loop.eager", "chunked.graph", "through_dataset.eager", "through_dataset.graph")
     assert run.request.workload == "cube" and outcomes == dict.fromkeys(slugs, "ok")

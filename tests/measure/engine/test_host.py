@@ -6,18 +6,21 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from measure.engine import fresh_launcher, host_launcher
 from measure.engine.dialogue import Dialogues, HostLost, SubjectFailed, ended
 from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, Launcher
 from measure.subject import messages
 from measure.subject.messages import Lines, ProtocolError, Spec, encode
+from tests import forked
 from tests.engine import (
     DEADLINE_S,
     GONE_WITHIN_S,
@@ -33,6 +36,7 @@ from tests.engine import (
     talk,
     write_mapper,
 )
+from tests.warm import WARM
 
 SCRIPT = """
 import tensorflow as tf
@@ -238,6 +242,13 @@ def test_dialogues_that_need_more_memory_than_there_is_are_not_held_together():
 # --- the host --------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
+    """A host as users have it: an interpreter of its own, with nothing below its code."""
+    with running_host(tmp_path_factory.mktemp("host")) as launcher:
+        yield launcher
+
+
 def host_pid(launcher: HostLauncher) -> int:
     assert launcher.pid is not None
     return launcher.pid
@@ -348,8 +359,9 @@ def test_subjects_inherit_nothing_but_their_own_channel(host: HostLauncher):
 
 
 @pytest.mark.slow
-def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path):
-    with running_host(tmp_path) as launcher:
+def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(host_launcher, "subprocess", WARM)
+    with running_host(tmp_path, warm=True) as launcher:
         events: queue.Queue[Event] = queue.Queue()
         subject = launcher.start(timing("waits"), events)
         while events.get(timeout=DEADLINE_S).fields.get("event") != "ready":
@@ -367,7 +379,7 @@ def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Path):
-    with running_host(tmp_path) as launcher:
+    with running_host(tmp_path, warm=True) as launcher:
         launcher.close()
         (one,) = talk(launcher, [timing("too late")])
         assert one.exit == {"kind": "lost"}
@@ -375,23 +387,26 @@ def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Pa
 
 @pytest.mark.slow
 def test_closing_a_launcher_ends_its_host_with_all_subjects(tmp_path: Path):
-    launcher = HostLauncher(tmp_path / "host.log")
-    assert launcher.wait_ready(DEADLINE_S, lambda: False)
-    events: queue.Queue[Event] = queue.Queue()
-    for name in "ab":
-        launcher.start(timing(name), events)
-    eventually(lambda: len(descendants(host_pid(launcher))) == 2, "both subjects live")
-    pids = [host_pid(launcher), *descendants(host_pid(launcher))]
-    launcher.close()
-    eventually(lambda: not [pid for pid in pids if is_alive(pid)], "all of them are gone")
+    with running_host(tmp_path, warm=True) as launcher:
+        events: queue.Queue[Event] = queue.Queue()
+        for name in "ab":
+            launcher.start(timing(name), events)
+        eventually(lambda: len(descendants(host_pid(launcher))) == 2, "both subjects live")
+        pids = [host_pid(launcher), *descendants(host_pid(launcher))]
+        launcher.close()
+        eventually(lambda: not [pid for pid in pids if is_alive(pid)], "all of them are gone")
 
 
 # --- the server is killed --------------------------------------------------------------------------------------------
 
 
-def _command(tmp_path: Path, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "measure", *arguments],
+def _interpreter(*arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "measure", *arguments], **more)
+
+
+def _server(start: Callable[..., Any], tmp_path: Path, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
+    return start(
+        *arguments,
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"), **more),
         stdin=subprocess.DEVNULL,
@@ -425,8 +440,8 @@ def test_nothing_is_left_when_the_server_is_killed_while_strategies_hang(tmp_pat
     if start == "fork":  # in a fresh interpreter's place there is nobody who could find what a strategy left behind
         leave = LEAVE_A_PROCESS.format(path=str(left))
         write_mapper(mappers, "in_python", leave + note + "while True:\n    pass")
-    server = _command(
-        tmp_path, "compare", "outer_product", "--size", "batch=2", "--size", "side=2",
+    server = _server(
+        forked.start, tmp_path, "compare", "outer_product", "--size", "batch=2", "--size", "side=2",
         "--strategies", "in_native_code,in_python", MAPBENCH_MAPPERS=str(mappers), MAPBENCH_START=start,
     )  # fmt: skip
     try:
@@ -458,7 +473,7 @@ def _maps(pid: int, library: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["it starts", "it imports NumPy", "it imports TensorFlow"])
 def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tmp_path: Path, moment: str):
-    server = _command(tmp_path, "list")
+    server = _server(_interpreter, tmp_path, "list")
     try:
         host = eventually(lambda: _host_of(server), "the host has been started")
         library = {"it starts": "", "it imports NumPy": "numpy", "it imports TensorFlow": "tensorflow"}[moment]
@@ -471,12 +486,15 @@ def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tm
 # --- fresh interpreters ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def fresh() -> Iterator[FreshLauncher]:
-    launcher = FreshLauncher()
-    assert launcher.wait_ready(DEADLINE_S, lambda: False)
-    yield launcher
-    launcher.close()
+    """Fresh interpreters that have imported TensorFlow already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fresh_launcher, "subprocess", WARM)
+        launcher = FreshLauncher()
+        assert launcher.wait_ready(DEADLINE_S, lambda: False)
+        yield launcher
+        launcher.close()
 
 
 @pytest.mark.slow
@@ -500,12 +518,13 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
 
 
 @pytest.mark.slow
-def test_little_lies_below_a_call_in_a_fresh_interpreter(fresh: FreshLauncher):
-    assert_little_lies_below_a_call(fresh)
+def test_little_lies_below_a_call_in_a_fresh_interpreter():
+    assert_little_lies_below_a_call(FreshLauncher(finds_devices=False))
 
 
 @pytest.mark.slow
-def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(fresh: FreshLauncher, tmp_path: Path):
+def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(tmp_path: Path):
+    fresh = FreshLauncher(finds_devices=False)
     path = tmp_path / "pids"
     leave = LEAVE_A_PROCESS.format(path=str(path))
     wait = WAIT_UNTIL_LEFT.format(path=str(path))

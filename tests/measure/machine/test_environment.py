@@ -15,6 +15,7 @@ import pytest
 from measure.machine import allocator, environment, gpu, processor
 from measure.machine.environment import available_memory, collect, describe
 from measure.machine.flags import without_paths
+from tests import warm
 
 MIB = 2**20
 
@@ -251,7 +252,7 @@ def test_tensorflow_starts_as_many_threads_as_are_told():
     own |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1"}
     variables = json.dumps([{}, {"TF_NUM_INTRAOP_THREADS": "3", "TF_NUM_INTEROP_THREADS": "5"}])
     root = Path(__file__).parents[3]
-    run = subprocess.run([sys.executable, "-c", _THREADS, variables], cwd=root, env=own, capture_output=True, text=True)
+    run = warm.run(_THREADS, variables, folder=root, environment=own)
     assert run.stdout.split() == ["1"] * 4 + ["3", "5"] * 2, run.stderr[-2_000:]
 
 
@@ -327,7 +328,10 @@ def test_a_process_tells_its_allocator_and_pages_are_fresh_where_that_is_the_c_l
     own |= {"TF_CPP_MIN_LOG_LEVEL": "3", **imported_with}
     command = [sys.executable, "-c", _FAULTS, json.dumps([{}, later])]
     root = Path(__file__).parents[3]
-    run = subprocess.run(command, cwd=root, env=own, capture_output=True, text=True, check=True)
+    if imported_with:  # as the nursery has imported it
+        run = warm.run(*command[2:], folder=root, environment=own)
+    else:
+        run = subprocess.run(command, cwd=root, env=own, capture_output=True, text=True, check=True)
     for variables, line in zip((imported_with, imported_with | later), run.stdout.splitlines(), strict=True):
         told, faults = json.loads(line)
         expected = allocator.of_processor(variables, told["onednn"])

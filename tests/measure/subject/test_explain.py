@@ -1,7 +1,5 @@
-"""What an explanation asks of TensorFlow, and when: in a fresh interpreter, of strategies made for it."""
+"""What an explanation asks of TensorFlow, and when: in a process of its own, of strategies made for it."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ import msgspec
 import pytest
 
 from measure.model import why
+from tests import warm
 from tests.engine import ROOT
 
 _CODE = """
@@ -81,7 +80,7 @@ class Explained:
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Explained]:
     folder = tmp_path_factory.mktemp("why")
-    done = subprocess.run([sys.executable, "-c", _CODE, str(folder)], cwd=ROOT, capture_output=True, text=True)
+    done = warm.run(_CODE, folder, folder=ROOT)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3_000:]
     found: dict[str, Any] = msgspec.json.decode(lines[0].removeprefix("RESULT "))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from measure.subject import memory
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 MIB = 2**20
@@ -51,8 +52,9 @@ def test_importing_needs_no_tensorflow():
 # --- with TensorFlow, in a process of its own ------------------------------------------------------------------------
 
 
-def in_process(code: str) -> Any:
-    """What ``code`` leaves in ``result``; it runs in a fresh interpreter with TensorFlow."""
+def in_process(code: str, heap: str = "") -> Any:
+    """What ``code`` leaves in ``result``; it runs in a process of its own with TensorFlow, and in one that imports it
+    by itself where the heap has to be ``new``."""
     script = "\n".join(
         [
             "import concurrent.futures, os, tempfile",
@@ -64,7 +66,11 @@ def in_process(code: str) -> Any:
         ]
     )
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    if heap == "new":
+        command = [sys.executable, "-c", script]
+        run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    else:
+        run = warm.run(script, folder=ROOT, environment=environment)
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, run.stderr[-3000:]
     return json.loads(lines[-1].removeprefix("RESULT "))
@@ -269,7 +275,8 @@ def test_a_limit_fails_with_an_error_that_python_can_catch():
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells the peak of a process")
 def test_the_process_peak_is_right_for_large_and_for_many_small_buffers():
-    result = in_process("""
+    result = in_process(
+        """
         prepared = memory.prepare_process_peak()
         import tensorflow as tf
 
@@ -290,7 +297,9 @@ def test_the_process_peak_is_right_for_large_and_for_many_small_buffers():
             call()
             call()
             result[name] = memory.measure_process_peak(call)
-    """)
+    """,
+        heap="new",
+    )
     assert result["prepared"] is True
     assert result["large"] == pytest.approx(256 * MIB, rel=0.01)
     assert result["held"] == pytest.approx(256 * MIB, rel=0.01)

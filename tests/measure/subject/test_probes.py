@@ -1,8 +1,6 @@
 """Probes: the quickest way to each rate, and that they run."""
 
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 
 from measure.subject import messages, probes
+from tests import warm
 from tests.measure.subject.test_memory import in_process
 
 
@@ -112,11 +111,9 @@ def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
         {"read_bytes": 9_000_000, "written_bytes": 10, "flops": 1, "functions": {"sin": 1, "cos": 1, "exp": 1}},
         {"read_bytes": 10, "written_bytes": 9_000_000, "flops": 1, "dtype": "bfloat16", "functions": {"tanh": 1}},
     ]
-    said = subprocess.run(
-        [sys.executable, "-c", _PROBE, json.dumps(works)],
-        cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True, timeout=300, check=True,
-    ).stdout.splitlines()  # fmt: skip
-    *lines, last = [json.loads(line) for line in said]
+    done = warm.run(_PROBE, json.dumps(works), folder=Path(__file__).resolve().parents[3])
+    assert done.returncode == 0, done.stderr
+    *lines, last = [json.loads(line) for line in done.stdout.splitlines()]
     assert last["threads"] == 1, "as many threads as the case has"
     assert all(isinstance(messages.read(line), messages.Probed) for line in lines)
     rates = [line["rates"] for line in lines]

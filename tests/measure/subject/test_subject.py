@@ -10,6 +10,7 @@ import pytest
 from measure.subject import messages
 from measure.subject.errors import describe, shorten
 from measure.subject.roles import fallbacks
+from tests import warm
 
 _LOAD = """
 import logging, sys
@@ -40,14 +41,9 @@ print("said", said)
 
 @pytest.mark.slow
 def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
-    printed = subprocess.run(
-        [sys.executable, "-c", _LOAD],
-        cwd=Path(__file__).resolve().parents[3],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    ).stdout.splitlines()
+    done = warm.run(_LOAD, folder=Path(__file__).resolve().parents[3])
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.splitlines()
     assert printed[:2] == ["loop.graph converted", "map_fn.graph converted"]
     # tf.vectorized_map does not convert the function that it maps.
     assert printed[2] != "vectorized_map.graph converted"

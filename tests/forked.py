@@ -1,0 +1,58 @@
+"""Commands of the project's whose hosts and fresh interpreters are forks of them, in place of new interpreters.
+
+The command itself is a fork of a nursery (`tests.warm`), so that TensorFlow is imported for none of them. Their parents
+and children are those that they always have.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from measure.engine import fresh_launcher, host_launcher
+from tests.warm import WarmPopen
+
+_COMMAND = """
+import runpy
+from tests import forked
+forked.hosts_are_forked()
+runpy.run_module("measure", run_name="__main__", alter_sys=True)
+"""
+
+
+class ForkedPopen(subprocess.Popen[bytes]):
+    """A fork of this process that runs the code of a command like ``[sys.executable, "-c", code, *arguments]``."""
+
+    def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
+        ours_in, theirs_in = os.pipe()
+        theirs_out, ours_out = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                for ours, number in ((ours_in, 0), (ours_out, 1), (stderr.fileno(), 2)):
+                    os.dup2(ours, number)
+                os.closerange(3, 256)
+                os.environ.update(env)
+                sys.argv = command[2:]
+                exec(command[2], {"__name__": "__main__"})
+            finally:
+                os._exit(70)
+        os.close(ours_in)
+        os.close(ours_out)
+        self.stdin, self.stdout, self.stderr = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb"), None
+        # What `Popen` needs to wait for a process, and to end it.
+        self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
+
+
+def hosts_are_forked() -> None:
+    """From now on, of this process, which has imported TensorFlow and has not used it."""
+    forking = SimpleNamespace(Popen=ForkedPopen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    host_launcher.subprocess = fresh_launcher.subprocess = forking  # type: ignore[attr-defined]
+
+
+def start(*arguments: str, **more: Any) -> WarmPopen:
+    """``python -m measure arguments…``; ``more`` is for `Popen`."""
+    return WarmPopen([sys.executable, "-c", _COMMAND, *arguments], **more)
