@@ -10,8 +10,10 @@ from playwright.sync_api import Browser, Page
 from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
+from measure.store.store import Store
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched, open_tab
-from tests.engine import running_host
+from tests.engine import eventually, running_host
+from tests.steps import going_on
 
 # Its tests have nothing in common but a host, and go one by one to whoever is free.
 _FREE = "tests/workloads/test_grid.py"
@@ -122,10 +124,13 @@ def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
     """The app on simulated subjects, for all tests that only need a server; its log may hold no traceback after any of
     them.
 
-    A test leaves nothing that is measured; it may find runs that others have left.
+    A test leaves nothing that is measured, also where it fails; it may find runs that others have left.
     """
     _shared_server.new_log()
     yield _shared_server
+    kept = Store(_shared_server.home)
+    with going_on(_shared_server):
+        eventually(lambda: not any(kept.look(run_id).live for run_id in kept.ids()), "nothing is measured")
     log = _shared_server.new_log()
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
 

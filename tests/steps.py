@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import AppServer, wait_idle
 from tests.simulated_server import GO_ON, HELD_BATCH
@@ -77,6 +77,11 @@ def run_id_of(page: Page) -> str:
     found = re.search(r"[?&]run=([0-9a-f]{24})", page.url)
     assert found is not None, page.url
     return found[1]
+
+
+def status(page: Page) -> Locator:
+    """What a run that goes on has come to; while the page is drawn anew, its former one may be there too."""
+    return page.locator(".st-key-progress div[role=status]").last
 
 
 def finish(page: Page) -> None:

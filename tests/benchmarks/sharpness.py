@@ -265,7 +265,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20, help="reruns of each default comparison (20)")
     parser.add_argument("--pairs", type=int, default=60, help="comparisons of a strategy with itself (60)")
     parser.add_argument("--turns", type=int, default=3, help="fresh processes of each strategy alone (3)")
-    parser.add_argument("--loads", type=int, default=40, help="comparisons beside a load (40)")
+    parser.add_argument(
+        "--apart", type=int, default=40, help="comparisons of two 15 %% apart, idle and beside a load (40)"
+    )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the file of each rerun into this folder")
     arguments = parser.parse_args()
     parts = arguments.only.split(",")
@@ -305,11 +307,11 @@ def pair_figures(runner: Runner, parts: Sequence[str], arguments: argparse.Names
         pairs = repeatability.same_with_itself(runner, arguments.pairs, DEFAULT_BUDGET_S, Keeper(None))
         different = sum(pair.different for pair in pairs)
         figures.append(Figure(f"of {len(pairs)} pairs of equals called different", different, 3, show=text.number))
-        said = told_apart(runner, arguments.runs, "15 % apart")
+        said = told_apart(runner, arguments.apart, "15 % apart")
         share = said.count("right") / len(said)
         figures.append(Figure("15 % apart and told apart", share, 0.9, None, text.percent, True))
     if "load" in parts:
-        right = statistics.mean(order_right(runner, arguments.loads))
+        right = statistics.mean(order_right(runner, arguments.apart))
         figures.append(Figure("15 % apart and in order beside a load", right, 0.95, None, text.percent, True))
     return figures
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from measure.store.store import Store
 from tests.browser import AppServer, Watch
 from tests.engine import eventually
-from tests.steps import HELD, LOST, finish, going_on, lost, open_page, press, run_id_of, start, verdict
+from tests.steps import HELD, LOST, finish, going_on, lost, open_page, press, run_id_of, start, status, verdict
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_a_lost_connection_attaches_again_also_to_a_run_that_has_ended_meanwhile
     open_page(page, app_server, HELD)
     run_id = start(page)
     progress = page.locator(".st-key-progress")
-    expect(progress.locator("div[role=status]")).to_contain_text(re.compile(r"\d MiB"))
+    expect(status(page)).to_contain_text(re.compile(r"\d MiB"))
     # Its code is loaded when it is first shown, and could not be without a connection.
     expect(page.get_by_role("button", name="Share")).to_be_visible()
     with lost(page):
@@ -33,7 +33,7 @@ def test_a_lost_connection_attaches_again_also_to_a_run_that_has_ended_meanwhile
     press(page, "run")
     page.wait_for_url(lambda address: "run=" in address and run_id not in address)
     run_id = run_id_of(page)
-    expect(progress.locator("div[role=status]")).to_contain_text(re.compile(r"\d MiB"))
+    expect(status(page)).to_contain_text(re.compile(r"\d MiB"))
     kept = Store(app_server.home)
     with lost(page), going_on(app_server):
         assert kept.look(run_id).live

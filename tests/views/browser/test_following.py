@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer
-from tests.steps import HELD, SHORT, finish, open_page, press, start, verdict
+from tests.steps import HELD, SHORT, finish, open_page, press, start, status, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -20,14 +20,14 @@ def test_a_reload_and_a_second_tab_attach_to_the_running_job_which_can_be_cancel
     expect(page.locator(".st-key-progress")).to_be_visible()
     other = new_page()
     other.goto(page.url)
-    expect(other.locator(".st-key-progress div[role=status]")).to_be_visible()
+    expect(status(other)).to_be_visible()
     press(page, "cancel")
     finish(page)
     finish(other)  # the second tab sees the end too
     assert verdict(other) == verdict(page)
     expect(page.get_by_text("What was measured is kept.")).to_be_visible()
     press(page, "run")  # the next run is not hindered by the cancelled one
-    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text("MiB")
+    expect(status(page)).to_contain_text("MiB")
     press(page, "cancel")
     finish(page)
 

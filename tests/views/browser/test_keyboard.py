@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
-from tests.steps import HELD, finish, open_page, press, tab_to
+from tests.steps import HELD, finish, open_page, press, status, tab_to
 
 
 @pytest.mark.slow
@@ -26,7 +26,7 @@ def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     tab_to(page, ".st-key-run")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("run="))
-    expect(page.locator(".st-key-progress div[role=status]")).to_be_visible()
+    expect(status(page)).to_be_visible()
     tab_to(page, ".st-key-cancel")
     page.keyboard.press("Enter")
     finish(page)

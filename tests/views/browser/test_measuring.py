@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from measure.store.store import Store
 from tests.browser import TRACEBACK, AppServer, shot, wait_idle
-from tests.steps import RUN_MS, finish, open_page, start, verdict
+from tests.steps import RUN_MS, finish, open_page, start, status, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_choose_run_watch_and_read_the_result(new_page: Callable[..., Page], sta
     expect(page.get_by_text("5 strategies: needs about")).to_be_visible()
     run_id = start(page)
     expect(page.locator(".st-key-progress")).to_be_visible()
-    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text("map_fn.xla", timeout=RUN_MS)
+    expect(status(page)).to_contain_text("map_fn.xla", timeout=RUN_MS)
     shot(page, "running")
     finish(page)
 
