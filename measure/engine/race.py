@@ -120,7 +120,8 @@ class Race:
             near = self._standing().within(self._rules.doubted_within)
             self._enter_twin_of(near[0])
             racing = [slug for slug in near if slug == near[0] or self._affordable(slug)]
-            yield self._counted([*racing, self._twin])
+            # With two processes a twin has an interval: a run that ends after this round has a control.
+            yield self._counted([*racing, self._twin, self._twin])
         yield from self._lead()
         # With more processes behind the leaders, another may turn out to tie with them.
         yield from self._behind()

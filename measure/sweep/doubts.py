@@ -45,9 +45,9 @@ def _another_process_s(timed: Timed) -> float:
 
 def doubt_leaders(survey: Survey, site: Site) -> None:
     """A second process for what may lead at a point, by one process of each."""
-    visit, rules = survey.arrive(site), survey.visits.settings.rules
-    near = visit.within(rules.doubted_within)[: contenders.MOST_LEADERS]
-    few = [slug for slug in near if visit.processes(slug) < rules.doubted]
+    comparison, rules = survey.begun(site), survey.comparisons.settings.rules
+    near = comparison.within(rules.doubted_within)[: contenders.MOST_LEADERS]
+    few = [slug for slug in near if comparison.processes(slug) < rules.doubted]
     if len(near) > 1 and few:
         survey.sample(site, few, 1)
 
@@ -59,11 +59,11 @@ def tell_leaders_apart(survey: Survey, site: Site) -> None:
     tied = site.point.ranking[0] if site.point.ranking else []
     if not site.begun and (len(tied) < 2 or fewest_processes(site.point, tied) >= AT_POINT):
         return  # taken over, and nothing is open
-    visit = survey.arrive(site)
-    leaders = visit.contenders()[: contenders.MOST_LEADERS]
-    few = [slug for slug in leaders if visit.processes(slug) < AT_POINT]
+    comparison = survey.begun(site)
+    leaders = comparison.contenders()[: contenders.MOST_LEADERS]
+    few = [slug for slug in leaders if comparison.processes(slug) < AT_POINT]
     if len(leaders) > 1 and few:
-        survey.sample(site, leaders, AT_POINT - min(visit.processes(slug) for slug in few))
+        survey.sample(site, leaders, AT_POINT - min(comparison.processes(slug) for slug in few))
 
 
 def tell_values_apart(survey: Survey) -> None:
@@ -80,22 +80,22 @@ def tell_values_apart(survey: Survey) -> None:
 def _sample_together(survey: Survey, few: Sequence[Timed], processes: int) -> None:
     """Measure strategies of several values of an option in so many further processes, in the same rounds."""
     sites = {timed.measurement.strategy: survey.draft.sites[timed.place] for timed in few}
-    visits = {slug: survey.arrive(site) for slug, site in sites.items()}
+    comparisons = {slug: survey.begun(site) for slug, site in sites.items()}
 
     def say(view: View) -> None:
         # Its results are those of the points in the end.
         survey.draft.say(f"values that lead: {view.message}", round_number=view.round_number)
 
-    together = survey.visits.make(replace(survey.request.base, strategies=tuple(sites)), say)
+    together = survey.comparisons.make(replace(survey.request.base, strategies=tuple(sites)), say)
     try:
-        known = [visit.measurement(slug) for slug, visit in visits.items()]
+        known = [comparison.measurement(slug) for slug, comparison in comparisons.items()]
         together.begin(survey.started_s, {}, Point(at={}, measurements=known))
         try:
             together.time_more(list(sites), processes, survey.left_s)
         finally:
             # What was sampled before a cancel is kept.
-            for slug, visit in visits.items():
-                visit.adopt(together.measurement(slug))
+            for slug, comparison in comparisons.items():
+                comparison.adopt(together.measurement(slug))
                 survey.finish(sites[slug])
     finally:
         together.end()

@@ -65,10 +65,10 @@ class Draft:
         self._publish(self.view())
 
     def take(self, site: Site, view: View) -> None:
-        """A visit publishes: its results are the point's."""
+        """A point's comparison publishes: its results are the point's."""
         if view.version != site.version:
             site.version = view.version
-            site.point = findings.settled(site.point, findings.of_visit(view.run))
+            site.point = findings.settled(site.point, findings.of_comparison(view.run))
             self._version += 1
         self.say(f"{written(site.point.at)}: {view.message}", view.stages, view.round_number)
 

@@ -60,8 +60,8 @@ def settled(point: Point, body: Run, **changes: object) -> Point:
     )
 
 
-def of_visit(body: Run) -> Run:
-    """The run of a point's visit without what is not kept of it: where the memory of a call went, over time, would be
+def of_comparison(body: Run) -> Run:
+    """A point's run without what is not kept of it: where the memory of a call went, over time, would be
     most of the file, and a few samples are the plan."""
     measurements = [
         replace(

@@ -32,7 +32,7 @@ def _first_line(survey: Survey) -> None:
         strategies.append({line: slug for line, slug in at_site.items() if slug not in left_out})
     if len(sites) < 2 or not (shared := strategies[0].keys() & strategies[1].keys()):
         return
-    estimates = [survey.visit(site).estimates for site in sites]
+    estimates = [survey.comparison(site).estimates for site in sites]
 
     def seconds(line: str) -> float:
         own = [known[slugs[line]] for known, slugs in zip(estimates, strategies, strict=True)]
@@ -40,9 +40,9 @@ def _first_line(survey: Survey) -> None:
 
     quickest = min(sorted(shared), key=seconds)
     for site, slugs in zip(sites, strategies, strict=True):
-        visit = survey.arrive(site)
-        visit.look([slugs[quickest]])
-        visit.time(survey.left_s, [slugs[quickest]])
+        comparison = survey.begun(site)
+        comparison.look([slugs[quickest]])
+        comparison.time(survey.left_s, [slugs[quickest]])
 
 
 def fill_map(survey: Survey) -> None:

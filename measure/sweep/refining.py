@@ -102,10 +102,10 @@ def _slugs(survey: Survey, site: Site, along: Sequence[str]) -> list[str]:
 
 def _more_processes(survey: Survey, site: Site, along: Sequence[str]) -> None:
     """Measure lines at a site in as many processes as a crossing wants."""
-    visit = survey.arrive(site)
-    timed = [slug for slug in _slugs(survey, site, along) if visit.is_timed(slug)]
+    comparison = survey.begun(site)
+    timed = [slug for slug in _slugs(survey, site, along) if comparison.is_timed(slug)]
     if timed:
-        survey.sample(site, timed, max(1, AT_POINT - min(map(visit.processes, timed))))
+        survey.sample(site, timed, max(1, AT_POINT - min(map(comparison.processes, timed))))
 
 
 def _between(low: int, high: int, least: float, most: float) -> int | None:

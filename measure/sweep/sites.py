@@ -1,4 +1,4 @@
-"""The points of a sweep while it is measured, each with the visit that measures it, and what is left out where."""
+"""The points of a sweep while it is measured, each with the comparison that measures it, and what is left out where."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from msgspec.structs import replace
 
 from measure.model.run import Error, Point
 from measure.sweep import omissions
+from measure.sweep.comparison import PointComparison
 from measure.sweep.lines import line_of
 from measure.sweep.needs import Plan, key
 from measure.sweep.request import SweepRequest
-from measure.sweep.visit import Visit
 
 
 @dataclass
 class Site:
-    """A point of a sweep and the visit that measures it. ``only``: the lines that are measured here, where not all are;
-    ``taken``: what an earlier run knows of the point; ``version``: of the visit's results that the point has;
-    ``begun``: true once the visit has."""
+    """A point of a sweep and the comparison that measures it. ``only``: the lines that are measured here, where not all
+    are; ``taken``: what an earlier run knows of the point; ``version``: of the comparison's results that the point has;
+    ``begun``: true once the comparison has."""
 
     point: Point
     only: tuple[str, ...] = ()
     taken: Point | None = None
-    visit: Visit | None = None
+    comparison: PointComparison | None = None
     version: int = -1
     begun: bool = False
 

@@ -15,32 +15,32 @@ from measure.engine.record import View
 from measure.model.request import Request
 from measure.model.run import Error
 from measure.sweep import omissions
+from measure.sweep.comparison import PointComparison
 from measure.sweep.draft import Draft
 from measure.sweep.lines import line_of
 from measure.sweep.needs import Plan
 from measure.sweep.request import SweepRequest
 from measure.sweep.sites import Site, left_out, strategies_at
-from measure.sweep.visit import Visit
 
 
 @dataclass(frozen=True)
-class Visits:
-    """Makes visits, with what all of a sweep share."""
+class Comparisons:
+    """Makes comparisons, with what all of a sweep share."""
 
     run_id: str
     launcher: Launcher
     dialogues: Dialogues
     settings: Settings
 
-    def make(self, request: Request, publish: Callable[[View], None]) -> Visit:
-        return Visit(self.run_id, request, self.launcher, publish, self.dialogues, self.settings)
+    def make(self, request: Request, publish: Callable[[View], None]) -> PointComparison:
+        return PointComparison(self.run_id, request, self.launcher, publish, self.dialogues, self.settings)
 
 
 class Survey:
-    """Visits the sites of a ``draft``, as long as the time budget lasts. Its seconds are counted from `begin` on."""
+    """Measures the sites of a ``draft``, as long as the time budget lasts. Its seconds are counted from `begin` on."""
 
-    def __init__(self, request: SweepRequest, plan: Plan, visits: Visits, draft: Draft) -> None:
-        self.request, self.visits, self.draft = request, visits, draft
+    def __init__(self, request: SweepRequest, plan: Plan, comparisons: Comparisons, draft: Draft) -> None:
+        self.request, self.comparisons, self.draft = request, comparisons, draft
         self.started_s = 0.0
         self.stopped = False
         self._plan = plan
@@ -62,42 +62,42 @@ class Survey:
         """Strategies that are not run at a site, with the reason."""
         return left_out(site, self.draft.sites, self.request, self._plan)
 
-    def visit(self, site: Site) -> Visit:
-        """The visit of a site, which need not have begun."""
-        if site.visit is None:
+    def comparison(self, site: Site) -> PointComparison:
+        """The comparison of a site, which need not have begun."""
+        if site.comparison is None:
             request = self.request.comparison(site.point.at)
             if site.only:
                 request = changed(request, strategies=tuple(strategies_at(site, self.request).values()))
-            site.visit = self.visits.make(request, functools.partial(self.draft.take, site))
-        return site.visit
+            site.comparison = self.comparisons.make(request, functools.partial(self.draft.take, site))
+        return site.comparison
 
-    def arrive(self, site: Site) -> Visit:
-        """The visit of a site, begun: with its reference, and with what an earlier run knows."""
-        visit = self.visit(site)
+    def begun(self, site: Site) -> PointComparison:
+        """The comparison of a site, begun: with its reference, and with what an earlier run knows."""
+        comparison = self.comparison(site)
         if not site.begun:
             site.begun = True
             if site.point.status == "waiting":
                 site.point = replace(site.point, status="running")
-            visit.begin(self.started_s, self.left_out(site), site.taken)
-        return visit
+            comparison.begin(self.started_s, self.left_out(site), site.taken)
+        return comparison
 
     def measure(self, site: Site, budget_s: float) -> None:
         """Measure all that is unknown at a site."""
-        visit = self.arrive(site)
-        visit.look(visit.unknown())
-        if suspected := {line_of(slug, self.request.axes) for slug in visit.suspects()} - self._suspected:
+        comparison = self.begun(site)
+        comparison.look(comparison.unknown())
+        if suspected := {line_of(slug, self.request.axes) for slug in comparison.suspects()} - self._suspected:
             self._suspected |= suspected
-            visit.ask_onednn()
-        visit.time(budget_s)
+            comparison.ask_onednn()
+        comparison.time(budget_s)
         self.finish(site)
         self.draft.analyse()
 
     def sample(self, site: Site, strategies: Sequence[str], processes: int) -> None:
         """Measure these strategies of a site in so many further processes."""
-        self.arrive(site).time_more(strategies, processes, self.left_s)
+        self.begun(site).time_more(strategies, processes, self.left_s)
         self.finish(site)
 
     def finish(self, site: Site) -> None:
         """Settle a site; more processes may still be asked for."""
-        self.visit(site).finish("complete", "", omissions.untimed())
+        self.comparison(site).finish("complete", "", omissions.untimed())
         self.draft.settle(site, status="complete")

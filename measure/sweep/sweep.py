@@ -17,13 +17,13 @@ from measure.machine import environment
 from measure.model.place import utc_now
 from measure.model.run import Analysis, Point, Run, Status, Warning
 from measure.sweep import doubts, grid, refining
+from measure.sweep.comparison import PointComparison
 from measure.sweep.draft import Draft
 from measure.sweep.findings import undone
 from measure.sweep.needs import known_before, plan
 from measure.sweep.request import SweepRequest
 from measure.sweep.sites import make_sites
-from measure.sweep.survey import Survey, Visits
-from measure.sweep.visit import Visit
+from measure.sweep.survey import Comparisons, Survey
 
 _LOAD_WINDOW_S = 0.1
 _SPENT, _STOPPED = "the time budget was spent", "a person stopped the sweep"
@@ -48,7 +48,7 @@ class Sweep:
         self._launcher, self._dialogues = launcher, Dialogues(launcher)
         self._is_map, self._by_option = len(request.axes) == 2, request.axes[0].kind == "option"
         settings = settings or Settings()
-        visits = Visits(run_id, launcher, self._dialogues, changed(settings, process_peaks_s=0.0))
+        comparisons = Comparisons(run_id, launcher, self._dialogues, changed(settings, process_peaks_s=0.0))
         run = Run(
             id=run_id,
             kind="sweep",
@@ -60,18 +60,18 @@ class Sweep:
         )
         planned = plan(request, environment.available_memory(), known_before(taken))
         self._draft = Draft(run, make_sites(request, planned, taken), planned.forecast.seconds, publish)
-        self._survey = Survey(request, planned, visits, self._draft)
+        self._survey = Survey(request, planned, comparisons, self._draft)
         # Scripts that cannot be made are said before anything is queued.
         for site in self._draft.waiting()[:1]:
-            self._survey.visit(site)
+            self._survey.comparison(site)
 
     def view(self) -> View:
         return self._draft.view()
 
     def cancel(self) -> None:
         self._dialogues.cancel()
-        for visit in self._visits():
-            visit.cancel()
+        for comparison in self._comparisons():
+            comparison.cancel()
 
     def stop(self) -> None:
         """End as if the time budget were spent."""
@@ -98,8 +98,8 @@ class Sweep:
             status, reason = "interrupted", "the measuring process ended unexpectedly; what was measured is kept"
         finally:
             self._dialogues.end()
-            for visit in self._visits():
-                visit.end()
+            for comparison in self._comparisons():
+                comparison.end()
         return self._draft.close(status, reason)
 
     def _measure_line(self) -> tuple[Status, str]:
@@ -146,8 +146,8 @@ class Sweep:
             if self._survey.left_s > 0:
                 doubts.tell_leaders_apart(self._survey, site)
 
-    def _visits(self) -> list[Visit]:
-        return [site.visit for site in self._draft.sites if site.visit is not None]
+    def _comparisons(self) -> list[PointComparison]:
+        return [site.comparison for site in self._draft.sites if site.comparison is not None]
 
     def _environment(self) -> dict[str, Any]:
         return environment.collect(

@@ -22,10 +22,10 @@ from measure.model.request import RequestError
 from measure.model.run import Correctness, Error, Memory, Point, Run
 from measure.model.run_file import decode
 from measure.sweep import continuing, findings, needs
+from measure.sweep.comparison import PointComparison
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import of_run
 from measure.sweep.sweep import Sweep
-from measure.sweep.visit import Visit
 from tests import costs, synthetic
 from tests.engine import DEADLINE_S, eventually, running
 from tests.measure.sweep.common import Counting, asked, batch, finished, processes, taken_up
@@ -81,10 +81,10 @@ def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_cont
     request = asked("stays.eager", "slow.eager", axes=batch(1, 2))
     error = Error(type=OVER_BUDGET, message="the time budget was spent")
     case, views = request.comparison({"batch": 1}), list[View]()
-    visit = Visit("0" * 24, case, host, views.append, Dialogues(host), Settings())
-    visit.begin(time.monotonic(), {})
-    visit.finish("complete", "", error)
-    visit.end()
+    comparison = PointComparison("0" * 24, case, host, views.append, Dialogues(host), Settings())
+    comparison.begin(time.monotonic(), {})
+    comparison.finish("complete", "", error)
+    comparison.end()
     body = views[-1].run
     assert [(item.outcome, item.error) for item in body.measurements] == [("not_run", error)] * 2
     points = [

@@ -1,4 +1,4 @@
-"""A visit to a point of a sweep: a comparison that is done in parts and without a race.
+"""The comparison of one point of a sweep, which is done in parts and without a race.
 
 Far from where lines cross, one process of each strategy is enough; near a crossing, and where leaders tie, more
 processes are asked for later. Neither a twin nor process peaks are measured.
@@ -23,7 +23,7 @@ from strategies.spec import Estimate
 LEAST_BUDGET_S = 1.0
 
 
-class Visit:
+class PointComparison:
     """The comparison of one point. ``dialogues`` are the sweep's, which ends what still lives."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Visit:
         return self._record[slug]
 
     def adopt(self, item: Measurement) -> None:
-        """Go on from a measurement to which another visit of the same case has added processes."""
+        """Go on from a measurement to which another comparison of the same case has added processes."""
         self._record.update(item.strategy, **structs.asdict(item))
         self._record.analyse()
 
