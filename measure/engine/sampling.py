@@ -17,8 +17,8 @@ _FIRST_BEYOND = 2.0
 _AFFORDABLE_SHARE = 0.05
 # At most so many processes are prepared before the first of them is sampled, which takes half as long as preparing them
 # one after the other. Their visits take at most so many seconds together: a person wants to see figures come.
-_PREPARED_TOGETHER = 6
-_TOGETHER_S = 3.0
+_PREPARED_TOGETHER = 12
+_TOGETHER_S = 4.0
 _BUDGET = "the time budget was spent before the ranking of the leaders was decided"
 _STOPPED = "a person has stopped it before the ranking of the leaders was decided"
 

@@ -16,17 +16,19 @@ from measure.model import forecast
 from measure.model.run import Replica, Stage
 from measure.subject import messages
 
-# Where a call is longer, calling it with other values would take more time than it is worth.
+# Where a call is forecast to be longer, calling it with other values would take more time than it is worth.
 _LONG_CALL_S = 0.02
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A process that has made its first call: its subject, and which replica of its strategy it is."""
+    """A process that has made its first call: its subject, which replica of its strategy it is, and the seconds of a
+    call with other values than those that are timed, where it has made one."""
 
     subject: int
     slug: str
     replica: int
+    other_s: float | None
 
 
 def call_seconds(bench: Bench, slug: str) -> tuple[float, float]:
@@ -75,7 +77,16 @@ def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared])
         why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
         outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
         record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-    prepared[turn] = _Prepared(subject, slug, replica)
+    other_s = None
+    if replica == 0 and slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
+        dialogues.send(subject, messages.CallWithOtherValues())
+        try:
+            other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
+        except SubjectFailed as failure:
+            record.end_replica(slug, replica, failure.outcome)
+            bench.fail(slug, "first_call", failure)
+            return
+    prepared[turn] = _Prepared(subject, slug, replica, other_s)
 
 
 def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
@@ -92,15 +103,11 @@ def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
             record.add_samples(slug, replica, round_number, bench.passed_s, sampled)
             if sampled.last:
                 break
-        call_s = min(sampled.seconds)
-        if replica == 0 and slug == original(slug) and call_s < _LONG_CALL_S:
-            dialogues.send(subject, messages.CallWithOtherValues())
-            other = yield from dialogues.until(subject, messages.OtherValues, timeout_s)
-            if other.seconds is not None and (warning := advice.compiled_values(call_s, other.seconds)):
-                record.update(slug, warnings=[*record[slug].warnings, warning])
     except SubjectFailed as failure:
         record.end_replica(slug, replica, failure.outcome)
         bench.fail(slug, stage, failure)
         return
     dialogues.send(subject, messages.Stop())
     record.end_replica(slug, replica, "done")
+    if process.other_s is not None and (warning := advice.compiled_values(min(sampled.seconds), process.other_s)):
+        record.update(slug, warnings=[*record[slug].warnings, warning])

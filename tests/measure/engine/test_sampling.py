@@ -121,7 +121,7 @@ def test_while_a_process_is_sampled_the_others_wait_that_have_made_their_first_c
     for place in sampled:
         subject = subjects.commands[place][0]
         following = subjects.commands[place + 1 : subjects.commands.index((subject, "stop"))]
-        assert following in ([], [(subject, "other_values")]), "nothing else starts, and nobody else makes a call"
+        assert following == [], "nothing else starts, and nobody else makes a call"
 
 
 def test_two_first_calls_are_made_at_a_time_the_longest_ones_first(opened: Open) -> None:
@@ -256,10 +256,12 @@ def test_a_strategy_that_is_slow_with_other_values_is_said_to_be_once(opened: Op
     assert len(bench.record["batched.xla"].replicas) > 1 and codes["batched.xla"].count(COMPILED_VALUES) == 1
 
 
-def test_calls_that_are_long_are_not_made_with_other_values(opened: Open) -> None:
-    bench = opened(Subjects(compiled=SLUGS, call_s=0.2))
+def test_calls_that_are_forecast_to_be_long_are_not_made_with_other_values(opened: Open) -> None:
+    bench = opened(Subjects(compiled=SLUGS, call_s=0.1))
+    estimates = bench.forecast.per_strategy
+    assert estimates["loop.eager"].latency_s > 0.02 > estimates["batched.xla"].latency_s
     Sampling(bench, BUDGET_S).visit_all(SLUGS)
-    assert not any(bench.record[slug].warnings for slug in SLUGS)
+    assert bench.record["batched.xla"].warnings and not bench.record["loop.eager"].warnings
 
 
 @pytest.mark.parametrize("visit", [1, 3])
