@@ -370,6 +370,18 @@ def test_a_run_that_a_person_stops_ends_with_what_is_known_after_the_visits_that
     assert ends <= {(True, "done"), (False, "interrupted")}, "who waited is not sampled any more"
 
 
+def test_a_run_that_is_stopped_before_anything_was_sampled_says_so(opened: Open) -> None:
+    class Stopping(Subjects):
+        def send(self, subject: int, message: Message) -> None:
+            bench.stopped = True
+            super().send(subject, message)
+
+    bench = opened(subjects := Stopping())
+    status, reason = Sampling(bench, BUDGET_S).race(SLUGS)
+    assert (status, reason) == ("complete", "a person has stopped it before the ranking of the leaders was decided")
+    assert subjects.visited == [] and subjects.living == []
+
+
 def test_a_race_that_has_been_decided_says_so_although_a_person_stops_it_then(opened: Open) -> None:
     subjects = Slow(latencies_s=LEADS_S, at=OF_RANKS_BEHIND)
     bench = opened(subjects)
