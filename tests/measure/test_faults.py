@@ -44,11 +44,12 @@ class Fault:
 
 
 # Calls are so long that each is a sample that is said at once; the first two come before the samples.
-_FIFTH_CALL = """
+# The first call, three with other values, one to come to the pace, and two samples.
+_EIGHTH_CALL = """
 import os, time
 if is_timed():
     time.sleep(0.1)
-    if count_calls() == 5:
+    if count_calls() == 8:
         {fault}
 return map_rightly(fn, elems)
 """
@@ -157,13 +158,13 @@ FAULTS = {
         "timeout", "first_call", "Timeout", "within 6 s",
     ),
     "raises_while_sampled": Fault(
-        _FIFTH_CALL.format(fault="raise ValueError('late')"), "failed", "sampling", "ValueError", "^late$"
+        _EIGHTH_CALL.format(fault="raise ValueError('late')"), "failed", "sampling", "ValueError", "^late$"
     ),
     "exits_while_sampled": Fault(
-        _FIFTH_CALL.format(fault="os._exit(5)"), "failed", "sampling", "Exit", "exit status 5"
+        _EIGHTH_CALL.format(fault="os._exit(5)"), "failed", "sampling", "Exit", "exit status 5"
     ),
     "hangs_while_sampled": Fault(
-        _FIFTH_CALL.format(fault="time.sleep(1000)"), "timeout", "sampling", "Timeout", "no answer within"
+        _EIGHTH_CALL.format(fault="time.sleep(1000)"), "timeout", "sampling", "Timeout", "no answer within"
     ),
 }  # fmt: skip
 

@@ -118,7 +118,8 @@ def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
 
 
 def test_every_sample_carries_its_round_and_its_time_and_those_that_were_disturbed_are_known(made: _Made):
-    for item in (item for item in made.run.measurements if item.outcome == "ok"):
+    # The budget may be spent before a twin is sampled.
+    for item in (item for item in made.run.measurements if item.outcome == "ok" and not item.twin_of):
         assert item.replicas and item.first_call_s is not None and item.latency is not None
         # A process that waited to be sampled when the budget was spent has none.
         for replica in (replica for replica in item.replicas if replica.ended != "interrupted"):
