@@ -1,8 +1,8 @@
 """One comparison from its request to its verdict: the stages in their order, and how it ends.
 
-The order: the reference; memory and correctness, two subjects at a time; visits, one process at a time and alone on the
-machine; the verdict; the limit; the process peaks; the reasons, where they are asked for. What is known is published as
-it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
+The order: the reference; memory and correctness, two subjects at a time; visits, whose processes are sampled one at a
+time and alone on the machine; the verdict; the limit; the process peaks; the reasons, where they are asked for. What is
+known is published as it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
 """
 
 import contextlib
