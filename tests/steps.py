@@ -27,6 +27,12 @@ window.WebSocket = class extends WebSocket {
 """
 
 
+_LOSE_SOCKETS = """() => window.__sockets.splice(0).forEach(socket => {
+  socket.close(4000);
+  socket.dispatchEvent(new CloseEvent("close", { code: 1006 }));
+})"""
+
+
 # What the browser and Streamlit write to the console while there is no connection.
 LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server|reaching server endpoint|is not responding"
 
@@ -46,11 +52,13 @@ def lost(page: Page) -> Iterator[None]:
     """As long as this lasts, the page has no connection; afterwards it has one again."""
     app = page.locator("[data-testid=stApp]")
     page.context.set_offline(True)
-    # As a lost network would in the end.
-    page.evaluate("window.__sockets.forEach(socket => socket.close(4000))")
-    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
-    yield
-    page.context.set_offline(False)
+    try:
+        # As a lost network would in the end; without one, the server's answer to a close may never come.
+        page.evaluate(_LOSE_SOCKETS)
+        expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+        yield
+    finally:
+        page.context.set_offline(False)
     expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
 
 
