@@ -1,6 +1,6 @@
 """A visit: one process of a strategy, which makes its first call, comes to its pace, is sampled for a while, and ends.
 
-While a process is sampled, nothing else runs: a few others wait that have made their first call.
+While a process is sampled, nothing else runs: up to eleven others wait that have made their first call.
 """
 
 from collections.abc import Callable, Sequence

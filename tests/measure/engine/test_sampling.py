@@ -289,6 +289,20 @@ def test_a_strategy_that_fails_in_its_first_call_has_no_process(opened: Open) ->
     assert (item.outcome, item.stage, item.replicas) == ("failed", "first_call", [])
 
 
+def test_a_strategy_that_ends_in_a_call_with_other_values_keeps_its_first_call(opened: Open) -> None:
+    class Ending(Subjects):
+        def send(self, subject: int, message: Message) -> None:
+            if message["op"] == "other_values" and self._names[subject] == "batched.xla":
+                self.kill(subject)
+            super().send(subject, message)
+
+    bench = opened(subjects := Ending())
+    Sampling(bench, BUDGET_S).visit_all(SLUGS)
+    item = bench.record["batched.xla"]
+    assert (item.outcome, item.stage, item.first_call_s) == ("failed", "first_call", 0.01)
+    assert [replica.ended for replica in item.replicas] == ["failed"] and "batched.xla" not in subjects.visited
+
+
 def test_a_process_that_ends_while_another_is_sampled_fails_its_own_strategy_alone(opened: Open) -> None:
     class Fragile(Subjects):
         """Whoever waits in the second round dies as soon as another is sampled."""
