@@ -29,8 +29,9 @@ from measure.subject.messages import Channel, Said, Spec
 from measure.subject.timing import Clock
 from measure.subject.traced import compiles_element, traced
 
-# Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed.
-_ORDERS = 3
+# Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed. A call
+# that takes no longer than this has neither traced nor compiled anything.
+_ORDERS, _QUICK_S = 3, 0.001
 _REFERENCE, _EXPECTED = "reference.pickle", "expected.pickle"
 # What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
 _FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
@@ -253,7 +254,8 @@ def _synchronise(device: str) -> Callable[[], None]:
 
 
 def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]) -> float | None:
-    """Seconds of the quickest of a few calls, each with the elements in another order; None where there is none."""
+    """Seconds of the quickest of a few calls, each with the elements in another order, until one is quick; None where
+    there is none."""
     import tensorflow as tf
 
     def moved(shift: int, leaf: Any) -> Any:
@@ -269,6 +271,8 @@ def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]
         except Exception:  # it was not asked to take these
             return None
         least_s = seconds if least_s is None else min(least_s, seconds)
+        if seconds < _QUICK_S:
+            break
     return least_s
 
 

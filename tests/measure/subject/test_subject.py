@@ -50,6 +50,42 @@ def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
     assert printed[-1] == "said []"
 
 
+_OTHER_VALUES = """
+import sys, time
+from measure.subject import subject
+from measure.subject.messages import CallFirst, CallWithOtherValues, Spec
+
+class Channel:
+    commands = [CallFirst(), CallWithOtherValues()]
+
+    def send(self, message): pass
+    def receive(self, kind): return self.commands.pop(0) if self.commands else None
+
+script = '''
+import time
+import numpy as np
+elems = np.arange(8.0)
+
+def strategy(elems):
+    print(int(elems[0]))
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        pass
+'''
+subject.serve(Spec(role="timing", script=script.replace("SECONDS", sys.argv[1]), name="loop.eager"), Channel())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("call_s", "first_elements"), [("0.0", [0, 1]), ("0.005", [0, 1, 2, 3])])
+def test_a_call_with_other_values_is_repeated_only_where_it_may_have_traced_or_compiled(
+    call_s: str, first_elements: list[int]
+) -> None:
+    """The script prints its first element in each call; the elements are in another order each time."""
+    done = warm.run(_OTHER_VALUES, call_s, folder=Path(__file__).resolve().parents[3])
+    assert [int(line) for line in done.stdout.split()] == first_elements, done.stderr
+
+
 _START = """
 import os, sys
 import tensorflow as tf
