@@ -59,7 +59,7 @@ def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared])
     record, dialogues = bench.record, bench.dialogues
     if record[slug].outcome not in ("ok", "wrong", "not_run"):
         return  # it has failed meanwhile
-    timeout_s = bench.timeout_s(slug)
+    timeout_s, replica, other_s = bench.timeout_s(slug), None, None
     record.set_stage([slug], "first call")
     bench.say()
     subject = dialogues.start(bench.spec("timing", slug))
@@ -67,25 +67,22 @@ def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared])
         ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
         dialogues.send(subject, messages.CallFirst())
         first = yield from dialogues.until(subject, messages.FirstCall, timeout_s)
+        replica = len(record[slug].replicas)
+        begun = Replica(id=replica, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted")
+        record.add_replica(slug, begun)
+        if replica == 0:
+            # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
+            why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
+            outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
+            record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
+        if replica == 0 and slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
+            dialogues.send(subject, messages.CallWithOtherValues())
+            other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
     except SubjectFailed as failure:
+        if replica is not None:
+            record.end_replica(slug, replica, failure.outcome)
         bench.fail(slug, "first_call", failure)
         return
-    replica = len(record[slug].replicas)
-    record.add_replica(slug, Replica(id=replica, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted"))
-    if replica == 0:
-        # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
-        why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
-        outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
-        record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-    other_s = None
-    if replica == 0 and slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
-        dialogues.send(subject, messages.CallWithOtherValues())
-        try:
-            other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
-        except SubjectFailed as failure:
-            record.end_replica(slug, replica, failure.outcome)
-            bench.fail(slug, "first_call", failure)
-            return
     prepared[turn] = _Prepared(subject, slug, replica, other_s)
 
 

@@ -16,14 +16,11 @@ from measure.statistics.levels import Levels, control, levels_of, resolution
 
 def analyse(run: Run) -> Run:
     """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
-    levels = levels_of(run.measurements)
+    levels, confidence = levels_of(run.measurements), run.analysis.confidence
     by_slug = levels.by_slug
-    confidence = run.analysis.confidence
     measurements = [
         replace(
-            item,
-            latency=latency_of(item.strategy, levels, confidence),
-            warnings=rules.of_measurement(item, levels),
+            item, latency=latency_of(item.strategy, levels, confidence), warnings=rules.of_measurement(item, levels)
         )
         for item in run.measurements
     ]
@@ -35,8 +32,7 @@ def analyse(run: Run) -> Run:
     order = ranking.Order(ranked, run.analysis, resolution(twins, levels, confidence))
     peaks = {item.strategy: item.memory.peak_bytes for item in shown if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
-    run = with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups))
-    run = limit.judge(run)
+    run = limit.judge(with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups)))
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
     return replace(run, analysis=now, warnings=rules.of_run(run, levels), verdict=verdict(run, by_slug))
 

@@ -1,11 +1,13 @@
 """The warnings that the data of a run give.
 
 Each rule is a function with one threshold, the reason for it, and one sentence that says what was seen and what to do.
-Rules are pure functions of a run and its levels, so that a run file alone gives the same warnings again.
+Rules are pure functions of a run and its levels, so that a run file alone gives the same warnings again. Each returns
+a warning's message and values, or None.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -38,46 +40,45 @@ VARIES = 0.25
 # of them differ much, none is odd.
 PROCESSES_DIFFER, LEAST_PROCESSES = 0.30, 3
 
+_Seen = tuple[str, dict[str, Any]] | None
 
-def _busy_before(run: Run, levels: Levels) -> Warning | None:
+
+def _busy_before(run: Run, levels: Levels) -> _Seen:
     """Others used the processors when the run began."""
     cores = run.environment.get(environment.LOAD_OF_OTHERS)
     if not isinstance(cores, int | float) or cores <= BUSY_CORES:
         return None
-    return Warning(
-        code="busy_before",
-        message=f"other programs were using {cores:.1f} cores when the run began: close them and measure again",
-        values={"cores": cores},
+    return (
+        f"other programs were using {cores:.1f} cores when the run began: close them and measure again",
+        {"cores": cores},
     )
 
 
-def _drift(run: Run, levels: Levels) -> Warning | None:
+def _drift(run: Run, levels: Levels) -> _Seen:
     """The machine became faster or slower during the run."""
     change = levels.drift.change
     if abs(change) <= DRIFT or levels.drift.p >= DRIFT_ERROR_RATE:
         return None
-    return Warning(
-        code="drift",
-        message=f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
+    return (
+        f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
         "run: the order of those that lead holds, since they took turns, the latencies do not; close other programs "
         "and measure again",
-        values={"change": change},
+        {"change": change},
     )
 
 
-def _coarse_resolution(run: Run, levels: Levels) -> Warning | None:
+def _coarse_resolution(run: Run, levels: Levels) -> _Seen:
     """The control says that even large differences may be chance."""
     if run.control is None or run.control.resolution <= COARSE:
         return None
-    return Warning(
-        code="coarse_resolution",
-        message=f"this run cannot tell differences under {text.percent(run.control.resolution)}: "
-        "measure again on a quiet machine or with a longer time budget",
-        values={"resolution": run.control.resolution},
+    return (
+        f"this run cannot tell differences under {text.percent(run.control.resolution)}: measure again on a quiet "
+        "machine or with a longer time budget",
+        {"resolution": run.control.resolution},
     )
 
 
-def _no_control(run: Run, levels: Levels) -> Warning | None:
+def _no_control(run: Run, levels: Levels) -> _Seen:
     """The run has ended, and no twin says how large a difference has to be."""
     ranked = sum(map(len, run.ranking))
     if run.finished is None or run.control is not None or ranked < LEAST_RANKED:
@@ -93,58 +94,52 @@ def _no_control(run: Run, levels: Levels) -> Warning | None:
         why, what = "a person stopped it before that", "let a run come to its end to know"
     else:
         why, what = "there was no time left for the leader's second entry", "a longer time budget gives it"
-    return Warning(
-        code="no_control",
-        message=f"this run's resolution was not measured: {why}. Small differences may be chance; {what}",
-        values={"ranked": ranked},
+    return (
+        f"this run's resolution was not measured: {why}. Small differences may be chance; {what}",
+        {"ranked": ranked},
     )
 
 
-def _typical_differs(run: Run, levels: Levels) -> Warning | None:
+def _typical_differs(run: Run, levels: Levels) -> _Seen:
     """By the median of its calls, another strategy would lead."""
-    if not run.ranking:
-        return None
     ranked = [slug for group in run.ranking for slug in group if slug in levels.typical]
     leader = min(ranked, key=lambda slug: levels.typical[slug], default="")
     if not leader or leader in run.ranking[0]:
         return None
-    return Warning(
-        code="typical_differs",
-        message=f"by the median of all calls {leader} would lead: its calls vary less than those of "
+    return (
+        f"by the median of all calls {leader} would lead: its calls vary less than those of "
         f"{run.ranking[0][0]}, which is faster while nothing disturbs it; look at the samples of both",
-        values={"strategy": leader},
+        {"strategy": leader},
     )
 
 
-def _few_samples(item: Measurement, levels: Levels) -> Warning | None:
+def _few_samples(item: Measurement, levels: Levels) -> _Seen:
     """A latency rests on few samples."""
     samples = sum(len(replica.samples_s) for replica in item.replicas)
     if not samples or samples >= FEW:
         return None
     rests = "one sample" if samples == 1 else f"{samples} samples"
-    return Warning(
-        code="few_rounds",
-        message=f"its latency rests on {rests}, which one disturbed call may move: a longer time budget gives more",
-        values={"samples": samples},
+    return (
+        f"its latency rests on {rests}, which one disturbed call may move: a longer time budget gives more",
+        {"samples": samples},
     )
 
 
-def _varies(item: Measurement, levels: Levels) -> Warning | None:
+def _varies(item: Measurement, levels: Levels) -> _Seen:
     """Half of the calls of a strategy's processes take much longer than the undisturbed ones of the same processes."""
     if item.strategy not in levels.typical:
         return None
     beyond = math.expm1(levels.typical[item.strategy] - float(levels.logs[item.strategy].mean()))
     if beyond <= VARIES:
         return None
-    return Warning(
-        code="varies",
-        message=f"half of its calls take more than {text.percent(beyond)} longer than its latency says, which is of "
+    return (
+        f"half of its calls take more than {text.percent(beyond)} longer than its latency says, which is of "
         "the undisturbed ones: they have several paces, or other programs were at work; look at its samples",
-        values={"beyond": beyond},
+        {"beyond": beyond},
     )
 
 
-def _processes_differ(item: Measurement, levels: Levels) -> Warning | None:
+def _processes_differ(item: Measurement, levels: Levels) -> _Seen:
     """One process is farther from the middle of the others than any two of those are apart."""
     logs = levels.logs.get(item.strategy, np.zeros(0))
     if len(logs) < LEAST_PROCESSES:
@@ -157,23 +152,23 @@ def _processes_differ(item: Measurement, levels: Levels) -> Warning | None:
     times = math.exp(abs(farthest))
     if times <= 1 + PROCESSES_DIFFER or abs(farthest) <= np.ptp(others):
         return None
-    return Warning(
-        code="processes_differ",
-        message=f"one of its {len(logs)} processes is {text.factor(times)} as {'slow' if farthest > 0 else 'fast'} as "
+    return (
+        f"one of its {len(logs)} processes is {text.factor(times)} as {'slow' if farthest > 0 else 'fast'} as "
         "the others, so a program that uses it may run at either pace: look at its samples, and measure again to see "
         "how often",
-        values={"times": times, "processes": len(logs)},
+        {"times": times, "processes": len(logs)},
     )
 
 
-RUN_RULES: Mapping[str, Callable[[Run, Levels], Warning | None]] = {
+# Each rule under the code of its warning.
+RUN_RULES: Mapping[str, Callable[[Run, Levels], _Seen]] = {
     "busy_before": _busy_before,
     "drift": _drift,
     "coarse_resolution": _coarse_resolution,
     "no_control": _no_control,
     "typical_differs": _typical_differs,
 }
-STRATEGY_RULES: Mapping[str, Callable[[Measurement, Levels], Warning | None]] = {
+STRATEGY_RULES: Mapping[str, Callable[[Measurement, Levels], _Seen]] = {
     "few_rounds": _few_samples,
     "varies": _varies,
     "processes_differ": _processes_differ,
@@ -187,11 +182,15 @@ OF_A_LATENCY = frozenset({*STRATEGY_RULES, "halves_differ", "multimodal"})
 
 def of_run(run: Run, levels: Levels) -> list[Warning]:
     """The run's warnings: those that its data give, after those that were seen while it ran."""
-    given = [warning for rule in RUN_RULES.values() if (warning := rule(run, levels)) is not None]
-    return [warning for warning in run.warnings if warning.code not in RUN_RULES] + rounded(given)
+    given = [_warning(code, *seen) for code, rule in RUN_RULES.items() if (seen := rule(run, levels))]
+    return [warning for warning in run.warnings if warning.code not in RUN_RULES] + given
 
 
 def of_measurement(item: Measurement, levels: Levels) -> list[Warning]:
     """A strategy's warnings, likewise."""
-    given = [warning for rule in STRATEGY_RULES.values() if (warning := rule(item, levels)) is not None]
-    return [warning for warning in item.warnings if warning.code not in OF_A_LATENCY] + rounded(given)
+    given = [_warning(code, *seen) for code, rule in STRATEGY_RULES.items() if (seen := rule(item, levels))]
+    return [warning for warning in item.warnings if warning.code not in OF_A_LATENCY] + given
+
+
+def _warning(code: str, message: str, values: dict[str, Any]) -> Warning:
+    return rounded(Warning(code=code, message=message, values=values))

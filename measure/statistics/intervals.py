@@ -14,6 +14,7 @@ empirical Bayes methods»).
 """
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,6 @@ import numpy as np
 from scipy import special
 
 from measure.model.run import Analysis, Latency
-from measure.statistics import robust
 
 # Degrees of freedom that are as good as infinitely many.
 _MANY = 1e6
@@ -82,7 +82,7 @@ def spread_of(logs: Sequence[np.ndarray]) -> Spread:
     degrees = float(sum(len(values) - 1 for values in several))
     squares = _ASSUMED_DEGREES * ASSUMED_SPREAD**2
     if several:
-        distances = sum(float(np.abs(values - robust.median(values)).sum()) for values in several)
+        distances = sum(float(np.abs(values - statistics.median(values)).sum()) for values in several)
         squares += degrees * (_OF_DISTANCES * distances / degrees) ** 2
     most = max([math.log(_APART), *(float(np.ptp(values)) for values in several)])
     return Spread(math.sqrt(squares / (degrees + _ASSUMED_DEGREES)), most)
@@ -92,19 +92,17 @@ def level(logs: np.ndarray, spread: Spread) -> Level:
     """A strategy's latency from one logarithm a process, float64 [processes]: the mean of the faster half of them.
 
     What disturbs a process makes it slower, and often throughout: two threads that share a processor, or a neighbour on
-    the same machine. The spread is that of the faster half about the median, as of a normal's lower side.
+    the same machine. The spread is that of the faster half about the median, as of a normal's lower side. Where there
+    is one process, nothing else tells whether that is an odd one: the interval is as wide as any two processes of one
+    strategy are apart in the run.
     """
     count, ordered = len(logs), np.sort(logs)
-    half, degrees = count // 2, _PRIOR_DEGREES + _own_degrees(count)
+    if count == 1:
+        return Level(float(logs[0]), (spread.most / student_quantile(0.95, _MANY)) ** 2, _MANY, 1)
+    half, degrees = count // 2, _PRIOR_DEGREES + (count - 1) / 2  # half of the degrees that all squares have
     squares = _PRIOR_DEGREES * spread.deviation**2
-    squares += float(np.sum((ordered[:half] - robust.median(logs)) ** 2))
-    return Level(float(ordered[: count - half].mean()), _of_level(count) * squares / degrees, degrees, count)
-
-
-def lone_level(log: float, spread: Spread) -> Level:
-    """The latency of a strategy with one process, where nothing else tells whether that is an odd one: its interval is
-    as wide as any two processes of one strategy are apart in the run."""
-    return Level(log, (spread.most / student_quantile(0.95, _MANY)) ** 2, _MANY, 1)
+    squares += float(np.sum((ordered[:half] - statistics.median(logs)) ** 2))
+    return Level(float(ordered[: count - half].mean()), _OF_HALF / count * squares / degrees, degrees, count)
 
 
 def shown_level(latency: Latency, processes: int, analysis: Analysis) -> Level:
@@ -118,11 +116,6 @@ def shown_level(latency: Latency, processes: int, analysis: Analysis) -> Level:
 def student_quantile(confidence: float, degrees: float) -> float:
     """The t value that a two-sided interval of ``confidence`` reaches to."""
     return float(special.stdtrit(degrees, 0.5 + confidence / 2))
-
-
-def p_value(t: float, degrees: float) -> float:
-    """The two-sided p value of Student's ``t``."""
-    return 2 * float(special.stdtr(degrees, -abs(t)))
 
 
 def latency(level: Level, confidence: float) -> Latency:
@@ -144,10 +137,8 @@ def ratio(a: Level, b: Level, confidence: float) -> Ratio:
     if apart.variance == 0.0:
         times = math.exp(apart.log_mean)
         return Ratio(times, times, times, float(apart.log_mean == 0.0))
-    low, high = apart.interval(confidence)
-    return Ratio(
-        math.exp(apart.log_mean), low, high, p_value(apart.log_mean / math.sqrt(apart.variance), apart.degrees)
-    )
+    p = 2 * float(special.stdtr(apart.degrees, -abs(apart.log_mean) / math.sqrt(apart.variance)))
+    return Ratio(math.exp(apart.log_mean), *apart.interval(confidence), p)
 
 
 def half_width(terms: Sequence[tuple[np.ndarray, float]], confidence: float) -> np.ndarray:
@@ -168,8 +159,8 @@ def of_one(value_s: float, deviation: float, degrees: float, confidence: float) 
 
 def chance(spread: Spread, processes: int, confidence: float) -> float:
     """The relative difference by chance between two strategies of so many processes each."""
-    degrees = _PRIOR_DEGREES + 2 * _own_degrees(processes)
-    return math.expm1(student_quantile(confidence, degrees) * spread.deviation * math.sqrt(2 * _of_level(processes)))
+    variance = spread.deviation**2 * (1.0 if processes == 1 else _OF_HALF / processes)
+    return math.expm1(student_quantile(confidence, _PRIOR_DEGREES + processes - 1) * math.sqrt(2 * variance))
 
 
 @dataclass(frozen=True)
@@ -188,16 +179,6 @@ def gap(a: Latency, b: Latency) -> Gap:
         math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
         math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
     )
-
-
-def _own_degrees(processes: int) -> float:
-    """The degrees of freedom of the faster half's squares about the median: half of those that all squares have."""
-    return (processes - 1) / 2
-
-
-def _of_level(processes: int) -> float:
-    """The variance of a level, over that of one process."""
-    return 1.0 if processes == 1 else _OF_HALF / processes
 
 
 def _degrees(terms: Sequence[tuple[Any, float]]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from measure.model.run import Analysis, Control, Measurement, Run
-from measure.statistics.intervals import Level, Spread, chance, level, lone_level, ratio, shown_level, spread_of
+from measure.statistics.intervals import Level, Spread, chance, level, ratio, shown_level, spread_of
 
 # Other programs make samples longer, never shorter, and do so in stretches: the lower quartile of many short samples
 # stays where it is until three quarters of them are disturbed.
@@ -50,8 +50,10 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     timed = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
     timed = {slug: replicas for slug, replicas in timed.items() if replicas}
     logs = {slug: np.array([log_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
-    medians = {slug: np.array([_log_median(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
-    times_s = {slug: np.array([_mean(each.at_s) for each in replicas]) for slug, replicas in timed.items()}
+    medians = {
+        slug: np.array([_log_quantile(each.samples_s, 0.5) for each in replicas]) for slug, replicas in timed.items()
+    }
+    times_s = {slug: np.array([np.mean(each.at_s or [0.0]) for each in replicas]) for slug, replicas in timed.items()}
     slope, drift = _drift(logs, times_s)
     if logs:
         # Of all strategies, the one with the most processes is the one that the others are compared with.
@@ -61,10 +63,7 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
             for figures in (logs, medians)
         )
     spread = spread_of(list(logs.values()))
-    by_slug = {
-        slug: level(values, spread) if len(values) > 1 else lone_level(float(values[0]), spread)
-        for slug, values in logs.items()
-    }
+    by_slug = {slug: level(values, spread) for slug, values in logs.items()}
     typical = {slug: float(values.mean()) for slug, values in medians.items()}
     return Levels(by_slug, typical, logs, spread, drift)
 
@@ -87,18 +86,16 @@ def control(measurements: Sequence[Measurement], levels: Levels, confidence: flo
     Resolution is the farther end of the twin ratio's interval from 1, and at least what the spread between processes
     lets two strategies of as many processes differ by chance.
     """
+    by_slug = levels.by_slug
     # Where the strategy of a twin has failed, that of another leader entered after it.
-    for measurement in reversed(measurements):
-        original = measurement.twin_of
-        if original is None or measurement.strategy not in levels.by_slug or original not in levels.by_slug:
-            continue
-        twin, own = levels.by_slug[measurement.strategy], levels.by_slug[original]
-        if min(twin.processes, own.processes) < _LEAST_OF_TWINS:
-            continue
-        twins = ratio(twin, own, confidence)
-        by_chance = chance(levels.spread, min(twin.processes, own.processes), confidence)
-        resolution = max(twins.high - 1, 1 - twins.low, by_chance)
-        return Control(strategy=original, ratio=twins.ratio, low=twins.low, high=twins.high, resolution=resolution)
+    for item in reversed(measurements):
+        if item.twin_of is not None and {item.strategy, item.twin_of} <= by_slug.keys():
+            twin, own = by_slug[item.strategy], by_slug[item.twin_of]
+            fewer = min(twin.processes, own.processes)
+            if fewer >= _LEAST_OF_TWINS:
+                of = ratio(twin, own, confidence)
+                resolution = max(of.high - 1, 1 - of.low, chance(levels.spread, fewer, confidence))
+                return Control(strategy=item.twin_of, ratio=of.ratio, low=of.low, high=of.high, resolution=resolution)
     return None
 
 
@@ -113,21 +110,14 @@ def resolution(twins: Control | None, levels: Levels, confidence: float) -> floa
 
 def log_quartile(samples_s: Sequence[float]) -> float:
     """The logarithm of the lower quartile; of few samples, that of their median."""
-    if len(samples_s) < _LEAST_FOR_QUANTILE:
-        return _log_median(samples_s)
+    return _log_quantile(samples_s, 0.5 if len(samples_s) < _LEAST_FOR_QUANTILE else QUANTILE)
+
+
+def _log_quantile(samples_s: Sequence[float], share: float) -> float:
     ordered = sorted(samples_s)
-    place, part = divmod(QUANTILE * (len(ordered) - 1), 1)
-    low, high = ordered[int(place)], ordered[int(place) + 1]
+    place, part = divmod(share * (len(ordered) - 1), 1)
+    low, high = ordered[int(place)], ordered[math.ceil(place + part)]
     return math.log(low + part * (high - low))
-
-
-def _log_median(samples_s: Sequence[float]) -> float:
-    ordered = sorted(samples_s)
-    return math.log((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 def _drift(logs: Mapping[str, np.ndarray], times_s: Mapping[str, np.ndarray]) -> tuple[float, Drift]:

@@ -39,7 +39,7 @@ class Order:
             return False
         return all(
             any(
-                self._p(*pair) < self._level(last - first)
+                self._ratio(*pair).p < 2 * (1 - self._analysis.confidence) / (len(self._levels) * (last - first))
                 for pair in ((fast, slow), (first, last), (first, slow), (fast, last))
             )
             for first in range(fast + 1)
@@ -54,12 +54,6 @@ class Order:
             groups.append([name for name in left if name == left[0] or not self.separated(name, left[0])])
             left = [name for name in left if name not in groups[-1]]
         return groups
-
-    def _level(self, distance: int) -> float:
-        return 2 * (1 - self._analysis.confidence) / (len(self._levels) * distance)
-
-    def _p(self, fast: int, slow: int) -> float:
-        return self._ratio(fast, slow).p
 
     def _ratio(self, fast: int, slow: int) -> Ratio:
         if (fast, slow) not in self._ratios:
