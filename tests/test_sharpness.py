@@ -76,6 +76,7 @@ def test_headlines_are_held_against_what_scripts_take_alone() -> None:
     assert value(figures, "bias of eager") == value(figures, "bias of one thread") == pytest.approx(0.1)
     assert value(figures, "bias of graph") == value(figures, "bias of several threads") == pytest.approx(0.2)
     assert not [figure for figure in figures if figure.name == "bias of XLA"]
+    assert value(figures, "scatter of scripts alone, median") == pytest.approx(np.std(np.log([1, 9, 1]), ddof=1))
 
 
 def test_the_pace_of_a_machine_is_told_by_how_often_it_was_slower_than_at_its_best() -> None:

@@ -153,7 +153,12 @@ class Truth:
 def truth(truths: Sequence[Truth]) -> list[Figure]:
     off = [abs(math.expm1(item.log)) for item in truths]
     within = float(np.quantile(off, 0.9))
-    figures = [
+    figures = []
+    if several := [item.processes for item in truths if len(item.processes) > 1]:
+        # The machine's part: of one process each, minutes apart.
+        alone = [float(np.std([math.log(each.seconds) for each in processes], ddof=1)) for processes in several]
+        figures.append(Figure("scatter of scripts alone, median", float(np.median(alone)), show=text.percent))
+    figures += [
         Figure("headline over alone: within this, 90 % of strategies", within, 0.1, None, text.percent),
         Figure("headline over alone: farthest", max(off), 0.2, None, text.percent),
     ]
