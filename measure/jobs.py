@@ -36,6 +36,7 @@ class Snapshot:
 
     ``state``: queued (``position`` jobs are before it), locked (another process measures on this machine), starting
     (TensorFlow is being loaded), running, finished. ``round_number``: of the round in which is sampled now.
+    ``rough_s``: seconds of one call of each strategy, while its memory was measured.
     """
 
     run: Run
@@ -50,6 +51,7 @@ class Snapshot:
     here: bool = True  # this process measures it, or has
     imported: bool = False
     round_number: int | None = None
+    rough_s: Mapping[str, float] = field(default_factory=dict)
 
 
 class Measuring(Protocol):
@@ -191,6 +193,7 @@ class Jobs:
                 version=view.version,
                 fault=job.fault,
                 round_number=None if job.message else view.round_number,
+                rough_s=view.rough_s,
             )
 
     # --- what is kept ------------------------------------------------------------------------------------------------

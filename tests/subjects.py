@@ -28,7 +28,7 @@ def error(outcome: str = "failed", message: str = "said by a test") -> Message:
     return {"event": "error", "outcome": outcome, "type": "ValueError", "message": message, "detail": ""}
 
 
-def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
+def measured(peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.005) -> list[Message]:
     """The messages of a memory subject."""
     memory = Memory(
         peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
@@ -36,8 +36,11 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True) -> list[Message]:
     check = msgspec.to_builtins(Correctness(ok=right))
     return [
         {"event": "checked", "correctness": check, "sentence": None if right else "other values"},
-        {"event": "memory", "memory": msgspec.to_builtins(memory), "warnings": [], "fallbacks": [], "retraces": 0},
-    ]
+        {
+            "event": "memory", "memory": msgspec.to_builtins(memory), "call_s": call_s,
+            "warnings": [], "fallbacks": [], "retraces": 0,
+        },
+    ]  # fmt: skip
 
 
 @dataclass
@@ -134,7 +137,7 @@ class Subjects:
             case "reference":
                 return [{"event": "saved"}]
             case "memory":
-                return measured(self.peak_bytes)
+                return measured(self.peak_bytes, call_s=2 * self.latencies_s.get(spec.name, self.call_s))
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":

@@ -58,9 +58,9 @@ def test_a_run_without_a_control_has_no_resolution_at_all() -> None:
 
 
 def test_times_are_medians() -> None:
-    found = [Timed(run({LEADER: 1.0}), order_s, 2 * order_s, 3 * order_s) for order_s in (1.0, 2.0, 9.0)]
+    found = [Timed(run({LEADER: 1.0}), order_s / 2, order_s, 2 * order_s, 3 * order_s) for order_s in (1.0, 2.0, 9.0)]
     figures = sharp_figures.times(found)
-    assert [figure.value for figure in figures] == [2.0, 4.0, 6.0]
+    assert [figure.value for figure in figures] == [1.0, 2.0, 4.0, 6.0]
 
 
 def test_headlines_are_held_against_what_scripts_take_alone() -> None:

@@ -100,8 +100,11 @@ class Bench:
     # --- the watcher's side ------------------------------------------------------------------------------------------
 
     def view(self) -> View:
-        run, stages, forecast_s = self.record.run, dict(self.record.stages), self.forecast.seconds
-        return View(run, stages, self._message, self._version, self.started_s, forecast_s, self._round_number)
+        record = self.record
+        return View(
+            record.run, dict(record.stages), self._message, self._version, self.started_s, self.forecast.seconds,
+            self._round_number, dict(record.rough_s),
+        )  # fmt: skip
 
     def say(self, message: str | None = None, result: bool = False, round_number: int | None = None) -> None:
         """Publish how things stand. ``message``: a line on what happens now; ``result``: there is a new result;

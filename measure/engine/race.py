@@ -69,9 +69,8 @@ class Standing:
 
     def is_open(self, faster: str, slower: str) -> bool:
         """True if two neighbours are neither separated nor shown equivalent within the margin."""
-        return not equivalent(self.order.ratio(slower, faster), self.analysis.margin) and not self.order.separated(
-            slower, faster
-        )
+        are_equal = equivalent(self.order.ratio(slower, faster), self.analysis.margin)
+        return not are_equal and not self.order.separated(slower, faster)
 
     def undecided(self, among: Sequence[str]) -> list[str]:
         """Strategies whose place among their neighbours is open, fastest first; only those ``among`` are looked at."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ class View:
     """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
 
     ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the
-    round in which is sampled now.
+    round in which is sampled now. ``rough_s``: seconds of one call of each strategy, while its memory was measured.
     """
 
     run: Run
@@ -40,6 +40,7 @@ class View:
     started_s: float | None = None
     forecast_s: float = 0.0
     round_number: int | None = None
+    rough_s: Mapping[str, float] = field(default_factory=dict)
 
 
 class Record:
@@ -50,6 +51,8 @@ class Record:
         self._items = {slug: self._blank(slug, None) for slug in scripts}
         self._run = run
         self.stages: dict[str, Stage] = dict.fromkeys(scripts, "waiting")
+        # Shown until there is a latency, and no part of the run: a process that measures memory is never timed.
+        self.rough_s: dict[str, float] = {}
 
     def __getitem__(self, slug: str) -> Measurement:
         return self._items[slug]

@@ -154,6 +154,8 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
             *advice.of_strategy(measured.warnings, measured.fallbacks, measured.retraces),
         ],
     )
+    if measured.call_s is not None:
+        record.rough_s[slug] = measured.call_s
     record.set_stage([slug], "waiting")
     bench.say(result=True)
 

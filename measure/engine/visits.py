@@ -13,7 +13,7 @@ from measure.engine.dialogue import Dialogue, SubjectFailed
 from measure.engine.record import original
 from measure.judge import advice
 from measure.model import forecast
-from measure.model.run import Replica, Stage
+from measure.model.run import Replica
 from measure.subject import messages
 
 # Where a call is forecast to be longer, calling it with other values would take more time than it is worth.
@@ -90,8 +90,7 @@ def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
     record, dialogues = bench.record, bench.dialogues
     subject, slug, replica = process.subject, process.slug, process.replica
     timeout_s = bench.timeout_s(slug)
-    stage: Stage = "sampling"
-    record.set_stage([slug], stage)
+    record.set_stage([slug], "sampling")
     bench.say()
     dialogues.send(subject, messages.TakeSamples())
     try:
@@ -102,7 +101,7 @@ def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
                 break
     except SubjectFailed as failure:
         record.end_replica(slug, replica, failure.outcome)
-        bench.fail(slug, stage, failure)
+        bench.fail(slug, "sampling", failure)
         return
     dialogues.send(subject, messages.Stop())
     record.end_replica(slug, replica, "done")

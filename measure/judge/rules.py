@@ -83,17 +83,14 @@ def _no_control(run: Run, levels: Levels) -> _Seen:
     ranked = sum(map(len, run.ranking))
     if run.finished is None or run.control is not None or ranked < LEAST_RANKED:
         return None
-    twin = next((item for item in run.measurements if item.twin_of), None)
-    if run.status == "cancelled":
-        why, what = "it was cancelled before that", "let a run come to its end to know"
-    elif run.status == "interrupted":
-        why, what = "it ended before that", "measure again to know"
-    elif twin is not None and twin.error is not None:
-        why, what = f"the second entry of {twin.twin_of} failed", "measure again to know"
-    elif run.status == "complete":
-        why, what = "a person stopped it before that", "let a run come to its end to know"
-    else:
-        why, what = "there was no time left for the leader's second entry", "a longer time budget gives it"
+    why, what = {
+        "cancelled": ("it was cancelled before that", "let a run come to its end to know"),
+        "interrupted": ("it ended before that", "measure again to know"),
+        "complete": ("a person stopped it before that", "let a run come to its end to know"),
+    }.get(run.status, ("there was no time left for the leader's second entry", "a longer time budget gives it"))
+    failed = [item.twin_of for item in run.measurements if item.twin_of and item.error]
+    if failed and run.status in ("complete", "budget"):
+        why, what = f"the second entry of {failed[0]} failed", "measure again to know"
     return (
         f"this run's resolution was not measured: {why}. Small differences may be chance; {what}",
         {"ranked": ranked},

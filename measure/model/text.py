@@ -56,6 +56,12 @@ def seconds(value_s: float | None) -> str:
     return f"{number(value_s * scale)} {unit}"
 
 
+def rough_seconds(value_s: float) -> str:
+    """``≈ 400 µs``: to one digit."""
+    scale, unit = _unit(value_s)
+    return f"≈ {float(f'{value_s * scale:.0e}'):g} {unit}"
+
+
 def _unit(value_s: float) -> tuple[float, str]:
     """The unit in which a finite number of seconds is written, and how many of it are a second."""
     for most_s, scale, unit in ((999.5e-9, 1e9, "ns"), (999.5e-6, 1e6, "µs"), (0.9995, 1e3, "ms"), (119.5, 1.0, "s")):

@@ -92,24 +92,26 @@ def level(logs: np.ndarray, spread: Spread) -> Level:
     """A strategy's latency from one logarithm a process, float64 [processes]: the mean of the faster half of them.
 
     What disturbs a process makes it slower, and often throughout: two threads that share a processor, or a neighbour on
-    the same machine. The spread is that of the faster half about the median, as of a normal's lower side. Where there
-    is one process, nothing else tells whether that is an odd one: the interval is as wide as any two processes of one
-    strategy are apart in the run.
+    the same machine. The spread is that of the faster half about the median, as of a normal's lower side.
     """
     count, ordered = len(logs), np.sort(logs)
-    if count == 1:
-        return Level(float(logs[0]), (spread.most / student_quantile(0.95, _MANY)) ** 2, _MANY, 1)
     half, degrees = count // 2, _PRIOR_DEGREES + (count - 1) / 2  # half of the degrees that all squares have
     squares = _PRIOR_DEGREES * spread.deviation**2
     squares += float(np.sum((ordered[:half] - statistics.median(logs)) ** 2))
-    return Level(float(ordered[: count - half].mean()), _OF_HALF / count * squares / degrees, degrees, count)
+    share = 1.0 if count == 1 else _OF_HALF / count
+    return Level(float(ordered[: count - half].mean()), share * squares / degrees, degrees, count)
+
+
+def lone_level(log: float, spread: Spread) -> Level:
+    """The latency of a strategy with one process, where nothing else tells whether that is an odd one: its interval is
+    as wide as any two processes of one strategy are apart in the run."""
+    return Level(log, (spread.most / student_quantile(0.95, _MANY)) ** 2, _MANY, 1)
 
 
 def shown_level(latency: Latency, processes: int, analysis: Analysis) -> Level:
     """The level whose interval a run shows."""
     degrees = max(1.0, processes - 1.0)
-    half = math.log(latency.high_s / latency.low_s) / 2
-    deviation = half / student_quantile(analysis.confidence, degrees)
+    deviation = math.log(latency.high_s / latency.low_s) / 2 / student_quantile(analysis.confidence, degrees)
     return Level(math.log(latency.median_s), deviation**2, degrees, processes)
 
 

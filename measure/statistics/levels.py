@@ -12,14 +12,13 @@ import numpy as np
 from scipy import special
 
 from measure.model.run import Analysis, Control, Measurement, Run
-from measure.statistics.intervals import Level, Spread, chance, level, ratio, shown_level, spread_of
+from measure.statistics.intervals import Level, Spread, chance, level, lone_level, ratio, shown_level, spread_of
 
 # Other programs make samples longer, never shorter, and do so in stretches: the lower quartile of many short samples
 # stays where it is until three quarters of them are disturbed.
 QUANTILE = 0.25
 # With fewer samples than this, the lower quartile is little else than the least: the median is taken.
 _LEAST_FOR_QUANTILE = 5
-_LEAST_OF_TWINS = 2
 # Fewer pairs of processes tell a change of the machine's pace no better than chance.
 _LEAST_SLOPES = 8
 
@@ -47,8 +46,9 @@ class Levels:
 
 def levels_of(measurements: Sequence[Measurement]) -> Levels:
     """The levels of all measurements that have samples."""
-    timed = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
-    timed = {slug: replicas for slug, replicas in timed.items() if replicas}
+    timed = {
+        item.strategy: kept for item in measurements if (kept := [each for each in item.replicas if each.samples_s])
+    }
     logs = {slug: np.array([log_quartile(each.samples_s) for each in replicas]) for slug, replicas in timed.items()}
     medians = {
         slug: np.array([_log_quantile(each.samples_s, 0.5) for each in replicas]) for slug, replicas in timed.items()
@@ -63,7 +63,10 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
             for figures in (logs, medians)
         )
     spread = spread_of(list(logs.values()))
-    by_slug = {slug: level(values, spread) for slug, values in logs.items()}
+    by_slug = {
+        slug: level(values, spread) if len(values) > 1 else lone_level(float(values[0]), spread)
+        for slug, values in logs.items()
+    }
     typical = {slug: float(values.mean()) for slug, values in medians.items()}
     return Levels(by_slug, typical, logs, spread, drift)
 
@@ -92,7 +95,7 @@ def control(measurements: Sequence[Measurement], levels: Levels, confidence: flo
         if item.twin_of is not None and {item.strategy, item.twin_of} <= by_slug.keys():
             twin, own = by_slug[item.strategy], by_slug[item.twin_of]
             fewer = min(twin.processes, own.processes)
-            if fewer >= _LEAST_OF_TWINS:
+            if fewer > 1:
                 of = ratio(twin, own, confidence)
                 resolution = max(of.high - 1, 1 - of.low, chance(levels.spread, fewer, confidence))
                 return Control(strategy=item.twin_of, ratio=of.ratio, low=of.low, high=of.high, resolution=resolution)

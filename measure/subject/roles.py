@@ -8,6 +8,7 @@ import functools
 import gc
 import linecache
 import logging
+import math
 import os
 import pickle
 import re
@@ -32,6 +33,8 @@ from measure.subject.traced import compiles_element, traced
 # Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed. A call
 # that takes no longer than this has neither traced nor compiled anything.
 _ORDERS, _QUICK_S = 3, 0.001
+# For how long a strategy is called for a rough figure of its latency; one whose first call is long is not.
+_ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
 _REFERENCE, _EXPECTED = "reference.pickle", "expected.pickle"
 # What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
 _FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
@@ -89,7 +92,9 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
         memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
     with _warnings() as said:
         call = _prepared(spec)
+        begun_s = time.perf_counter()
         outputs = call()
+        first_call_s = time.perf_counter() - begun_s
         check, sentence = correctness.check(
             outputs,
             _read_reference(Path(spec.case_dir)),
@@ -101,6 +106,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
         sender.send(messages.Checked(check, sentence))
         del outputs
         gc.collect()
+        call_s = _rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None
         with traced() as traces:
             if spec.memory_method == "tracemalloc":
                 usage = memory.measure_tracemalloc(call)
@@ -112,7 +118,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     usage = replace(usage, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     retraces = len(traces.names) if spec.mode == "eager" else 0
     others = [sentence for sentence in said if not _FALLBACK.match(sentence)]
-    sender.send(messages.Measured(usage, others, fallbacks(said), retraces))
+    sender.send(messages.Measured(usage, call_s, others, fallbacks(said), retraces))
 
 
 def _process_peak(spec: Spec, sender: Sender, channel: Channel) -> None:
@@ -227,6 +233,15 @@ def _prepared(spec: Spec) -> Callable[[], Any]:
         return outputs
 
     return call
+
+
+def _rough_s(call: Callable[[], Any]) -> float:
+    """Seconds of the quickest of the calls that fit into a while."""
+    least_s, end = math.inf, time.perf_counter() + _ROUGH_S
+    while (begun_s := time.perf_counter()) < end:
+        call()
+        least_s = min(least_s, time.perf_counter() - begun_s)
+    return least_s
 
 
 def _read_reference(folder: Path) -> Any:

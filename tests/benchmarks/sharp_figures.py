@@ -18,9 +18,11 @@ _SEVERAL_CORES = 1.2
 
 @dataclass(frozen=True)
 class Timed:
-    """A run, and the seconds from its request until all strategies had a latency, its verdict stood, and it ended."""
+    """A run, and the seconds from its request until all strategies had a rough figure, and a latency, its verdict
+    stood, and it ended."""
 
     run: Run
+    rough_s: float
     order_s: float
     verdict_s: float
     end_s: float
@@ -108,6 +110,7 @@ def resolution(runs: Iterable[Run]) -> list[Figure]:
 def times(found: Iterable[Timed]) -> list[Figure]:
     every = list(found)
     return [
+        Figure("until all have a rough figure, median", _median(each.rough_s for each in every), 5, show=whole_seconds),
         Figure(
             "until all strategies are ordered, median", _median(each.order_s for each in every), 6, 4, whole_seconds
         ),

@@ -85,14 +85,17 @@ while os.getppid() == parent:
 
 
 class Watch:
-    """Notes when all strategies have a latency, and the other milestones."""
+    """Notes when all strategies have a rough figure, which comes with their memory, when all have a latency, and the
+    other milestones."""
 
     def __init__(self) -> None:
-        self.milestones, self.order_s = common.Milestones(), math.inf
+        self.milestones, self.rough_s, self.order_s = common.Milestones(), math.inf, math.inf
 
     def look(self, at_s: float, snapshot: Snapshot) -> None:
         self.milestones.look(at_s, snapshot)
         items = [item for item in snapshot.run.measurements if not item.twin_of and item.outcome in ("ok", "not_run")]
+        if self.rough_s == math.inf and items and all(item.memory for item in items):
+            self.rough_s = at_s
         if self.order_s == math.inf and items and all(item.latency for item in items):
             self.order_s = at_s
 
@@ -106,7 +109,13 @@ def rerun(runner: Runner, count: int, keeper: Keeper, between: Callable[[], None
             keeper.keep(f"run_{number:02}_{workload}", run)
             milestones = watch.milestones
             found[workload].append(
-                Timed(run, watch.order_s, milestones.verdict_s or math.inf, milestones.end_s or math.inf)
+                Timed(
+                    run,
+                    watch.rough_s,
+                    watch.order_s,
+                    milestones.verdict_s or math.inf,
+                    milestones.end_s or math.inf,
+                )
             )
             between()
             told = text.percent(run.control.resolution) if run.control else "no control"

@@ -76,6 +76,14 @@ def test_a_strategy_stands_at_stages_that_have_a_name():
     assert seen | ended <= set(get_args(Stage))
 
 
+def test_what_a_call_took_beside_the_memory_is_shown_before_anything_is_timed():
+    published: list[View] = []
+    compare(Subjects(latencies_s={"loop.eager": 0.1}), published=published)
+    before = next(view for view in published if "first call" in view.stages.values())
+    assert before.rough_s == {slug: 0.2 if slug == "loop.eager" else 0.01 for slug in SLUGS}
+    assert not any(item.latency for item in before.run.measurements)
+
+
 def test_what_comes_after_the_verdict_can_be_left_out():
     subjects = Subjects()
     run = compare(subjects, keep=None, settings=Settings(rules=QUICK, probes=False, process_peaks_s=0.0))

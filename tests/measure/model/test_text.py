@@ -25,6 +25,12 @@ def test_an_interval_is_in_the_unit_of_its_value() -> None:
     assert text.seconds_with_interval(150.0, 90.0, 180.0) == "2.50 min [1.50, 3.00]"
 
 
+def test_a_rough_figure_has_one_digit() -> None:
+    assert [text.rough_seconds(value) for value in (4.2e-5, 0.0096, 0.0196, 3.0)] == [
+        "≈ 40 µs", "≈ 10 ms", "≈ 20 ms", "≈ 3 s",
+    ]  # fmt: skip
+
+
 def test_a_factor_has_its_sign_where_it_stands_alone() -> None:
     assert [text.factor(value) for value in (1.034, 13.2, 2_500.0, math.inf)] == ["1.03 ×", "13 ×", "2 500 ×", "–"]
     assert text.times(13.2) == "13"

@@ -77,7 +77,7 @@ def test_a_strategys_variance_is_moderated_by_the_runs_spread(factors: list[floa
     assert level.interval(0.95) == pytest.approx((math.exp(mean - half), math.exp(mean + half)), rel=1e-9)
 
 
-@pytest.mark.parametrize("processes", [2, 3, 4, 5, 6, 8, 12])
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 5, 6, 8, 12])
 def test_the_standard_error_of_a_level_of_normal_processes_is_what_such_levels_scatter_by(processes: int) -> None:
     """Of three, it is a tenth more: two of them are more than a half."""
     rng = np.random.default_rng(8)
@@ -87,7 +87,7 @@ def test_the_standard_error_of_a_level_of_normal_processes_is_what_such_levels_s
 
 
 def test_the_interval_of_one_process_is_as_wide_as_any_two_are_apart() -> None:
-    low, high = intervals.level(np.log([2.0]), Spread(0.05, math.log(1.3))).interval(0.95)
+    low, high = intervals.lone_level(math.log(2.0), Spread(0.05, math.log(1.3))).interval(0.95)
     assert (low, high) == pytest.approx((2.0 / 1.3, 2.0 * 1.3), rel=1e-3)
 
 
