@@ -190,9 +190,14 @@ def _stages(snapshot: Snapshot) -> str:
         lines.append(
             f"<div>{look.strategy_html(m.strategy, m.mapper, m.mode)}</div>"
             f'<div style="letter-spacing:.15em;opacity:.7" aria-hidden="true">{dots}</div><div>{word}</div>'
-            f'<div style="text-align:right;white-space:nowrap;opacity:.8">{" · ".join(figures)}</div>'
+            f'<div style="text-align:right;opacity:.8">{" · ".join(map(_unbroken, figures))}</div>'
         )
     return (
         '<div role="status" aria-live="off" style="display:grid;grid-template-columns:auto auto 1fr auto;'
         f'gap:.15rem .9rem;font-size:.9rem;overflow-x:auto">{"".join(lines)}</div>'
     )
+
+
+def _unbroken(figure: str) -> str:
+    """Return a figure with its unit, which a narrow screen does not part."""
+    return figure.replace(" ", "\N{NO-BREAK SPACE}")
