@@ -36,7 +36,7 @@ class Snapshot:
 
     ``state``: queued (``position`` jobs are before it), locked (another process measures on this machine), starting
     (TensorFlow is being loaded), running, finished. ``round_number``: of the round in which is sampled now.
-    ``rough_s``: seconds of one call of each strategy, while its memory was measured.
+    ``rough_s``: seconds of a call of each strategy, as its memory subject has it.
     """
 
     run: Run

@@ -30,7 +30,7 @@ class View:
     """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
 
     ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the
-    round in which is sampled now. ``rough_s``: seconds of one call of each strategy, while its memory was measured.
+    round in which is sampled now. ``rough_s``: seconds of a call of each strategy, as its memory subject has it.
     """
 
     run: Run

@@ -120,15 +120,19 @@ class Checked(Said, frozen=True, tag="checked"):
 
 
 class Measured(Said, frozen=True, tag="memory"):
-    """``call_s``: seconds of a call, a rough figure: beside another subject, and with another allocator; None for calls
-    that are long; ``warnings``: what TensorFlow said; ``fallbacks``: ops for which `tf.vectorized_map` fell back to a
-    while loop; ``retraces``: functions that one steady call traced."""
+    """``warnings``: what TensorFlow said; ``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop;
+    ``retraces``: functions that one steady call traced."""
 
     memory: Memory
-    call_s: float | None
     warnings: list[str]
     fallbacks: list[str]
     retraces: int
+
+
+class Rough(Said, frozen=True, tag="rough"):
+    """Seconds of a call, roughly: beside another subject, and with another allocator. None where a call is long."""
+
+    seconds: float | None
 
 
 class ProcessPeak(Said, frozen=True, tag="process_peak"):

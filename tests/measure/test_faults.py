@@ -149,6 +149,9 @@ FAULTS = {
         "import signal\nif count_calls() == 1:\n{leave}\nwhile True:\n    signal.pause()",
         "timeout", "memory", "Timeout", "within 6 s",
     ),
+    "aborts_once_its_memory_is_known": Fault(
+        "import os\nif not is_timed() and count_calls() > 2:\n    os.abort()\nreturn map_rightly(fn, elems)", "ok"
+    ),
     "raises_only_where_it_is_timed": Fault(
         "if is_timed():\n    raise ValueError('only here')\nreturn map_rightly(fn, elems)",
         "failed", "first_call", "ValueError", "^only here$",
@@ -206,7 +209,7 @@ def test_each_fault_ends_as_its_own_outcome_with_stage_and_message(run: Run, slu
     fault, item = FAULTS[SLUGS[slug]], run.measurement(slug)
     if fault.outcome == "ok":
         assert (item.outcome, item.error) == ("ok", None)
-        assert item.latency is not None
+        assert item.latency is not None and item.memory is not None
         return
     assert item.error is not None, item
     assert re.fullmatch(fault.outcome, item.outcome), item.error

@@ -116,9 +116,7 @@ def raised() -> BaseException:
 
 MEMORY = {"peak_bytes": 8, "output_bytes": 8, "temporary_bytes": 0, "input_bytes": 0, "captured_bytes": 0,
           "method": "events", "at_peak": [{"op": "map/while/mul (3 ops)", "bytes": 8}]}  # fmt: skip
-MEASURED = {
-    "event": "memory", "memory": MEMORY, "call_s": None, "warnings": ["careful"], "fallbacks": [], "retraces": 0,
-}  # fmt: skip
+MEASURED = {"event": "memory", "memory": MEMORY, "warnings": ["careful"], "fallbacks": [], "retraces": 0}
 
 
 @pytest.mark.parametrize(
