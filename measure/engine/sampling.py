@@ -76,10 +76,11 @@ class Sampling:
         """Visit these while more than ``least_left_s`` of the budget is left. True if it sufficed."""
 
         def goes_on() -> bool:
-            return self.budget_left_s > least_left_s and not self._bench.stopped
+            # Preparing takes longer than sampling: what is prepared is sampled, though forecasts may have been short.
+            return self.budget_left_s > least_left_s - _TOGETHER_S and not self._bench.stopped
 
         while order:
-            if not goes_on():
+            if self.budget_left_s <= least_left_s or self._bench.stopped:
                 return False
             count = min(_PREPARED_TOGETHER, len(order))
             while count > 1 and not self._fit(order[:count], self.budget_left_s - least_left_s):

@@ -331,9 +331,12 @@ def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(
     opened: Open, clock: SimpleNamespace
 ) -> None:
     subjects = Slow(latencies_s=LATENCIES_S, clock=clock, visit_s=2.0)
-    status, reason = Sampling(opened(subjects), BUDGET_S).race(SLUGS)
+    bench = opened(subjects)
+    status, reason = Sampling(bench, BUDGET_S).race(SLUGS)
     assert (status, reason) == ("budget", "the time budget was spent before the ranking of the leaders was decided")
-    assert len(subjects.visited) == 5, "no visit begins when it is spent"
+    assert len(subjects.visited) == len(SLUGS) + 4, "what was prepared before it was spent is sampled, and nothing more"
+    twin = bench.record["batched.graph#twin"]
+    assert [bool(each.samples_s) for each in twin.replicas] == [True, True], "so that there is a control"
 
 
 def test_a_budget_that_ends_after_the_lead_was_decided_leaves_a_complete_run(
@@ -364,8 +367,8 @@ def test_the_ranking_gets_a_third_of_the_budget_where_first_visits_have_spent_it
     slugs = (*SLUGS, "loop.graph", "map_fn.xla")
     bench = opened(subjects, slugs)
     assert Sampling(bench, BUDGET_S).race(slugs)[0] == "budget"
-    # The second one begins before the third is spent.
-    assert subjects.visited[: len(slugs)] == list(slugs) and len(subjects.visited) == len(slugs) + 2
+    # The second one begins before the third is spent; for the last of those that are prepared it is too late.
+    assert subjects.visited[: len(slugs)] == list(slugs) and len(subjects.visited) == len(slugs) + 3
 
 
 @pytest.mark.parametrize("visit", [1, 2, 6])
