@@ -18,7 +18,7 @@ def test_a_lost_connection_attaches_again_also_to_a_run_that_has_ended_meanwhile
     open_page(page, app_server, HELD)
     run_id = start(page)
     progress = page.locator(".st-key-progress")
-    expect(status(page)).to_contain_text(re.compile(r"\d MiB"))
+    expect(status(page)).to_contain_text(re.compile(r"\d\sMiB"))
     # Its code is loaded when it is first shown, and could not be without a connection.
     expect(page.get_by_role("button", name="Share")).to_be_visible()
     with lost(page):
@@ -33,7 +33,7 @@ def test_a_lost_connection_attaches_again_also_to_a_run_that_has_ended_meanwhile
     press(page, "run")
     page.wait_for_url(lambda address: "run=" in address and run_id not in address)
     run_id = run_id_of(page)
-    expect(status(page)).to_contain_text(re.compile(r"\d MiB"))
+    expect(status(page)).to_contain_text(re.compile(r"\d\sMiB"))
     kept = Store(app_server.home)
     with lost(page), going_on(app_server):
         assert kept.look(run_id).live
