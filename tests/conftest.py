@@ -47,9 +47,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Files with many slow tests go first; the free tests at the end fill up what the files leave.
     slow = Counter(_group(item.nodeid) for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[_group(item.nodeid)], _group(item.nodeid)))
-    # Of the free ones the last take longest, since much of what they try fails in a process of its own: they go first.
-    free = [item for item in items if item.nodeid.startswith(_FREE)]
-    items[len(items) - len(free) :] = reversed(free)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
