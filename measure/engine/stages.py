@@ -154,6 +154,8 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
             *advice.of_strategy(measured.warnings, measured.fallbacks, measured.retraces),
         ],
     )
+    # Kept at once: whoever ends the server now loses nothing of it.
+    bench.say(result=True)
     # One that fails only now will fail where it is timed.
     with contextlib.suppress(SubjectFailed):
         rough = yield from bench.dialogues.until(subject, messages.Rough, timeout_s)

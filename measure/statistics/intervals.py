@@ -98,8 +98,7 @@ def level(logs: np.ndarray, spread: Spread) -> Level:
     half, degrees = count // 2, _PRIOR_DEGREES + (count - 1) / 2  # half of the degrees that all squares have
     squares = _PRIOR_DEGREES * spread.deviation**2
     squares += float(np.sum((ordered[:half] - statistics.median(logs)) ** 2))
-    share = 1.0 if count == 1 else _OF_HALF / count
-    return Level(float(ordered[: count - half].mean()), share * squares / degrees, degrees, count)
+    return Level(float(ordered[: count - half].mean()), _of_mean(count) * squares / degrees, degrees, count)
 
 
 def lone_level(log: float, spread: Spread) -> Level:
@@ -161,8 +160,13 @@ def of_one(value_s: float, deviation: float, degrees: float, confidence: float) 
 
 def chance(spread: Spread, processes: int, confidence: float) -> float:
     """The relative difference by chance between two strategies of so many processes each."""
-    variance = spread.deviation**2 * (1.0 if processes == 1 else _OF_HALF / processes)
+    variance = spread.deviation**2 * _of_mean(processes)
     return math.expm1(student_quantile(confidence, _PRIOR_DEGREES + processes - 1) * math.sqrt(2 * variance))
+
+
+def _of_mean(processes: int) -> float:
+    """The variance of the mean of the faster half of so many processes, over that of one process."""
+    return 1.0 if processes == 1 else _OF_HALF / processes
 
 
 @dataclass(frozen=True)

@@ -179,9 +179,11 @@ def _stages(snapshot: Snapshot) -> str:
         stage = snapshot.stages.get(m.strategy, m.stage)
         done = _STEPS.index(stage) if stage in _STEPS else -1
         over = stage == _DONE or m.outcome not in ("ok", "not_run")
+        # Whoever waits between two steps has its memory already.
+        known = 0 if m.memory and done < 0 else done - 1
         ok = m.outcome in ("ok", "not_run")
         dots = "".join(
-            "●" if (over and ok) or step < done else "◐" if step == done and not over else "○" for step in range(4)
+            "●" if (over and ok) or step <= known else "◐" if step == done and not over else "○" for step in range(4)
         )
         word = look.OUTCOMES.get(m.outcome, m.outcome) if not ok else _DONE if over else stage
         figures = [look.size(m.memory.peak_bytes)] if m.memory else []

@@ -84,6 +84,14 @@ def test_what_a_call_took_beside_the_memory_is_shown_before_anything_is_timed():
     assert not any(item.latency for item in before.run.measurements)
 
 
+def test_memory_is_published_when_it_is_known_and_not_with_the_call_after_it():
+    published: list[View] = []
+    compare(Subjects(), published=published)
+    known = [{item.strategy for item in view.run.measurements if item.memory} for view in published]
+    assert any(slugs > view.rough_s.keys() for slugs, view in zip(known, published, strict=True))
+    assert all(len(after - before) <= 1 for before, after in pairwise(known)), "no two are lost with one server"
+
+
 def test_what_comes_after_the_verdict_can_be_left_out():
     subjects = Subjects()
     run = compare(subjects, keep=None, settings=Settings(rules=QUICK, probes=False, process_peaks_s=0.0))

@@ -302,12 +302,15 @@ class TestRunning:
     def test_until_there_are_latencies_rough_figures_tell_the_order(self, visit, fake):
         run = synthetic.partial(0, RUN_ID)
         rough_s = {"batched.xla": 0.0196, "loop.eager": 0.0014, "map_fn.graph": 0.011}
-        fake.snapshots[RUN_ID] = Snapshot(run, "running", rough_s=rough_s, elapsed_s=3.0)
+        stages = dict.fromkeys((m.strategy for m in run.measurements), "waiting")
+        fake.snapshots[RUN_ID] = Snapshot(run, "running", stages=stages, rough_s=rough_s, elapsed_s=3.0)
         text = words(visit(run=RUN_ID))
         progress = text[text.index('role="status"') :]
         places = [progress.index(slug) for slug in ("loop.eager", "map_fn.graph", "batched.xla", "map_fn.eager")]
         assert places == sorted(places), "the fastest first, and those of which nothing is known last"
         assert all(figure in progress for figure in ("≈ 1 ms", "≈ 10 ms", "≈ 20 ms"))
+        dots = set(re.findall("[●◐○]{4}", progress))
+        assert dots == {"●○○○"}, "a strategy that waits has done the first step where its memory is known"
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
