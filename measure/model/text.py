@@ -5,6 +5,7 @@ One way to write them, on the command line, in sentences and on the page.
 
 import math
 import re
+from collections.abc import Sequence
 
 OUTCOMES = {
     "ok": "ok",
@@ -127,6 +128,13 @@ def factor_with_interval(value: float, low: float, high: float) -> tuple[str, st
 def shortened(words: str, most: int) -> str:
     """``words``, cut between two of them where they have more than ``most`` signs."""
     return words if len(words) <= most else f"{words[:most].rsplit(' ', 1)[0].rstrip(',')} …"
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """``a``, ``a and b``, ``a, b and c``; of more than ``most`` the rest is counted: ``a, b, c and 2 more``."""
+    more = len(names) - most if most is not None and len(names) > most else 0
+    shown = [*names[:most], f"{more} more"] if more else list(names)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
 def percent(share: float) -> str:

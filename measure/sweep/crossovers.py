@@ -72,8 +72,13 @@ def place(crossover: Crossover) -> str | None:
     """The place of a crossing, «6 [5, 8]»; None where there is no crossing."""
     if crossover.value is None or crossover.low is None or crossover.high is None:
         return None
-    at, low, high = (math.floor(end) + 1 for end in (crossover.value, crossover.low, crossover.high))
+    at, low, high = (first_beyond(end) for end in (crossover.value, crossover.low, crossover.high))
     return f"{at:,} [{low:,}, {high:,}]"
+
+
+def first_beyond(value: float) -> int:
+    """The first whole number above a value."""
+    return math.floor(value) + 1
 
 
 def _levels(known: Evidence) -> dict[str, Mapping[int, Level]]:

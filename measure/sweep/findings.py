@@ -1,25 +1,18 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from measure.judge import analysis
 from measure.judge.verdict import verdict as comparison_verdict
-from measure.model import text
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Crossover, Point, Run, Status
-from measure.statistics import intervals, ranking
-from measure.statistics.intervals import Level
-from measure.sweep import crossovers, scaling
+from measure.model.run import Analysis, Point, Run, Status
+from measure.sweep import crossovers, regions, scaling, values
 from measure.sweep.evidence import Evidence, evidence
 
 _OPEN = ("waiting", "running")
 _NOTHING = "Nothing was ranked at any point: each point says why."
-# More values than so many, between which there may be others, are named by their number and their ends.
-_MOST_LISTED = 8
 
 
 def comparison(run: Run, point: Point) -> Run:
@@ -138,113 +131,13 @@ def asked_for(run: Run, point: Point) -> bool:
 
 
 def verdict(run: Run, known: Evidence | None = None) -> str:
-    """One sentence: who wins everywhere, or where the winner changes. ``known``: the levels of the points, where
-    somebody has made them already."""
+    """One sentence: where who is fastest, or with which value of a swept option. ``known``: the levels of the points,
+    where somebody has made them already."""
     points = measured(run)
     if not points:
         return _NOTHING
-    if run.axes[0].kind == "option" and len(run.axes) == 1:
-        return _best_value(run, known or evidence(run.points, run.axes))
-    if everywhere := _everywhere(points):
-        also = f" ({' and '.join(everywhere[1:])} tie{'s' if len(everywhere) == 2 else ''})" if everywhere[1:] else ""
-        return f"{everywhere[0]} is fastest at every point that was measured{also}."
     if len(run.axes) == 2:
-        wins = Counter(point.ranking[0][0] for point in run.points if point.ranking)
-        total = sum(wins.values())
-        return f"{', '.join(f'{slug} leads at {count}' for slug, count in wins.most_common(3))} of {total} points."
-    if changes := _changes(run, points):
-        return f"{'; '.join(map(crossovers.sentence, changes))}."
-    axis = run.axes[0].name
-    first, last = points[0], points[-1]
-    one, other = first.ranking[0][0], last.ranking[0][0]
-    if one == other:
-        ends = f"{one} is fastest at {axis} {first.at[axis]:,} and {last.at[axis]:,}, but not everywhere between"
-    else:
-        ends = f"{one} is fastest at {axis} {first.at[axis]:,}, {other} at {axis} {last.at[axis]:,}"
-    return f"{ends}; where one overtakes another is not decided."
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A line at one value of a swept option; ``value`` is None where the option does not concern it."""
-
-    line: str
-    value: int | None
-    level: Level
-
-
-def _best_value(run: Run, known: Evidence) -> str:
-    """The sentence that says which value of a swept option is best, what ties with it, and how the next strategy
-    compares. All values of all strategies are of one case: they are judged as the strategies of a comparison are."""
-    axis, confidence = run.axes[0].name, run.analysis.confidence
-    candidates = sorted(
-        (
-            _Candidate(along.line.slug, None if along.line.flat else timed.value, timed.level)
-            for along in known.lines
-            for timed in along.timed
-        ),
-        key=lambda candidate: candidate.level.log_mean,
-    )
-    if not candidates:
-        return _NOTHING
-    best, *others = candidates
-    latency = intervals.latency(best.level, confidence)
-    sentence = f"{best.line} is fastest{'' if best.value is None else f' with {axis} {best.value:,}'}"
-    sentence += f": {text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)}"
-    by_name = {f"{place:09}": candidate for place, candidate in enumerate(candidates)}
-    order = ranking.Order({name: candidate.level for name, candidate in by_name.items()}, run.analysis, resolution=0.0)
-    behind = [by_name[name] for name in order.fastest_first[1:] if order.separated(name, order.fastest_first[0])]
-    tied: dict[str, list[_Candidate]] = {}
-    for candidate in others:
-        if candidate not in behind:
-            tied.setdefault(candidate.line, []).append(candidate)
-    if tied:
-        own = tied.pop(best.line, [])
-        names = [f"{axis} {_values(own)}"] if own else []
-        names += [_named(axis, line, of_line) for line, of_line in tied.items()]
-        sentence += f"; it ties with {_and(names)}"
-    if rest := [other for other in behind if other.line != best.line and other.line not in tied] or behind:
-        ratio = intervals.ratio(rest[0].level, best.level, confidence)
-        interval = f"[{text.number(ratio.low)}, {text.number(ratio.high)}]"
-        sentence += f"; {_named(axis, rest[0].line, rest[:1])} takes {text.factor(ratio.ratio)} {interval} as long"
-    return f"{sentence}."
-
-
-def _named(axis: str, line: str, candidates: Sequence[_Candidate]) -> str:
-    return line if candidates[0].value is None else f"{line} with {axis} {_values(candidates)}"
-
-
-def _values(candidates: Sequence[_Candidate]) -> str:
-    values = [f"{value:,}" for value in sorted(other.value for other in candidates if other.value is not None)]
-    return _and(values) if len(values) <= _MOST_LISTED else f"{values[0]} … {values[-1]} ({len(values)} values)"
-
-
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _everywhere(points: list[Point]) -> list[str]:
-    """Strategies in the leading group of every point, the one that leads most often first."""
-    common = set.intersection(*(set(point.ranking[0]) for point in points))
-    leads = Counter(point.ranking[0][0] for point in points)
-    return sorted(common, key=lambda slug: (-leads[slug], slug))
-
-
-def _changes(run: Run, points: list[Point]) -> list[Crossover]:
-    """Crossings at which the lead changes, in order: their strategies lead before and after."""
-    axis = run.axes[0].name
-    changes = []
-    for crossing in sorted(run.crossovers, key=lambda crossing: crossing.value or 0.0):
-        if crossing.value is None:
-            continue
-        before = [point for point in points if point.at[axis] <= crossing.value and _has(point, crossing)]
-        after = [point for point in points if point.at[axis] > crossing.value and _has(point, crossing)]
-        if before and after and crossing.a in before[-1].ranking[0] and crossing.b in after[0].ranking[0]:
-            changes.append(crossing)
-    return changes[:3]
-
-
-def _has(point: Point, crossing: Crossover) -> bool:
-    """True if both strategies of a crossing are ranked at a point."""
-    ranked = {slug for group in point.ranking for slug in group}
-    return crossing.a in ranked and crossing.b in ranked
+        return regions.map_sentence(run)
+    if run.axes[0].kind == "option":
+        return values.sentence(known or evidence(run.points, run.axes), run.analysis) or _NOTHING
+    return regions.line_sentence(run, points)

@@ -7,24 +7,24 @@ from measure.sweep import findings
 from tests import synthetic
 
 
-def test_the_verdict_names_the_crossing_the_winner_everywhere_or_the_map():
+def test_the_verdict_names_the_regions_of_a_line_or_of_a_map():
     line = synthetic.sweep()
-    assert line.verdict.startswith("vectorized_map.graph overtakes loop.eager at batch 3 [")
+    assert line.verdict.startswith("Fastest: loop.eager below batch 3, vectorized_map.graph from 3 [")
     large = [point for point in line.points if point.at["batch"] >= 10]
     assert findings.verdict(replace(line, points=large, crossovers=[])) == (
         "vectorized_map.graph is fastest at every point that was measured."
     )
     undecided = [replace(each, value=None, low=None, high=None, none="they tie") for each in line.crossovers]
     assert findings.verdict(replace(line, crossovers=undecided)) == (
-        "loop.eager is fastest at batch 1, vectorized_map.graph at batch 1,000; "
-        "where one overtakes another is not decided."
+        "Fastest: loop.eager at batch 1, vectorized_map.graph from 10."
     )
     back = [*line.points[:3], replace(line.points[0], at={"batch": 1_000})]
     assert findings.verdict(replace(line, points=back, crossovers=undecided)) == (
-        "loop.eager is fastest at batch 1 and 1,000, but not everywhere between; "
-        "where one overtakes another is not decided."
+        "Fastest: loop.eager at batch 1, vectorized_map.graph from 10 to 100, loop.eager at 1,000."
     )
-    assert synthetic.winners().verdict == "vectorized_map.graph leads at 6, loop.eager leads at 3 of 9 points."
+    assert synthetic.winners().verdict == (
+        "Fastest: vectorized_map.graph from batch 10 (6 of 9 cells); loop.eager at batch 1 (3)."
+    )
     assert findings.verdict(replace(line, points=[])).startswith("Nothing was ranked")
 
 

@@ -40,7 +40,7 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     crossover = next(each for each in run.crossovers if each.value is not None)
     assert (crossover.a, crossover.b) == ("rises.eager", "stays.eager")
     assert crossover.low <= 6.6 and crossover.high >= 5.9 and crossover.high / crossover.low < 2
-    assert run.verdict.startswith("stays.eager overtakes rises.eager at batch ")
+    assert run.verdict.startswith("Fastest: rises.eager below batch ") and ", stays.eager from " in run.verdict
     added = [point for value, point in by_value.items() if value not in (1, 4, 16)]
     assert added and all(4 < point.at["batch"] < 16 for point in added)
     assert all({item.strategy for item in point.measurements} == {"rises.eager", "stays.eager"} for point in added)
@@ -71,7 +71,8 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     assert max(process.rounds[-1] for process in first) < before_last[0].rounds[0]
     assert max(process.at_s[-1] for process in before_last) < min(process.at_s[0] for process in last), "in turns"
     assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
-    assert "; it ties with level " in run.verdict and "; slow.eager takes " in run.verdict
+    assert run.verdict.startswith("dial.eager is fastest with level 2 and 3, which tie: ")
+    assert "; slow.eager takes " in run.verdict
     assert not {"continued"} & {warning.code for warning in run.warnings}
 
 
