@@ -4,6 +4,7 @@ The text is at once what a person copies and what a subject runs: a subject exec
 ``__main__`` and takes ``elems``, ``strategy`` and, where there are any, ``variables`` from it.
 """
 
+import ast
 import builtins
 import dis
 import functools
@@ -108,6 +109,22 @@ def _decorator(mapper: Mapper, jit_compile: bool) -> str:
     if jit_compile:
         return _DECORATORS["xla"]
     return _DECORATORS["graph"] if mapper.compiled else ""
+
+
+def mapping(source: str) -> str:
+    """Return the part of a script that maps: ``strategy``, after the functions that it calls, where these have a
+    single statement; empty where a script has none."""
+    functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    if "strategy" not in functions:
+        return ""
+    called = {node.func.id for node in ast.walk(functions["strategy"])
+              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
+    short = [node for name, node in functions.items() if name in called and len(node.body) == 1]
+    lines = source.splitlines()
+    starts = [min([node.lineno, *(part.lineno for part in node.decorator_list)]) for node in functions.values()]
+    first = dict(zip(functions, starts, strict=True))
+    parts = [lines[first[node.name] - 1 : node.end_lineno] for node in (*short, functions["strategy"])]
+    return "\n\n\n".join("\n".join(part) for part in parts)
 
 
 def build_reference(case: Case) -> str:

@@ -1,9 +1,9 @@
 """The warnings of what is seen while a run goes on; those that its data give are in `measure.judge.rules`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from measure.model import text
-from measure.model.run import Warning
+from measure.model.run import Measurement, Warning
 
 BUSY_DURING = "busy_during"
 # Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
@@ -72,6 +72,16 @@ def compiled_values(call_s: float, other_s: float) -> Warning | None:
         "figure unless your values repeat",
         values={"other_s": other_s, "call_s": call_s},
     )
+
+
+def other_values_s(items: Iterable[Measurement]) -> dict[str, float]:
+    """Seconds of a call with other values than those that were timed, of the strategies that are much slower then."""
+    return {
+        item.strategy: warning.values["other_s"]
+        for item in items
+        for warning in item.warnings
+        if warning.code == COMPILED_VALUES and isinstance(warning.values.get("other_s"), float)
+    }
 
 
 def onednn() -> Warning:

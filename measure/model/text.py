@@ -21,6 +21,8 @@ OUTCOMES = {
 COMMANDS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # In place of a value that is not known.
 MISSING = "–"
+# What takes less than so many times as long reads better in percent.
+_AS_PERCENT = 1.5
 # A mode's shape in text.
 GLYPHS = {"eager": "●", "graph": "■", "xla": "◆"}
 _UNKNOWN_GLYPH = "▲"
@@ -123,6 +125,11 @@ def times(value: float) -> str:
 def factor_with_interval(value: float, low: float, high: float) -> tuple[str, str]:
     """``13.2 ×`` and ``[12.9, 13.5]``: three digits each, so that the interval does not vanish in rounding."""
     return f"{number(value)} ×", f"[{number(low)}, {number(high)}]"
+
+
+def ahead(ratio: float) -> str:
+    """The distance to what takes ``ratio`` times as long: ``12 %``, ``2.20 ×``."""
+    return percent(ratio - 1) if ratio < _AS_PERCENT else factor(ratio)
 
 
 def shortened(words: str, most: int) -> str:

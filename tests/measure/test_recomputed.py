@@ -83,9 +83,9 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "4fd94e4222e25787"),
-        ("tests/data/run_1.json", "6efb602ac3d303c5"),
-        ("tests/data/sweep_1.json", "2aa64229e270b920"),
+        ("views/example_run.json", "f593e7c9af1f0407"),
+        ("tests/data/run_1.json", "d8ab2524eeb5e3ee"),
+        ("tests/data/sweep_1.json", "fd8f1119069d7b88"),
         ("tests/data/map_1.json", "4521852a1f863877"),
     ],
 )

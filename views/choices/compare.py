@@ -93,7 +93,7 @@ def _advanced(workload: Workload, words: Sequence[str], budget_s: float) -> tupl
         asked = st.session_state.get("baseline") or AUTOMATIC
         baseline = st.selectbox(
             "Baseline", list(dict.fromkeys((AUTOMATIC, *everything, asked))), key="baseline", bind="query-params",
-            help="What «× faster than» refers to; auto: loop.eager where it is timed, else the slowest.",
+            help="What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed.",
         )  # fmt: skip
     advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed, "baseline": baseline}
     return advanced, list(listed)

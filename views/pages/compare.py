@@ -14,6 +14,7 @@ from measure.model.run_file import decode
 from measure.runner import Snapshot
 from views.choices.compare import Choices, choose
 from views.pages import frame
+from views.result import heading
 from views.ui import look
 from views.ui.memo import Memo
 
@@ -58,6 +59,7 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
 
     if snapshot is None:
         run = _example()
+        heading.title(run)
         _about_example(run)
         draw_comparison(run, 0, finished=True, baseline=chosen.baseline, prefix="example_")
     elif snapshot.state == "finished" or any(m.outcome != "not_run" for m in snapshot.run.measurements):

@@ -15,13 +15,11 @@ from measure.output import export
 from measure.runner import Snapshot
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run
-from views.result import reproduction, sweep_continue
+from views.result import heading, reproduction, sweep_continue
 from views.ui import guard, look, session, share
 from views.ui.memo import Memo
 
 _memo = Memo()
-# Time to tell those apart that tie.
-_SETTLING_S = 60.0
 
 
 def start(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> None:
@@ -50,19 +48,11 @@ def _again(run: Run) -> None:
         st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
 
 
-def _settle(run: Run) -> None:
-    """Measure those that tie once more, by themselves and for longer: so each has many more processes, in turns."""
-    asked = msgspec.to_builtins(run.request) | {"strategies": run.ranking[0], "budget_s": _SETTLING_S}
-    try:
-        start(parse(asked))
-    except RequestError as error:
-        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
-
-
 def draw(snapshot: Snapshot) -> None:
     """Draw where a run comes from, the buttons, and what it says about the run that it repeats."""
     run, finished = snapshot.run, snapshot.state == "finished"
     outlook = ""
+    heading.title(run)
     with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
         if finished:
             st.caption(_origin(run, imported=snapshot.imported))
@@ -79,24 +69,11 @@ def draw(snapshot: Snapshot) -> None:
                     "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
                     help="The same request on this machine; then says whether the verdict was reproduced.",
                 )  # fmt: skip
-                if _ties(run):
-                    st.button(
-                        "Settle this tie", key="settle", icon=":material/balance:", on_click=_settle, args=(run,),
-                        help=f"Measures those that tie by themselves, for up to {_SETTLING_S:.0f} s: in turns, with "
-                        "nothing else alive, in as many processes as that allows.",
-                    )  # fmt: skip
                 _export(run, snapshot.version)
         if outlook:
             st.caption(f":material/resume: {look.plain(outlook)}")
         if finished and run.parent is not None:
             reproduction.draw(run, snapshot.version)
-
-
-def _ties(run: Run) -> bool:
-    """True if strategies tie that more time may tell apart, and that have not had it."""
-    return (
-        run.kind == "compare" and bool(run.ranking) and len(run.ranking[0]) > 1 and run.request.budget_s < _SETTLING_S
-    )
 
 
 def _origin(run: Run, *, imported: bool) -> str:

@@ -1,4 +1,4 @@
-"""A comparison's result: verdict, four figures, the two charts, correctness, failures, everything in one table."""
+"""A comparison's result: the answer, the two charts, correctness, failures, everything in one table."""
 
 import html
 from dataclasses import dataclass
@@ -11,13 +11,12 @@ from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
 from views.charts import base, latency, memory
-from views.result import details, tables
+from views.result import answer, details, tables
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
 _FEW_NOTES = 3
-_FASTER = 1  # which of the four figures depends on the baseline
 _TABLE_ROW, _NUMBER_WIDTH = 30, 96  # pixels
 _MOST_TABLE_ROWS = 14
 
@@ -31,7 +30,6 @@ class Shown:
     memory: pa.Table
     correctness: pa.Table
     everything: pa.Table
-    figures: list[dict[str, str]]
     latency_alt: str
     memory_alt: str
     limited: bool
@@ -47,7 +45,6 @@ def _shown(run: Run, version: int, baseline: str | None) -> Shown:
         memory=packed(base.revised(memory.frame(made), *revision)),
         correctness=packed(tables.correctness_frame(made)),
         everything=packed(tables.everything_frame(made, run)),
-        figures=tables.figures(made, run, baseline),
         latency_alt=latency.takeaway(made),
         memory_alt=memory.takeaway(made),
         limited=run.limit is not None,
@@ -65,9 +62,8 @@ def draw_comparison(
     shown = _memo.get((run.id, version, finished, baseline), lambda: _shown(run, version, baseline))
     with guard.calm("the result"):
         if finished:
-            _verdict(run)
+            answer.draw(run, version, baseline, timed, prefix, imported=imported)
         draw_doubts(tables.doubts(run))
-        _figures(shown, baseline, timed, prefix)
         _charts(shown, prefix)
         _failures(shown, run, prefix)
         _notes(shown, run)
@@ -77,54 +73,12 @@ def draw_comparison(
         details.draw(run, version, shown.rows, prefix, imported=imported)
 
 
-def headline(words: str) -> None:
-    """Draw the sentence that says how a run came out."""
-    st.html(
-        f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
-    )
-
-
 def draw_doubts(sentences: list[str], key: str = "doubts") -> None:
     """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
     if sentences:
         with st.container(gap="xsmall", key=key):
             for words in sentences:
                 st.markdown(f":orange[:material/warning:] {look.plain(words)}")
-
-
-def _verdict(run: Run) -> None:
-    headline(run.verdict or "No verdict was reached.")
-    if run.status != "complete":
-        words = {
-            "cancelled": "Cancelled",
-            "interrupted": "Interrupted",
-            "budget": "The time budget was spent before the ranking was decided",
-        }
-        reason = f": {run.stop_reason}" if run.stop_reason and run.status != "budget" else ""
-        st.caption(
-            f":material/info: {words.get(run.status, run.status)}{look.plain(reason)}. What was measured is kept."
-        )
-
-
-def _figures(shown: Shown, baseline: str | None, timed: list[str], prefix: str) -> None:
-    with st.grid(4, min_column_width=165, gap="small", border=True, key="figures") as grid:
-        for number, figure in enumerate(shown.figures):
-            with grid.cell(), st.container(gap="xsmall", key=f"figure_{number}"):
-                st.metric(look.plain(figure["label"]), figure["value"])
-                st.caption(look.plain(", ".join(filter(None, (figure["interval"], figure["under"])))))
-                if number == _FASTER and baseline is not None:
-                    _baseline(baseline, timed, prefix)
-
-
-def _baseline(baseline: str, timed: list[str], prefix: str) -> None:
-    """Draw the list of strategies that «× faster than» may refer to; the choice itself is the one under Advanced."""
-    key = f"{prefix}against"
-    st.session_state[key] = baseline
-    st.selectbox("Faster than", timed, key=key, label_visibility="collapsed", on_change=_set_baseline, args=(key,))
-
-
-def _set_baseline(key: str) -> None:
-    st.session_state["baseline"] = st.session_state[key]
 
 
 def _charts(shown: Shown, prefix: str) -> None:

@@ -17,7 +17,8 @@ from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.result.compare import draw_comparison, draw_doubts, headline
+from views.result import heading
+from views.result.compare import draw_comparison, draw_doubts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 from views.ui.parameters import option_key, size_key
@@ -71,7 +72,7 @@ def _standing(run: Run, finished: bool) -> None:
     if not finished:
         return
     if run.verdict:
-        headline(run.verdict)
+        heading.headline(run.verdict)
     if run.status != "complete":
         words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
         done = sum(point.status == "complete" for point in run.points)
@@ -152,10 +153,10 @@ def _failures(run: Run) -> None:
         "Did not work": ("failures", failures.did_not_work(run)),
         "Not run": ("not_run", failures.not_run(run)),
     }
-    for heading, (key, rows) in lists.items():
+    for name, (key, rows) in lists.items():
         if not rows:
             continue
-        st.markdown(f"**{heading}** ({len(rows)})")
+        st.markdown(f"**{name}** ({len(rows)})")
         with st.container(border=True, gap="small", key=key):
             for line, words in rows:
                 st.html(

@@ -152,65 +152,6 @@ def has_noise(rows: list[Row]) -> bool:
     return any(warning.code in rules.OF_A_LATENCY for row in rows for warning in row.measurement.warnings)
 
 
-def figures(rows: list[Row], run: Run, baseline: str | None) -> list[dict[str, str]]:
-    """The four figures over the charts: label, value, interval and what they are about; plain text."""
-    by_slug = {row.slug: row for row in rows}
-    ranked = [row for row in rows if row.rank is not None] or [
-        row for row in rows if row.outcome == "ok" and row.median_s is not None
-    ]
-    fastest = ranked[0] if ranked else None
-    base = by_slug.get(baseline or "")
-    return [
-        _fastest(fastest, rows),
-        _faster(fastest, base),
-        _least_memory(fastest, rows),
-        _resolution(run),
-    ]
-
-
-def _figure(label: str, value: str = look.MISSING, interval: str = "", under: str = "") -> dict[str, str]:
-    return {"label": label, "value": value, "interval": interval, "under": under}
-
-
-def _fastest(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
-    if fastest is None or fastest.median_s is None or fastest.low_s is None or fastest.high_s is None:
-        return _figure("Fastest", under="nothing is timed yet")
-    value = look.seconds(fastest.median_s)
-    interval = look.interval_of_seconds(fastest.median_s, fastest.low_s, fastest.high_s)
-    ties = sum(row.tie == fastest.tie for row in rows) - 1 if fastest.tied else 0
-    names = fastest.label.replace(" ", _NO_BREAK) + (f" and {ties} in a tie" if ties else "")
-    if fastest.of_limit is not None:
-        interval = f"{interval}, {limit.shown(fastest.of_limit)} the limit"
-    return _figure("Fastest", value, interval, names)
-
-
-def _faster(fastest: Row | None, base: Row | None) -> dict[str, str]:
-    if fastest is None or base is None or fastest.factor is None:
-        return _figure("Faster than the baseline", under="no baseline is timed yet")
-    if fastest.factor_low is None or fastest.factor_high is None:
-        return _figure("Faster than the baseline", look.factor(fastest.factor), under="is itself the fastest")
-    value, interval = look.factor_with_interval(fastest.factor, fastest.factor_low, fastest.factor_high)
-    return _figure("Faster than the baseline", value, interval)
-
-
-def _least_memory(fastest: Row | None, rows: list[Row]) -> dict[str, str]:
-    known = [row for row in rows if row.outcome == "ok" and row.peak_bytes is not None]
-    if fastest is None or fastest.peak_bytes is None or not known:
-        return _figure("Its memory over the least", under="known with the fastest")
-    thriftiest = min(known, key=lambda row: row.peak_bytes or 0)
-    least = thriftiest.peak_bytes or 0
-    value = look.factor(fastest.peak_bytes / least) if least else look.size(fastest.peak_bytes)
-    more = look.size(fastest.peak_bytes) != look.size(least)  # a few bytes more are nobody's business
-    under = f"{thriftiest.label.replace(' ', _NO_BREAK)} needs {look.size(least)}" if more else "none needs less"
-    return _figure("Its memory over the least", value, look.size(fastest.peak_bytes), under)
-
-
-def _resolution(run: Run) -> dict[str, str]:
-    if run.control is None:
-        return _figure("Resolution", under="was not measured" if run.finished else "known when the control is timed")
-    return _figure("Resolution", look.percent(run.control.resolution), under="smaller differences are ties")
-
-
 def limit_caption(run: Run) -> str:
     """Return the end of the caption of the latencies: the limit, where it is known."""
     if run.limit is None:

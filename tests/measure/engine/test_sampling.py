@@ -250,10 +250,19 @@ def test_a_clock_that_has_not_moved_leaves_a_sample_that_has_a_logarithm(opened:
 
 def test_a_strategy_that_is_slow_with_other_values_is_said_to_be_once(opened: Open) -> None:
     bench = opened(Subjects(compiled=["batched.xla"]))
-    Sampling(bench, BUDGET_S).race(SLUGS)
+    sampling = Sampling(bench, BUDGET_S)
+    sampling.visit_all(SLUGS)
+    sampling.visit(["batched.xla"])
     codes = {item.strategy: [warning.code for warning in item.warnings] for item in bench.record.items()}
     assert [slug for slug in codes if COMPILED_VALUES in codes[slug]] == ["batched.xla"]
     assert len(bench.record["batched.xla"].replicas) > 1 and codes["batched.xla"].count(COMPILED_VALUES) == 1
+
+
+def test_a_strategy_that_is_slow_with_other_values_does_not_race_for_the_lead(opened: Open) -> None:
+    bench = opened(Subjects(compiled=["batched.xla"], latencies_s={"batched.xla": 0.004}))
+    Sampling(bench, BUDGET_S).race(SLUGS)
+    processes = {item.strategy: len(item.replicas) for item in bench.record.items()}
+    assert processes["batched.xla"] == 1 and min(processes[slug] for slug in SLUGS if slug != "batched.xla") > 1
 
 
 def test_calls_that_are_forecast_to_be_long_are_not_made_with_other_values(opened: Open) -> None:

@@ -117,7 +117,6 @@ def use(run: Run) -> None:
     tables.everything_frame(found, run)
     tables.failure_lines(found, run)
     tables.notes(found, run)
-    tables.figures(found, run, rows.choose_baseline(run))
     totals.sentence(totals.cheapest(found))
     timeline.frame(timeline.known(run.measurements), share=False)
     reasons.sentences(run)

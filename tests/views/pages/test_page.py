@@ -389,7 +389,7 @@ class TestResult:
         example = decode((ROOT / "views/example_run.json").read_bytes())
         app = visit()
         assert "An example, measured before." in words(app) and example.created[:10] in words(app)
-        assert len(app.metric) == 4 and len(app.get("vega_lite_chart")) >= 2
+        assert len(app.get("vega_lite_chart")) >= 2
 
     def test_charts_have_alternative_text(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
@@ -411,11 +411,10 @@ class TestResult:
 
     def test_the_baseline_can_be_changed_in_the_result_and_is_in_the_address(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
-        assert app.selectbox(key="against").value == "loop.eager"
-        before = app.metric[1].value
+        assert app.selectbox(key="against").value == "map_fn.graph" and "as fast as map_fn.graph" in words(app)
         app = calm(app.selectbox(key="against").select("map_fn.eager").run())
         assert app.selectbox(key="baseline").value == "map_fn.eager"
-        assert app.metric[1].value != before
+        assert "as fast as map_fn.eager, the baseline" in words(app)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("tab", ["Break even", "Samples", "Memory over one call", "Code", "Environment"])

@@ -9,9 +9,8 @@ from measure.model.run import Run
 from measure.model.why import Why
 from measure.output import rows
 from tests import synthetic
-from tests.synthetic import MIB, OUTPUT, timed_run
+from tests.synthetic import MIB, OUTPUT
 from views.result import tables
-from views.ui import look
 
 
 @pytest.fixture(scope="module")
@@ -106,28 +105,3 @@ class TestTables:
         one = replace(run, measurements=[m], ranking=[])
         ((_, said),) = tables.failure_lines(rows.make(one), one)
         assert said.endswith("may fit.")
-
-    def test_a_few_bytes_more_than_the_least_are_not_mentioned(self):
-        one = timed_run(map_fn__graph=0.1, batched__graph=0.2)
-        more = replace(one.measurements[0].memory, peak_bytes=OUTPUT + 16)
-        one = replace(one, measurements=[replace(one.measurements[0], memory=more), one.measurements[1]])
-        assert tables.figures(rows.make(one), one, None)[2]["under"] == "none needs less"
-
-    def test_four_figures(self, shown, run):
-        fastest, faster, thriftiest, resolution = tables.figures(shown, run, "loop.eager")
-        assert fastest["value"] == look.seconds(shown[0].median_s) and fastest["interval"].startswith("[")
-        assert fastest["under"] == "◆\u00a0batched.xla and 1 in a tie"
-        assert faster["value"].endswith(" ×") and faster["interval"].startswith("[")
-        assert thriftiest["value"] == "1.00 ×" and thriftiest["under"] == "none needs less"
-        assert resolution["value"] == look.percent(run.control.resolution)
-
-    def test_more_memory_than_the_least_says_who_needs_less(self):
-        one = timed_run(map_fn__graph=0.1, batched__graph=0.2)
-        hungry = replace(one.measurements[0].memory, peak_bytes=2 * OUTPUT)
-        one = replace(one, measurements=[replace(one.measurements[0], memory=hungry), one.measurements[1]])
-        assert tables.figures(rows.make(one), one, None)[2] == {
-            "label": "Its memory over the least",
-            "value": "2.00 ×",
-            "interval": "9.38 MiB",
-            "under": "■\u00a0batched.graph needs 4.69 MiB",
-        }

@@ -1,0 +1,143 @@
+"""The answer at the top of a comparison: what was measured, what to take, ahead of what, at what cost, and what would
+change it. Each part has the way to its evidence."""
+
+import msgspec
+import streamlit as st
+
+from measure.judge import answer, verdict
+from measure.judge.answer import Take
+from measure.model.request import RequestError, parse
+from measure.model.run import Run
+from strategies import script
+from views.result import actions, heading
+from views.ui import look
+from views.ui.memo import Memo
+from views.ui.parameters import option_key, size_key
+
+_memo = Memo()
+_COLOURS = {"clear": "green", "tie": "blue", "cannot tell": "orange", "no choice": "gray", "nothing": "gray"}
+_SWEEP = "views/pages/sweep.py"
+_ENDED = {
+    "cancelled": "Cancelled",
+    "interrupted": "Interrupted",
+    "budget": "The time budget was spent before the ranking was decided",
+}
+
+
+def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str, *, imported: bool) -> None:
+    """Draw the answer of a run that has ended. ``timed``: strategies that can be the ``baseline``; ``prefix`` begins
+    the widgets' keys; ``imported``: its code may be anybody's."""
+    heading.headline(_memo.get((run.id, version, "verdict"), lambda: verdict.verdict(run)))
+    _ended(run)
+    take = _memo.get((run.id, version, "take"), lambda: answer.take(run))
+    if take.strategy is None:
+        return
+    with st.container(key=f"{prefix}answer"):
+        left, right = st.columns([0.45, 0.55], gap="medium")
+        with left:
+            _take(run, take, prefix, imported=imported)
+        with right, st.container(gap="small"):
+            _against(run, version, baseline, timed, prefix)
+            _listed("What it costs", answer.costs(run, baseline), "Break even", f"{prefix}costs")
+            _changes(run, prefix)
+
+
+def _ended(run: Run) -> None:
+    if run.status == "complete":
+        return
+    words = _ENDED.get(run.status, run.status)
+    reason = f": {run.stop_reason}" if run.status == "interrupted" and run.stop_reason else ""
+    st.caption(f":material/info: {look.plain(words + reason)}. What was measured is kept.")
+
+
+def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
+    assert take.strategy is not None
+    item = run.measurement(take.strategy)
+    st.html(
+        '<div style="font-size:1.1rem"><span style="opacity:.75">Take</span> '
+        f"<b>{look.strategy_html(item.strategy, item.mapper, item.mode)}</b></div>"
+    )
+    st.markdown(f":{_COLOURS[take.word]}-badge[{take.word}] {look.plain(take.reason)}")
+    if item.code is not None and not imported and (lines := script.mapping(item.code.source)):
+        st.code(lines, language="python", wrap_lines=True)
+    if take.again and not prefix:
+        count = len(take.again)
+        settles = take.word == "tie" or count < len(run.request.strategies)
+        label = f"Settle this tie in {look.duration(take.budget_s)}" if settles else (
+            f"Measure all {count} with a budget of {look.duration(take.budget_s)}")  # fmt: skip
+        st.button(
+            label, key="settle", icon=":material/balance:", on_click=_settle, args=(run, take),
+            help=f"Measures {count} strategies in turns, with nothing else alive, in as many processes as that allows.",
+        )  # fmt: skip
+
+
+def _settle(run: Run, take: Take) -> None:
+    """Measure what the answer leaves open once more, with a budget that is enough."""
+    asked = msgspec.to_builtins(run.request) | {"strategies": list(take.again), "budget_s": take.budget_s}
+    try:
+        actions.start(parse(asked))
+    except RequestError as error:
+        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+
+
+def _against(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str) -> None:
+    known = _memo.get((run.id, version, baseline, "against"), lambda: answer.against(run, baseline))
+    lines = []
+    for other in known:
+        value, interval = look.factor_with_interval(other.ratio, other.low, other.high)
+        told = (
+            f"{value} {interval} as fast"
+            if other.low > 1
+            else f"as fast, to what this run can tell ({value} {interval}),"
+        )
+        lines.append(f"{told} as {other.strategy}, {other.role}")
+    _listed("Against what others take", lines, "Side by side", f"{prefix}against_list")
+    if baseline is not None:
+        key = f"{prefix}against"
+        st.session_state[key] = baseline
+        st.selectbox(
+            "Baseline", timed, key=key, on_change=_set_baseline, args=(key,), label_visibility="collapsed",
+            help="The strategy that others are compared with.",
+        )  # fmt: skip
+
+
+def _set_baseline(key: str) -> None:
+    st.session_state["baseline"] = st.session_state[key]
+
+
+def _listed(part: str, lines: list[str], evidence: str, key: str) -> None:
+    """Draw a part: its name with the way to the tab of its ``evidence``, and its sentences."""
+    with st.container(gap=None, key=key):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**{part}**", width="content")
+            st.button(
+                evidence, type="tertiary", key=f"{key}_evidence", icon=":material/south:", on_click=_open,
+                args=(evidence,),
+                help=f"Opens the tab «{evidence}» under the charts.",
+            )  # fmt: skip
+        st.markdown("\n".join(f"- {look.plain(line)}" for line in lines))
+
+
+def _open(tab: str) -> None:
+    st.session_state["tab"] = tab
+
+
+def _changes(run: Run, prefix: str) -> None:
+    lines = answer.changes(run)
+    with st.container(gap=None, key=f"{prefix}changes"):
+        st.markdown("**What would change it**")
+        if lines:
+            st.markdown("\n".join(f"- {look.plain(line)}" for line in lines))
+        st.page_link(
+            _SWEEP, label="Another size: sweep the batch", icon=":material/stacked_line_chart:",
+            query_params=_sweep(run),
+        )  # fmt: skip
+
+
+def _sweep(run: Run) -> dict[str, str | list[str]]:
+    """Return the query parameters with which the Sweep page sweeps the batch of a comparison."""
+    request = run.request
+    parameters: dict[str, str | list[str]] = {"workload": request.workload, "dtype": request.dtype}
+    parameters |= {size_key(name): str(value) for name, value in request.size.items() if name != "batch"}
+    parameters |= {option_key(name): str(value) for name, value in request.workload_options.items()}
+    return {**parameters, "device": request.device, "strategies": list(request.strategies) or ["default"]}
