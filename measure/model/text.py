@@ -137,6 +137,11 @@ def shortened(words: str, most: int) -> str:
     return words if len(words) <= most else f"{words[:most].rsplit(' ', 1)[0].rstrip(',')} …"
 
 
+def standing(status: str, reason: str) -> str:
+    """``interrupted: the host ended``; the reason alone where it says the status itself: ``cancelled by a person``."""
+    return reason if reason.startswith(status) else ": ".join(filter(None, (status, reason)))
+
+
 def listed(names: Sequence[str], most: int | None = None) -> str:
     """``a``, ``a and b``, ``a, b and c``; of more than ``most`` the rest is counted: ``a, b, c and 2 more``."""
     more = len(names) - most if most is not None and len(names) > most else 0

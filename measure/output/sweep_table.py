@@ -21,7 +21,7 @@ def render(run: Run) -> str:
     parts += ["\n".join(block) for block in (_legend(run), left_out(run), crossings(run), fits(run)) if block]
     parts.append(run.verdict)
     if run.status != "complete":
-        parts.append(f"{run.status}: {run.stop_reason}.")
+        parts.append(f"{text.standing(run.status, run.stop_reason)}.")
     return "\n\n".join(parts)
 
 
@@ -60,7 +60,7 @@ def left_out(run: Run) -> list[str]:
     for point in run.points:
         at = written(point.at)
         if point.status != "complete" and not point.ranking and point.reason:
-            reasons.append(f"{at}: {point.status}: {point.reason}")
+            reasons.append(f"{at}: {text.standing(point.status, point.reason)}")
         for item in point.measurements:
             if item.latency is None and item.error is not None:
                 reasons.append(f"{at}: {line_of(item.strategy, run.axes)}: {item.error.message}")

@@ -38,7 +38,15 @@ def crossovers(known: Evidence, analysis: Analysis) -> list[Crossover]:
     levels = _levels(known)
     leading = _leading_levels(levels, analysis.confidence) if axis.kind == "option" else _leading(known)
     slugs = [line for line in levels if line in leading]
-    return [crossover for pair in combinations(slugs, 2) for crossover in _pair(*pair, levels, axis, analysis)]
+    return [each for one, other in combinations(slugs, 2) for each in _crossovers(one, other, levels, axis, analysis)]
+
+
+def of_two(one: str, other: str, known: Evidence, analysis: Analysis) -> list[Crossover]:
+    """The same for two lines along one axis, whether they lead or not; none where one of them was timed nowhere."""
+    levels = _levels(known)
+    if one not in levels or other not in levels:
+        return []
+    return _crossovers(one, other, levels, known.axes[0], analysis)
 
 
 def _leading(known: Evidence) -> set[str]:
@@ -93,23 +101,34 @@ def _levels(known: Evidence) -> dict[str, Mapping[int, Level]]:
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Levels of two lines at the values that both were measured at."""
+class Pair:
+    """Levels of two lines at the values that both were measured at, ascending."""
 
     values: np.ndarray
     first: list[Level]
     second: list[Level]
 
 
-def _pair(
+def pair(one: str, other: str, known: Evidence) -> Pair | None:
+    """The levels of two lines along one axis; None where they were never measured at the same value."""
+    levels = _levels(known)
+    return _pair(levels.get(one, {}), levels.get(other, {}))
+
+
+def _pair(one: Mapping[int, Level], other: Mapping[int, Level]) -> Pair | None:
+    common = sorted(one.keys() & other.keys())
+    return Pair(np.array(common, float), [one[n] for n in common], [other[n] for n in common]) if common else None
+
+
+def _crossovers(
     one: str, other: str, levels: Mapping[str, Mapping[int, Level]], axis: Axis, analysis: Analysis
 ) -> list[Crossover]:
     """The crossovers of two lines; where they have none, one that says why."""
-    common = sorted(levels[one].keys() & levels[other].keys())
-    if not common:
+    pair = _pair(levels[one], levels[other])
+    if pair is None:
         return [_none(one, other, axis, f"{one} and {other} were never measured at the same {axis.name}")]
-    pair = _Pair(np.array(common, float), [levels[one][n] for n in common], [levels[other][n] for n in common])
-    signs = _signs(pair, analysis.confidence)
+    common = [int(value) for value in pair.values]
+    signs = signs_of(pair, analysis.confidence)
     decided = [index for index, sign in enumerate(signs) if sign]
     if not decided:
         return [_none(one, other, axis, f"they tie {_throughout(common, axis)}")]
@@ -152,7 +171,7 @@ def _listed(values: Sequence[int]) -> str:
     return ", ".join(f"{value:,}" for value in values)
 
 
-def _signs(pair: _Pair, confidence: float) -> list[int]:
+def signs_of(pair: Pair, confidence: float) -> list[int]:
     """−1 where the first is faster, 1 where it is slower, 0 where that is not decided; all right together with this
     confidence (Bonferroni), since one wrong sign would be two crossings that do not exist."""
     level = (1 - confidence) / len(pair.values)
@@ -163,7 +182,7 @@ def _signs(pair: _Pair, confidence: float) -> list[int]:
     return signs
 
 
-def _crossing(pair: _Pair, low: int, high: int, a: str, b: str, axis: Axis, confidence: float) -> Crossover:
+def _crossing(pair: Pair, low: int, high: int, a: str, b: str, axis: Axis, confidence: float) -> Crossover:
     """``a`` is faster at the place ``low`` of the pair's values, ``b`` at ``high``; between them nothing is decided."""
     roots, ends = [], []
     for straight in (True, False):
@@ -176,7 +195,7 @@ def _crossing(pair: _Pair, low: int, high: int, a: str, b: str, axis: Axis, conf
 
 
 def _interpolated(
-    pair: _Pair, low: int, high: int, axis: Axis, confidence: float, *, straight: bool
+    pair: Pair, low: int, high: int, axis: Axis, confidence: float, *, straight: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values from the place ``low`` to ``high``, the logarithm of the pair's ratio at each, and half its interval.
 

@@ -2,12 +2,13 @@
 
 import functools
 import math
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
-from measure.model.run import Axis, Measurement, Point, Run
+from measure.model.run import Axis, Crossover, Measurement, Point, Run
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import Line, lines
 from views.charts import names
@@ -29,6 +30,7 @@ from views.charts.base import (
     tooltip,
 )
 from views.charts.failures import failed, outcome
+from views.charts.sweep_map import SELECTION, cell, state
 from views.ui import look
 
 Quantity = Literal["latency", "memory"]
@@ -37,6 +39,8 @@ _HEIGHT = 360
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
 _TITLES = {"latency": "time of one call", "memory": "peak memory of one call"}
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
+# Opacity of a band, and of lines beside two that are asked about.
+_BAND, _FADED = 0.18, 0.22
 
 
 def specification(quantity: Quantity, axis: Axis) -> Spec:
@@ -66,12 +70,19 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
 
     y = seconds_axis(_TITLES[quantity], _EDGE) if quantity == "latency" else memory
     detail = alt.Detail(field="strategy")
+    opacity = alt.Opacity("alpha:Q", scale=None, legend=None)
     points = of_kind("point")
-    bands = points.mark_area(opacity=0.18).encode(x=x("x"), y=y("low"), y2=alt.Y2("high"), color=COLOUR, detail=detail)
-    curve = points.mark_line(strokeWidth=2).encode(x=x("x"), y=y("y"), color=COLOUR, detail=detail, strokeDash=DASH)
-    dots = points.mark_point(filled=True, size=36, opacity=1).encode(
-        x=x("x"), y=y("y"), color=COLOUR, shape=SHAPE, tooltip=tooltip("strategy", "at", quantity)
+    bands = points.mark_area(fillOpacity=_BAND).encode(
+        x=x("x"), y=y("low"), y2=alt.Y2("high"), color=COLOUR, detail=detail, opacity=opacity
     )
+    curve = points.mark_line(strokeWidth=2).encode(
+        x=x("x"), y=y("y"), color=COLOUR, detail=detail, strokeDash=DASH, opacity=opacity
+    )
+    dots = points.mark_point(filled=True, size=36, cursor="pointer").encode(
+        x=x("x"), y=y("y"), color=COLOUR, shape=SHAPE, opacity=opacity, tooltip=tooltip("strategy", "at", quantity)
+    )
+    if quantity == "latency":
+        dots = dots.add_params(alt.selection_point(name=SELECTION, fields=[SELECTION], on="click", empty=False))
     # A point that is still running, or was left out as a whole, is a line through all.
     whole = of_kind("point without strategies").mark_rule(strokeDash=[2, 4], opacity=0.5, color=INK)
     whole_marks = whole.encode(x=x("x"), tooltip=tooltip("at", "outcome"))
@@ -93,10 +104,13 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
     return spec(*layers, *names.layers(y, coloured=True), height=_HEIGHT, padding=PADDING)
 
 
-def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
+def frame(
+    run: Run, quantity: Quantity, asked: Collection[str] = (), crossings: Sequence[Crossover] = ()
+) -> pd.DataFrame:
     """Return a row for each point of a line, for each failure where it occurred, and for each crossing.
 
-    Latencies are in seconds, memory is in MiB.
+    Latencies are in seconds, memory is in MiB. Of lines that are ``asked`` about, the others fade; ``crossings`` are
+    these lines', beside those of the run.
     """
     axis = run.axes[0]
     drawn = lines(run.points, run.axes)
@@ -111,15 +125,18 @@ def frame(run: Run, quantity: Quantity) -> pd.DataFrame:
     other = [row for line in drawn for row in _failures(line, axis.name, heights[line.slug], top, quantity)]
     other += [_without_strategies(point, axis.name) for point in run.points if _left_out(point)]
     if quantity == "latency":
-        other += _crossings(run, heights, axis.scale)
+        other += _crossings(
+            [*run.crossovers, *(each for each in crossings if each not in run.crossovers)], heights, axis
+        )
     made = pd.concat([points, pd.DataFrame(other)], ignore_index=True) if other else points
     if made.empty:
         return made
     for column in ("x", "y", "low", "high", "least", "most", "from", "to", "end", "beside"):
         made[column] = made[column].astype(float) if column in made else math.nan
-    for column in ("strategy", "colour", "mode", "at", quantity, "outcome", "crossover"):
+    for column in ("strategy", "colour", "mode", "at", quantity, "outcome", "crossover", SELECTION):
         made[column] = made[column].fillna("") if column in made else ""
-    return made
+    named = {look.label(line.slug, line.mode) for line in drawn if line.slug in asked}
+    return made.assign(alpha=[1.0 if not named or name in named else _FADED for name in made["strategy"]])
 
 
 def _height(item: Measurement, quantity: Quantity) -> float | None:
@@ -135,7 +152,7 @@ def _heights(line: Line, quantity: Quantity) -> dict[int, float]:
 
 def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
     rows = []
-    for value, _, item in line.points:
+    for value, point, item in line.points:
         height = _height(item, quantity)
         if height is None or item.outcome not in ("ok", "not_run"):
             continue
@@ -153,6 +170,7 @@ def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
             "low": latency.low_s if latency else height,
             "high": latency.high_s if latency else height,
             "at": f"{run.axes[0].name} {value:,}",
+            SELECTION: cell(run, point),
             quantity: figure,
         }
         rows.append(row)
@@ -206,16 +224,18 @@ def _without_strategies(point: Point, axis: str) -> dict[str, Any]:
         "kind": "point without strategies",
         "x": float(value),
         "at": f"{axis} {value:,}",
-        "outcome": f"{point.status}: {point.reason}" if point.reason else point.status,
+        "outcome": state(point),
     }
 
 
-def _crossings(run: Run, heights: dict[str, dict[int, float]], scale: str) -> list[dict[str, Any]]:
+def _crossings(
+    crossovers: Sequence[Crossover], heights: dict[str, dict[int, float]], axis: Axis
+) -> list[dict[str, Any]]:
     rows = []
-    for crossover in run.crossovers:
+    for crossover in crossovers:
         if crossover.value is None or crossover.low is None or crossover.high is None:
             continue
-        height = _between(heights.get(crossover.a, {}), crossover.value, scale)
+        height = _between(heights.get(crossover.a, {}), crossover.value, axis.scale)
         if height is not None:
             rows.append(
                 {

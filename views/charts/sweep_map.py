@@ -1,11 +1,13 @@
 """The map of winners: a cell for each point of two axes, in the colour of the strategy that is fastest there. Pure."""
 
 import functools
+import html
 from collections.abc import Iterable
 
 import altair as alt
 import pandas as pd
 
+from measure.model import text
 from measure.model.run import Point, Run
 from measure.sweep import cells
 from measure.sweep.lines import Line, leaders, lines
@@ -21,9 +23,21 @@ _AXIS_HEIGHT = 50  # it is part of a chart's height
 _STRIPE = 8
 _STRIPES_AT = {"second": -13, "third": 13}
 _MOST_LETTERS = 3
-# In a cell without a winner: it cannot fit, is being measured, or was not come to.
-_SIGNS = {"skipped": "✕", "running": "…", "complete": "✕"}
-_STATES = {"waiting": "waiting", "running": "being measured"}
+# Opacity of a cell in the colour of its winner.
+_ALPHA = {"measured": 0.5, "inferred": 0.14}
+# In a cell without a winner.
+_SIGNS = {"without": "✕", "running": "…"}
+_STATES = {"running": "being measured", "budget": "not reached", "skipped": "left out"}
+# A cell's shade → what the legend says of it, in the legend's order.
+_SHADES = {
+    "measured": "measured",
+    "inferred": "not measured: its neighbours agree",
+    "tie": "a tie",
+    "without": "no winner",
+    "running": "being measured",
+    "waiting": "waiting",
+    "missed": "not reached",
+}
 
 
 @functools.cache
@@ -99,8 +113,9 @@ def frame(run: Run) -> pd.DataFrame:
                 "colour": colours[0] if colours else "",
                 "second": colours[1] if len(colours) > 1 else "",
                 "third": colours[min(2, len(colours) - 1)] if len(colours) > 1 else "",
-                "alpha": 0.14 if cells.inferred(point) else 0.5,
-                "letters": shown or _SIGNS.get(point.status, ""),
+                "shade": shade(point),
+                "alpha": _ALPHA.get(shade(point), 0.0),
+                "letters": shown or _SIGNS.get(shade(point), ""),
                 "at": readable({across: point.at[across], up: point.at[up]}),
                 "fastest": " and ".join(first) if first else look.MISSING,
                 "by": lead(point, run),
@@ -120,11 +135,31 @@ def _mapper_and_mode(line: Line | None) -> tuple[str, str]:
     return (line.mapper, line.mode) if line is not None else ("", "")
 
 
+def shade(point: Point) -> str:
+    """Return how a cell is drawn: a key of the legend's shades. That it is a tie comes on top."""
+    if point.ranking:
+        return "inferred" if cells.inferred(point) else "measured"
+    if point.status in ("running", "waiting"):
+        return point.status
+    return "without" if point.status in ("skipped", "complete") else "missed"
+
+
+def shades(run: Run) -> list[str]:
+    """Return the shades that the cells of a run have, in the order of the legend."""
+    seen = {shade(point) for point in run.points}
+    if any(len(leaders(point, run.axes)) > 1 for point in run.points):
+        seen.add("tie")
+    return [name for name in _SHADES if name in seen]
+
+
 def state(point: Point) -> str:
     if cells.inferred(point):
         return point.reason or "not measured: its neighbours agree"
-    words = _STATES.get(point.status) or ("measured" if point.ranking else point.status.replace("_", " "))
-    return f"{words}: {point.reason}" if point.reason and not point.ranking else words
+    if point.ranking:
+        return "measured"
+    if point.status == "complete":
+        return "no winner"
+    return text.standing(_STATES.get(point.status, point.status), point.reason)
 
 
 def lead(point: Point, run: Run) -> str:
@@ -146,17 +181,38 @@ def lead(point: Point, run: Run) -> str:
 
 
 def legend_html(run: Run) -> str:
-    """Return the legend: the letter of each strategy."""
+    """Return the legend: the letter of each strategy in its colour, and every shade that a cell of this run has."""
     lines_ = _by_slug(run)
-    return _flow(
-        f"<b>{letter}</b> {look.strategy_html(name, *_mapper_and_mode(lines_.get(name)))}"
-        for name, letter in letters(run).items()
-    )
+    names = []
+    for name, letter in letters(run).items():
+        mapper, mode = _mapper_and_mode(lines_.get(name))
+        names.append(f"{_box(_tint(look.css_colour(mapper), 50), letter)} {look.strategy_html(name, mapper, mode)}")
+    return _flow(names) + _flow(f"{_swatch(name)} {html.escape(_SHADES[name])}" for name in shades(run))
 
 
 def _flow(parts: Iterable[str]) -> str:
     spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;font-size:.88rem">{spans}</div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;font-size:.88rem;margin:.1rem 0">{spans}</div>'
+
+
+def _swatch(name: str) -> str:
+    """Return a small cell of this shade, in no strategy's colour."""
+    if name == "tie":
+        fill, stripe, edge = (_tint("currentColor", percent) for percent in (50, 15, 75))
+        return _box(f"linear-gradient({stripe} 0 27%, {edge} 27% 33%, {fill} 33% 67%, {edge} 67% 73%, {stripe} 73%)")
+    return _box(_tint("currentColor", round(100 * _ALPHA.get(name, 0.0))), _SIGNS.get(name, ""))
+
+
+def _tint(colour: str, percent: int) -> str:
+    return f"color-mix(in srgb, {colour} {percent}%, transparent)"
+
+
+def _box(background: str, letter: str = "") -> str:
+    return (
+        '<span aria-hidden="true" style="display:inline-block;min-width:1.5em;height:1.35em;line-height:1.3em;'
+        "padding:0 .25em;box-sizing:border-box;text-align:center;font-weight:700;vertical-align:middle;"
+        f'border:1px solid color-mix(in srgb, currentColor 35%, transparent);background:{background}">{letter}</span>'
+    )
 
 
 def takeaway(run: Run) -> str:

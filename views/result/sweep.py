@@ -2,69 +2,46 @@
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
-from msgspec.structs import replace
 
 from measure.judge import rules
-from measure.model.run import Measurement, Point, Run
+from measure.model.run import Crossover, Measurement, Run
 from measure.output.sweep_table import cost
 from measure.sweep import cells, findings
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.result import heading
-from views.result.compare import draw_comparison, draw_doubts
+from views.result import heading, sweep_pair, sweep_point
+from views.result.compare import draw_doubts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
-from views.ui.parameters import option_key, size_key
 
 _memo = Memo()
 _ROW_HEIGHT = 30
-_COMPARE = "views/pages/compare.py"
-# The point that is looked at: the list's choice, and beside it what it stands for. A list tells points by their place,
-# not by their number, as points are added between others while crossings are refined.
-_POINT, _POINT_CHOSEN = "sweep_point", "sweep_point_chosen"
 _FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Everything that is drawn of one version of a sweep over one axis; computed once, however often a widget
-    changes."""
-
-    latency: pa.Table
-    memory: pa.Table
-    latency_alt: str
-    memory_alt: str
-
-
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
+    event = None
     with guard.calm("the result"):
         _standing(run, finished)
         draw_doubts(doubts(run), "sweep_doubts")
+        event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
-            _lines(run, version)
-            _crossovers(run, finished)
+            _crossovers(run, version, finished)
+    with guard.calm("the point"):
+        sweep_point.draw(run, version, baseline, event, imported=imported)
+    with guard.calm("the rest of the result"):
+        if len(run.axes) == 1:
+            _memory(run, version)
             _failures(run)
             _scaling(run)
-        else:
-            _map(run, version)
     with guard.calm("latency against memory"):
         _front(run, version)
-    with guard.calm("the point"):
-        _point(run, version, baseline, imported=imported)
-
-
-def point_run(run: Run, point: Point) -> Run:
-    """One point of a sweep as the comparison that it is."""
-    place = "-".join(f"{name}-{value}" for name, value in point.at.items())
-    # What is computed of it is kept under its id.
-    return replace(findings.comparison(run, point), id=f"{run.id}-{place}")
 
 
 def _standing(run: Run, finished: bool) -> None:
@@ -104,47 +81,62 @@ def doubts(run: Run) -> list[str]:
 # --- one axis --------------------------------------------------------------------------------------------------------
 
 
-def _shown(run: Run, version: int) -> Shown:
-    return Shown(
-        latency=packed(base.revised(sweep_lines.frame(run, "latency"), run.id, version)),
-        memory=packed(base.revised(sweep_lines.frame(run, "memory"), run.id, version)),
-        latency_alt=sweep_lines.takeaway(run, "latency"),
-        memory_alt=sweep_lines.takeaway(run, "memory"),
+def _latency(run: Run, version: int) -> Any:
+    """Draw the lines; return the event of a click on a point of one."""
+    axis, strategy_lines = run.axes[0], lines(run.points, run.axes)
+    mappers, modes = [line.mapper for line in strategy_lines], [line.mode for line in strategy_lines]
+    st.markdown(f"**Latency** of one call over {look.plain(axis.name)}")
+    st.html(look.legend_html(mappers, modes, lines=True))
+    pair = sweep_pair.asked(run) or ()
+    crossings = sweep_pair.answer(run, version, pair).crossings if pair else ()
+    frame = _frame(run, version, "latency", pair, crossings)
+    if not frame.num_rows:
+        return None
+    event = st.vega_lite_chart(
+        frame, sweep_lines.specification("latency", axis), key="sweep_latency", on_select="rerun",
+        selection_mode=sweep_map.SELECTION, alt=_alt(run, version, "latency"),
+    )  # fmt: skip
+    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
+    return event
+
+
+def _memory(run: Run, version: int) -> None:
+    frame = _frame(run, version, "memory", sweep_pair.asked(run) or ())
+    if not frame.num_rows:
+        return
+    st.markdown(f"**Memory** of one call over {look.plain(run.axes[0].name)}")
+    drawn = sweep_lines.specification("memory", run.axes[0])
+    st.vega_lite_chart(frame, drawn, key="sweep_memory", alt=_alt(run, version, "memory"))
+
+
+def _frame(
+    run: Run, version: int, quantity: sweep_lines.Quantity, asked: Sequence[str], crossings: Sequence[Crossover] = ()
+) -> pa.Table:
+    key = (run.id, version, quantity, *asked)
+    return _memo.get(
+        key, lambda: packed(base.revised(sweep_lines.frame(run, quantity, asked, crossings), *map(str, key)))
     )
 
 
-def _lines(run: Run, version: int) -> None:
-    shown = _memo.get((run.id, version, "lines"), lambda: _shown(run, version))
-    axis, strategy_lines = run.axes[0], lines(run.points, run.axes)
-    mappers, modes = [line.mapper for line in strategy_lines], [line.mode for line in strategy_lines]
-    st.html(look.legend_html(mappers, modes, lines=True))
-    st.markdown(f"**Latency** of one call over {look.plain(axis.name)}")
-    if shown.latency.num_rows:
-        drawn = sweep_lines.specification("latency", axis)
-        st.vega_lite_chart(shown.latency, drawn, key="sweep_latency", alt=shown.latency_alt)
-        st.caption(
-            "Band: 95 % interval; ring: one overtakes another, with its interval; ✕: did not work, or was not run."
-        )
-    st.markdown(f"**Memory** of one call over {look.plain(axis.name)}")
-    if shown.memory.num_rows:
-        drawn = sweep_lines.specification("memory", axis)
-        st.vega_lite_chart(shown.memory, drawn, key="sweep_memory", alt=shown.memory_alt)
+def _alt(run: Run, version: int, quantity: sweep_lines.Quantity) -> str:
+    return _memo.get((run.id, version, quantity, "alt"), lambda: sweep_lines.takeaway(run, quantity))
 
 
-def _crossovers(run: Run, finished: bool) -> None:
-    crossings = [crossover for crossover in run.crossovers if crossover.value is not None]
-    without = [crossover for crossover in run.crossovers if crossover.value is None]
-    if not crossings and not (finished and (without or findings.measured(run))):
+def _crossovers(run: Run, version: int, finished: bool) -> None:
+    """Draw the question about two strategies, and where others that lead overtake each other."""
+    if not run.crossovers and not (finished and findings.measured(run)):
         return
     st.markdown("**Where one overtakes another**")
     with st.container(key="crossovers", gap="small"):
-        if crossings:
+        said = sweep_pair.draw(run, version)
+        others = [crossover for crossover in run.crossovers if {crossover.a, crossover.b} != set(said)]
+        if not run.crossovers:
+            st.caption("One strategy leads throughout the range: nobody overtakes it.")
+        if crossings := [crossover for crossover in others if crossover.value is not None]:
             st.markdown("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in crossings))
-        elif not without:
-            st.caption("One strategy leads throughout the range: nothing is overtaken.")
-        if without:
-            pairs = f"{len(without)} pair{'s' * (len(without) > 1)} of leading strategies without a crossing in range"
-            with st.expander(pairs, type="compact", key="no_crossing", expanded=not crossings):
+        if without := [crossover for crossover in others if crossover.value is None]:
+            pairs = f"{len(without)} more pair{'s' * (len(without) > 1)} of leading strategies that do not cross"
+            with st.expander(pairs, type="compact", key="no_crossing"):
                 st.caption("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in without))
 
 
@@ -190,31 +182,21 @@ def _scaling(run: Run) -> None:
 # --- two axes --------------------------------------------------------------------------------------------------------
 
 
-def _map(run: Run, version: int) -> None:
+def _map(run: Run, version: int) -> Any:
+    """Draw the map; return the event of a click on a cell."""
     frame = _memo.get((run.id, version, "map"), lambda: packed(base.revised(sweep_map.frame(run), run.id, version)))
     across, up = run.axes
-    st.markdown(f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}")
+    measured = sum(bool(point.ranking) and not cells.inferred(point) for point in run.points)
+    st.markdown(
+        f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}: "
+        f"{measured} of {len(run.points)} cells measured"
+    )
     st.html(sweep_map.legend_html(run))
     drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
-    event = st.vega_lite_chart(
+    return st.vega_lite_chart(
         frame, drawn, key="sweep_map", alt=sweep_map.takeaway(run), on_select="rerun",
         selection_mode=sweep_map.SELECTION,
     )  # fmt: skip
-    _take_selection(run, event)
-    measured = sum(bool(point.ranking) and not cells.inferred(point) for point in run.points)
-    st.caption(
-        f"{measured} of {len(run.points)} cells measured; pale: not measured, its neighbours agree; "
-        "striped: a tie. A click on a cell shows its comparison below."
-    )
-
-
-def _take_selection(run: Run, event: Any) -> None:
-    """Have a click choose the point, until another one is chosen by other means."""
-    picked = [selected.get(sweep_map.SELECTION) for selected in event.selection.get(sweep_map.SELECTION, [])]
-    clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
-    if clicked is not None and picked[0] != st.session_state.get("sweep_clicked"):
-        st.session_state["sweep_clicked"] = picked[0]
-        st.session_state[_POINT_CHOSEN] = (run.id, cells.place(clicked))
 
 
 # --- latency against memory ------------------------------------------------------------------------------------------
@@ -245,24 +227,13 @@ def _draw_front(run: Run, version: int) -> None:
 def _choose_point(run: Run) -> int:
     """Draw the list of points; the largest one is chosen at first."""
     offered = {cells.place(run.points[index]): index for index in sweep_front.offered(run)}
-    chosen = _chosen_place(_FRONT_CHOSEN, run)
+    chosen = sweep_point.chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
-        "At", list(offered), key=_FRONT_AT, on_change=_choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
+        "At", list(offered), key=_FRONT_AT, on_change=sweep_point.choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
         format_func=lambda place: readable(run.points[offered[place]].at),
     )  # fmt: skip
     return offered[picked]
-
-
-def _choose(chosen: str, widget: str, run_id: str) -> None:
-    """Keep what is picked in a list for this run, wherever its points are by then."""
-    st.session_state[chosen] = (run_id, st.session_state[widget])
-
-
-def _chosen_place(chosen: str, run: Run) -> cells.Place | None:
-    """Return what was picked for this run; a choice in another one says nothing about it."""
-    run_id, place = st.session_state.get(chosen) or (None, None)
-    return place if run_id == run.id else None
 
 
 def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
@@ -273,55 +244,15 @@ def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
     st.session_state["memory_dial"] = min(max(chosen, offered[0]), offered[-1]) if chosen else offered[-1]
     return int(
         st.select_slider(
-            "I have", offered, key="memory_dial", format_func=look.size, on_change=_chosen, args=("dial_chosen", run.id)
+            "Memory available",
+            offered,
+            key="memory_dial",
+            format_func=look.size,
+            on_change=_chosen,
+            args=("dial_chosen", run.id),
         )
     )
 
 
 def _chosen(key: str, run_id: str) -> None:
     st.session_state[key] = run_id
-
-
-# --- one point -------------------------------------------------------------------------------------------------------
-
-
-def _point(run: Run, version: int, baseline: str | None, *, imported: bool) -> None:
-    offered = {cells.place(point): point for point in run.points if point.status != "waiting"}
-    if not offered:
-        return
-    chosen = _chosen_place(_POINT_CHOSEN, run)
-    st.session_state[_POINT] = chosen if chosen in offered else None
-    picked = st.selectbox(
-        "Show the comparison at", list(offered), index=None, key=_POINT, placeholder="choose a point",
-        on_change=_choose, args=(_POINT_CHOSEN, _POINT, run.id),
-        format_func=lambda place: _named(offered[place]),
-    )  # fmt: skip
-    if picked is None:
-        return
-    point = offered[picked]
-    comparison = point_run(run, point)
-    with st.container(border=True, key="point", gap="small"):
-        st.page_link(
-            _COMPARE, label="Open these choices on the Compare page", icon=":material/compare_arrows:",
-            query_params=_address(comparison),
-        )  # fmt: skip
-        if not point.measurements:
-            st.caption(look.plain(look.sentence(f"{sweep_map.state(point)}")))
-            return
-        draw_comparison(
-            comparison, version, finished=point.status not in ("waiting", "running"), baseline=baseline,
-            prefix="point_", imported=imported,
-        )  # fmt: skip
-
-
-def _named(point: Point) -> str:
-    return f"{readable(point.at)} ({sweep_map.state(point)})"
-
-
-def _address(comparison: Run) -> dict[str, Any]:
-    """Return the query parameters with which the Compare page makes a comparison's choices."""
-    request = comparison.request
-    parameters: dict[str, Any] = {"workload": request.workload, "dtype": request.dtype, "device": request.device}
-    parameters |= {size_key(name): str(value) for name, value in request.size.items()}
-    parameters |= {option_key(name): str(value) for name, value in request.workload_options.items()}
-    return {**parameters, "strategies": list(request.strategies) or ["default"]}

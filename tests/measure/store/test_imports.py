@@ -45,7 +45,7 @@ from views.charts import (
 )
 from views.choices import address
 from views.result import side_by_side, tables
-from views.result.sweep import point_run
+from views.result.sweep_point import point_run
 
 ID = "0123456789abcdef01234567"
 FROZEN = Path(__file__).parents[2] / "data/run_1.json"

@@ -17,7 +17,7 @@ from measure.sweep import cells, continuing, repetition
 from measure.sweep.lines import lines
 from measure.sweep.request import of_run
 from views.charts import sweep_front, sweep_lines
-from views.result.sweep import point_run
+from views.result.sweep_point import point_run
 
 # Measured by a former Mapbench, and never written anew.
 FILE = Path(__file__).parents[2] / "data" / "option_1.json"

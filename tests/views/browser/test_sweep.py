@@ -130,7 +130,10 @@ def test_a_cell_of_the_map_opens_its_comparison_and_the_slider_names_what_fits(
     cells.click(position={"x": box["width"] * 0.15, "y": 30})
     # The upper left one: the least batch, the greatest height.
     expect(page.get_by_role("combobox", name="Show the comparison at")).to_have_value(re.compile("batch 1, height 32"))
-    expect(page.locator(".st-key-point")).to_contain_text(run.points[2].verdict)
+    # Right under the map, and without a scroll.
+    comparison = page.locator(".st-key-point")
+    expect(comparison).to_contain_text(run.points[2].verdict)
+    expect(comparison.get_by_role("heading").first).to_be_in_viewport()
     shot(page, "map", whole=True)
 
     front = page.locator(".st-key-front")
@@ -140,3 +143,19 @@ def test_a_cell_of_the_map_opens_its_comparison_and_the_slider_names_what_fits(
     expect(front).to_contain_text("Nothing fits into")
     slider.press("End")
     expect(front).to_contain_text("is fastest")
+
+
+def test_a_point_of_a_line_opens_its_comparison_and_two_strategies_can_be_asked_about(
+    page: Page, app_server: AppServer, watch: Watch
+):
+    run = synthetic.sweep("fedcba9876543210fedcba97")
+    Store(app_server.home).save(run)
+    open_page(page, app_server, watch, f"sweep?run={run.id}")
+    dots = page.locator(".st-key-sweep_latency svg.marks path[aria-roledescription=point]")
+    dots.first.click()
+    expect(page.get_by_role("combobox", name="Show the comparison at")).to_have_value(re.compile(r"^batch 1 \("))
+    expect(page.locator(".st-key-point")).to_contain_text(run.points[0].verdict)
+
+    page.get_by_role("combobox", name="Where does").click()
+    page.get_by_role("option", name="batched.graph").click()
+    expect(page.locator(".st-key-crossovers")).to_contain_text("batched.graph overtakes loop.eager at batch 4 [")

@@ -18,7 +18,8 @@ from strategies.spec import Strategy
 from tests import synthetic
 from tests.synthetic import MIB
 from views.charts import base, failures, files, sweep_front, sweep_lines, sweep_map
-from views.result.sweep import point_run
+from views.result.sweep_point import point_run
+from views.ui import look
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ class TestLines:
     def test_a_point_that_was_left_out_is_a_mark_with_its_reason(self, run):
         [left_out] = of(sweep_lines.frame(run, "latency"), "point without strategies").to_dict("records")
         assert left_out["x"] == 10_000
-        assert left_out["outcome"].startswith("skipped: This cannot fit")
+        assert left_out["outcome"].startswith("left out: This cannot fit")
 
     def test_a_crossing_is_on_the_line_with_its_interval(self, run):
         crossings = of(sweep_lines.frame(run, "latency"), "crossing")
@@ -174,6 +175,27 @@ class TestLines:
 
         assert faint("x", "log") and faint("y", "log")
         assert not faint("x", "linear") and faint("y", "linear")
+
+    def test_lines_beside_two_that_are_asked_about_fade_and_their_crossing_is_marked(self, run):
+        assert set(sweep_lines.frame(run, "latency")["alpha"]) == {1.0}
+        pair = ("batched.graph", "loop.eager")
+        crossed = Crossover(a="loop.eager", b="batched.graph", axis="batch", value=3.5, low=3.0, high=4.0)
+        frame = sweep_lines.frame(run, "latency", pair, [crossed])
+        alphas = of(frame, "point").groupby("strategy")["alpha"].agg(set).to_dict()
+        assert alphas["● loop.eager"] == alphas["■ batched.graph"] == {1.0}
+        [faded] = alphas["■ vectorized_map.graph"]
+        assert faded < 0.5
+        rings = of(frame, "crossing")
+        assert list(rings["x"]) == [*of(sweep_lines.frame(run, "latency"), "crossing")["x"], 3.5]
+        again = sweep_lines.frame(run, "latency", pair, run.crossovers)
+        assert len(of(again, "crossing")) == len(rings) - 1, "one that is the run's own is marked once"
+
+    def test_a_click_on_a_point_of_a_line_selects_it_by_its_place(self, run):
+        [param] = sweep_lines.specification("latency", run.axes[0])["params"]
+        assert (param["name"], param["select"]["fields"]) == (sweep_map.SELECTION, [sweep_map.SELECTION])
+        assert "params" not in sweep_lines.specification("memory", run.axes[0])
+        loop = of(sweep_lines.frame(run, "latency"), "point").query("strategy == '● loop.eager'")
+        assert list(loop[sweep_map.SELECTION]) == [sweep_map.cell(run, point) for point in run.points[:3]]
 
     def test_memory_is_in_mib(self, run):
         points = of(sweep_lines.frame(run, "memory"), "point")
@@ -290,10 +312,44 @@ class TestMap:
         frame = sweep_map.frame(replace(winners, points=points))
         assert list(frame["letters"]) == ["", "…", "✕", ""]
         assert list(frame["state"]) == [
-            "waiting: because", "being measured: because", "skipped: because", "budget: because"
+            "waiting: because", "being measured: because", "left out: because", "not reached: because"
         ]  # fmt: skip
         assert not frame["colour"].any()
         assert "nothing has been measured yet" in sweep_map.takeaway(replace(winners, points=points))
+
+    def test_a_person_who_cancelled_is_named_once(self, winners):
+        cancelled = replace(winners.points[0], status="cancelled", ranking=[], reason="cancelled by a person")
+        assert sweep_map.state(cancelled) == "cancelled by a person"
+        assert sweep_map.state(replace(cancelled, reason="")) == "cancelled"
+
+    def test_the_legend_has_every_shade_of_this_run_and_no_other(self, winners):
+        assert sweep_map.shades(winners) == ["measured", "inferred"]
+        said = re.sub("<[^>]*>", "", sweep_map.legend_html(winners))
+        assert "measured" in said and "not measured: its neighbours agree" in said
+        for absent in ("a tie", "no winner", "being measured", "waiting", "not reached"):
+            assert absent not in said
+        statuses = ("running", "waiting", "skipped", "complete", "cancelled")
+        bare = [replace(point, status=status, ranking=[], measurements=[])
+                for point, status in zip(winners.points, statuses, strict=False)]  # fmt: skip
+        tied = replace(winners.points[5], ranking=[["batched.graph", "loop.eager"]])
+        run = replace(winners, points=[*bare, tied])
+        assert sweep_map.shades(run) == ["measured", "tie", "without", "running", "waiting", "missed"]
+        assert set(sweep_map.frame(run)["shade"]) | {"tie"} == set(sweep_map.shades(run))
+        said = re.sub("<[^>]*>", "", sweep_map.legend_html(run))
+        assert all(entry in said for entry in ("a tie", "✕ no winner", "… being measured", "waiting", "not reached"))
+        assert "neighbours agree" not in said
+
+    def test_a_shade_in_the_legend_is_as_strong_as_in_the_map(self, winners):
+        strengths = set(sweep_map.frame(winners)["alpha"])
+        assert strengths == {0.14, 0.5}
+        for strength in strengths:
+            assert f"currentColor {round(100 * strength)}%" in sweep_map.legend_html(winners)
+
+    def test_a_strategy_s_letter_is_in_its_colour(self, winners):
+        for name, letter in sweep_map.letters(winners).items():
+            colour = look.css_colour(name.partition(".")[0])
+            assert re.search(rf"background:color-mix\(in srgb, {re.escape(colour)} 50%[^>]*>{letter}</span>",
+                             sweep_map.legend_html(winners))  # fmt: skip
 
     def test_a_click_selects_a_cell_of_this_run_by_its_place(self, winners):
         drawn = sweep_map.specification("batch", "height")

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from measure import runner
 from measure.machine import environment
 from measure.model.request import RequestError
-from measure.model.run import Point, Run
+from measure.model.run import Crossover, Point, Run
 from measure.runner import Snapshot
 from measure.sweep import omissions
 from measure.sweep.request import SweepRequest, parse_sweep
@@ -299,11 +299,41 @@ class TestOneAxis:
         app = calm(app.selectbox(key="front_at").select_index(0).run())
         assert app.select_slider(key="memory_dial").value == least
 
-    def test_no_crossing_is_said(self, show):
+    def test_a_pair_can_be_asked_about_though_neither_leads(self, show):
         run = synthetic.sweep()
-        without = [replace(each, value=None, low=None, high=None, none="they tie throughout the range")
-                   for each in run.crossovers]  # fmt: skip
-        assert "no crossing in range, they tie throughout the range" in words(show(replace(run, crossovers=without)))
+        app = show(run)
+        assert (app.selectbox(key="pair_one").value, app.selectbox(key="pair_other").value) == (
+            "vectorized_map.graph", "loop.eager"
+        ), "the pair that the verdict names"  # fmt: skip
+        app = calm(app.selectbox(key="pair_one").set_value("batched.graph").run())
+        assert "batched.graph overtakes loop.eager at batch 4 [" in words(app)
+        app = calm(app.selectbox(key="pair_other").set_value("vectorized_map.graph").run())
+        assert "They do not cross between batch 1 and 1,000: vectorized_map.graph is " in words(app)
+        app = calm(app.selectbox(key="pair_other").set_value("batched.graph").run())
+        assert "Choose two different strategies." in words(app)
+
+    def test_another_sweep_asks_about_its_own_pair(self, fake, show):
+        app = show(synthetic.sweep("a" * 24))
+        app = calm(app.selectbox(key="pair_one").set_value("batched.graph").run())
+        other = synthetic.sweep("b" * 24)
+        fake.snapshots[other.id] = Snapshot(other, "finished", version=next(versions))
+        app.query_params["run"] = other.id
+        assert calm(app.run()).selectbox(key="pair_one").value == "vectorized_map.graph"
+
+    def test_a_pair_is_no_question_on_a_map_or_of_one_strategy(self, show):
+        run = synthetic.sweep()
+        alone = replace(run, points=[replace(p, measurements=p.measurements[:1]) for p in run.points], crossovers=[])
+        for each in (synthetic.winners(), alone):
+            assert "pair_one" not in {box.key for box in show(each).selectbox}
+
+    def test_pairs_without_a_crossing_are_said_and_the_one_that_is_asked_about_is_said_once(self, show):
+        run = synthetic.sweep()
+        tied = Crossover(
+            a="batched.graph", b="vectorized_map.graph", axis="batch", none="they tie throughout the range"
+        )
+        said = words(show(replace(run, crossovers=[*run.crossovers, tied])))
+        assert "batched.graph and vectorized_map.graph: no crossing in range, they tie throughout the range" in said
+        assert said.count("vectorized_map.graph overtakes loop.eager at batch 3 [") == 1
 
     def test_a_point_is_shown_as_the_comparison_that_it_is(self, show):
         run = synthetic.sweep()
@@ -343,7 +373,7 @@ class TestOneAxis:
     def test_a_point_that_was_left_out_says_why(self, show):
         app = show(synthetic.sweep())
         app = calm(app.selectbox(key="sweep_point").select_index(4).run())
-        assert "Skipped: This cannot fit: it needs about 1.20 TiB." in words(app)
+        assert "Left out: This cannot fit: it needs about 1.20 TiB." in words(app)
 
     def test_where_all_points_were_left_out_that_is_said(self, show):
         run = synthetic.sweep()
