@@ -262,6 +262,7 @@ class TestOneAxis:
         run = synthetic.sweep()
         app = show(run)
         said = words(app)
+        assert "image_sqrt · batch 1 to 10,000 · height 64 · width 64 · channels 3 · float32 · CPU:0" in said
         assert run.verdict in said
         assert "overtakes loop.eager at batch" in said
         assert any(alt.startswith("Latency of 3 strategies over batch") for alt in charts(app))
