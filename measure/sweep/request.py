@@ -224,8 +224,8 @@ def _option_of(lines: Iterable[str], name: str) -> Option:
             if option.values is None:
                 known.setdefault(option.name, option)
     if name not in known:
-        valid = f"their options of numbers are {', '.join(known)}" if known else "they have none with numbers"
-        raise RequestError(f"no chosen strategy has an option {name!r}: {valid}")
+        other = f", or sweep {' or '.join(known)}" if known else ""
+        raise RequestError(f"no chosen strategy has an option {name!r} of numbers: choose one that has it{other}")
     return known[name]
 
 

@@ -117,7 +117,7 @@ class Sweep:
             if survey.left_s <= 0:
                 return "complete", f"every point is measured; {self._ended} before all crossings were refined"
         if self._by_option:
-            return "complete", "every value is measured, and those that lead with more processes"
+            return "complete", "every value is measured, and the leading ones in more processes"
         self._tell_leaders_apart()
         return "complete", "every point is measured, and crossings are refined"
 
@@ -126,7 +126,7 @@ class Sweep:
         if ended := self._out_of_time():
             return ended
         self._tell_leaders_apart()
-        return "complete", "every cell is measured, or follows from those around it"
+        return "complete", "every cell is measured, or follows from the cells around it"
 
     def _out_of_time(self) -> tuple[Status, str] | None:
         """Settle points that the budget did not reach: the end of the sweep then; None where all are measured."""

@@ -182,7 +182,8 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
     assert item.latency is not None and item.memory is not None
     fits = limit_bytes is None or item.memory.peak_bytes <= limit_bytes
     latency = item.latency
-    standing = "the fastest that fits" if item is best else "on the front" if on_front else "beaten in both"
+    standing = "the fastest that fits" if item is best else "the fastest in so little memory"
+    standing = standing if on_front else "another is faster and needs no more memory"
     return {
         **_at(item),
         "kind": "strategy",
@@ -193,7 +194,7 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
         "alpha": 1.0 if on_front and fits else _FADED,
         "latency": look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s),
         "memory": look.size(item.memory.peak_bytes),
-        "standing": standing if fits else f"{standing}, takes more than there is",
+        "standing": standing if fits else "needs more memory than is available",
     }
 
 
@@ -286,9 +287,12 @@ def sentence(measurements: Sequence[Measurement], limit_bytes: float) -> str:
     best = pareto.fastest_within(measurements, limit_bytes)
     if best is None or best.latency is None or best.memory is None:
         least = pareto.bounds(measurements)
-        return f"Nothing fits into {look.size(limit_bytes)}: the thriftiest takes {look.size(least and least[0])}."
+        return (
+            f"Nothing fits into {look.size(limit_bytes)}: the least that is needed is {look.size(least and least[0])}."
+        )
     latency = look.seconds_with_interval(best.latency.median_s, best.latency.low_s, best.latency.high_s)
-    return f"With {look.size(limit_bytes)}, {best.strategy} is fastest: {latency}, {look.size(best.memory.peak_bytes)}."
+    needed = look.size(best.memory.peak_bytes)
+    return f"With {look.size(limit_bytes)} available, {best.strategy} is fastest: {latency} in {needed}."
 
 
 def takeaway(measurements: Sequence[Measurement]) -> str:
@@ -296,7 +300,7 @@ def takeaway(measurements: Sequence[Measurement]) -> str:
     names = [f"{item.strategy} ({_figures(item)})" for item in pareto.front(measurements)]
     if not names:
         return "Latency against memory: nothing has both yet."
-    return f"Latency against memory: nothing beats {', '.join(names)} in both."
+    return f"Latency against memory: the fastest for each amount of memory: {', '.join(names)}."
 
 
 def _figures(item: Measurement) -> str:
@@ -306,12 +310,15 @@ def _figures(item: Measurement) -> str:
 
 def about(dials: Sequence[Dial]) -> str:
     """Return what the marks of the chart mean, and where its dials run."""
-    said = "Thin line: nothing beats these in both; faded: beaten in both, or too large; ✕ at the edge: out of memory."
+    said = (
+        "Thin line: the fastest for each amount of memory. Faded: another is faster and needs no more, or it "
+        "needs more than is available. ✕ at the edge: out of memory."
+    )
     for dial in dials:
-        ends = " to ".join(filter(None, (dial.start, dial.end)))
-        joined = f", and joins {ends}" if ends else ""
+        ends = " and ".join(filter(None, (dial.start, dial.end)))
         said += (
-            f" The dial: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
-            f"{joined}; ring: nearest to chunk={dial.chosen:,}, which Mapbench would choose."
+            f" Coloured line: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
+            f"{f', between {ends}' if dial.start and dial.end else ''}. Ring: the measured chunk that is nearest to "
+            f"{dial.chosen:,}, which Mapbench would choose."
         )
     return said

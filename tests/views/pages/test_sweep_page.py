@@ -292,7 +292,7 @@ class TestOneAxis:
     def test_the_memory_slider_names_the_fastest_that_fits(self, show):
         run = synthetic.sweep()
         app = show(run)
-        assert ", vectorized_map.graph is fastest" in words(app)
+        assert " available, vectorized_map.graph is fastest" in words(app)
         [least, *_] = sweep_front.steps(sweep_front.subject(run)[0])
         app = calm(app.select_slider(key="memory_dial").set_value(least).run())
         assert "Nothing fits into" in words(app)
