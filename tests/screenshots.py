@@ -151,7 +151,7 @@ def _running(studio: Studio) -> None:
 
 
 def _result(studio: Studio) -> None:
-    # Down to the end of the table of everything.
+    # Down to the end of the table.
     _save(studio.page(studio.result()), "result", most=1640)
 
 

@@ -97,7 +97,7 @@ def no_limit(reason: str) -> Warning:
     """The probes have failed."""
     return Warning(
         code="no_limit",
-        message=f"the limit of this case is not known, since its probes failed: {reason.rstrip('.')}; latencies are "
+        message=f"the theoretical floor is not known, since its probes failed: {reason.rstrip('.')}; latencies are "
         "not touched by that, and measuring again may find it",
     )
 

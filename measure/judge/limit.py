@@ -1,4 +1,5 @@
 """The limit: the least time that a case's bytes and arithmetic allow on a device, and how far a strategy is from it.
+It is an estimate, so people read of a «theoretical floor (estimate)».
 
 Pure functions of what the case asks for (`Work`) and of the rates that the probes found in the same run (`Rates`). Each
 roof by itself bounds the time of a call from below, so the highest one is the limit.
@@ -15,6 +16,8 @@ from measure.model.run import Limit, Measurement, Run, Term
 from workloads.case import Case
 from workloads.spec import leaves
 
+# Its name wherever people read it.
+FLOOR = "theoretical floor (estimate)"
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
 RESOLUTION = 0.15
 # Larger blocks glibc maps anew each time and gives back when they are freed: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit
@@ -77,6 +80,16 @@ def describe(roof: Limit) -> str:
     return text.seconds(roof.seconds) + reason
 
 
+def tells(run: Run) -> bool:
+    """True if the limit says something of the run's strategies: where it is that of starting an op, or one of them
+    beats it, the model behind it does not hold here."""
+    return (
+        run.limit is not None
+        and run.limit.term != "dispatch-bound"
+        and not any(item.outcome == "ok" and item.twin_of is None and note(item) for item in run.measurements)
+    )
+
+
 def fresh_pages(run: Run) -> str:
     """The sentence that a memory-bound run needs where an output is larger than what the C library keeps for its next
     use, so that calls of some or all strategies pay for fresh pages; empty where that is not so, or not known."""
@@ -93,7 +106,7 @@ def fresh_pages(run: Run) -> str:
         return ""
     return (
         f"An output of {text.size(roof.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
-        f"library keeps: fresh pages from the system are part of {whose}, and not of the limit."
+        f"library keeps: fresh pages from the system are part of {whose}, and not of the floor."
     )
 
 
@@ -167,13 +180,13 @@ def _below(item: Measurement, roof: Limit) -> str:
     """The reason that a strategy is faster than the limit, which is that of the element function as it is written."""
     if roof.term == "memory-bound":
         return (
-            "faster than the limit: it moves its bytes faster than the probe could, since part of them stayed in a "
-            "cache between calls or the machine was busier when it was probed"
+            "faster than the theoretical floor: it moves its bytes faster than the probe could, since part of them "
+            "stayed in a cache between calls or the machine was busier when it was probed"
         )
     if roof.term == "dispatch-bound":
         if _is_of_numpy(item.mapper):
-            return "faster than the limit: a call of it starts no op of TensorFlow's"
-        return "faster than the limit: the machine was busier when it was probed"
+            return "faster than the theoretical floor: a call of it starts no op of TensorFlow's"
+        return "faster than the theoretical floor: the machine was busier when it was probed"
     if _is_rewrite(item.mapper):
         reason = f"{item.mapper} comes to the same values with less arithmetic"
     elif item.mode == "xla":
@@ -184,7 +197,7 @@ def _below(item: Measurement, roof: Limit) -> str:
         # A product of matrices is as quick as arithmetic gets; a function is only as quick as the probe's way to it.
         names = ", ".join(f"`{name}`" for name in roof.functions)
         reason = f"{reason}, or its {names} {'is' if len(roof.functions) == 1 else 'are'} quicker than the probe's"
-    return f"faster than the limit, which counts the element function as it is written: {reason}"
+    return f"faster than the theoretical floor, which counts the element function as it is written: {reason}"
 
 
 def _is_of_numpy(mapper: str) -> bool:

@@ -49,6 +49,7 @@ def predicates(run: Run) -> dict[str, str]:
     """The `sentences` without their subject, for where the strategy's name stands before them."""
     levels = shown_levels(run)
     best = run.measurement(run.ranking[0][0]) if run.ranking else None
+    roof = run.limit if limit.tells(run) else None
     by_slug = {}
     for item in run.measurements:
         if item.twin_of:
@@ -56,7 +57,7 @@ def predicates(run: Run) -> dict[str, str]:
         ratio = None
         if best is not None and item is not best and item.strategy in levels and best.strategy in levels:
             ratio = intervals.ratio(levels[item.strategy], levels[best.strategy], run.analysis.confidence)
-        by_slug[item.strategy] = _predicate(item, run.request.size.get("batch", 0), best, ratio, run.limit)
+        by_slug[item.strategy] = _predicate(item, run.request.size.get("batch", 0), best, ratio, roof)
     return by_slug
 
 
@@ -108,11 +109,11 @@ def _gap(best: Measurement | None, ratio: Ratio | None) -> str:
 
 
 def _to_the_limit(item: Measurement, roof: Limit | None) -> str:
-    """«that is 1.90 × the limit (memory-bound)», or why it has no such multiple."""
-    times, note = limit.multiple(item), limit.note(item).rstrip(".")
-    if times is not None:
-        return f"that is {text.factor(times)} the limit{f' ({roof.term})' if roof and roof.term else ''}"
-    return f"that is {note}" if note else ""
+    """«that is 1.90 × the theoretical floor (estimate), memory-bound»; nothing where ``roof`` says nothing of it."""
+    times = limit.multiple(item)
+    if roof is None or times is None:
+        return ""
+    return f"that is {text.factor(times)} the {limit.FLOOR}{f', {roof.term}' if roof.term else ''}"
 
 
 def copies(item: Measurement) -> str:

@@ -50,7 +50,8 @@ class Column:
     ``value`` takes it from a row, in seconds or bytes where it has such a unit; None where it is not known. ``csv``,
     ``text`` and ``page`` are its heads in these outputs, empty where it is not shown. ``as_text`` and ``on_page`` make
     the cells of an output that shows something else than the value. ``last_in`` names the outputs in which it stands
-    behind all others. The page leaves it out of a run for which ``known`` is False. ``help`` explains it there.
+    behind all others. The page leaves it out of a run for which ``known`` is False, and shows it ``at_first``, or when
+    a person picks it. ``help`` explains it there.
     """
 
     value: Callable[[Row], Any]
@@ -62,6 +63,7 @@ class Column:
     on_page: Callable[[Row], Any] | None = None
     last_in: tuple[Output, ...] = ()
     known: Callable[[Run], bool] = lambda run: True
+    at_first: bool = False
     help: str = ""
 
     def head(self, output: Output) -> str:
@@ -81,8 +83,26 @@ class Column:
         return value if value is None or self.unit.scale is None else value * self.unit.scale
 
 
+def _interval(row: Row) -> str:
+    """``1.38 ms – 1.47 ms``, or the reason why there is none."""
+    if row.interval is not None:
+        return " – ".join(map(text.seconds, row.interval))
+    return "1 process" if row.processes == 1 else text.MISSING
+
+
 COLUMNS: tuple[Column, ...] = (
-    Column(value=lambda row: row.rank, unit=RANK, csv="rank", text="rank", page="rank"),
+    Column(
+        value=lambda row: row.rank,
+        as_text=lambda row: text.MISSING if row.told_rank is None else str(row.told_rank),
+        on_page=lambda row: row.told_rank,
+        unit=RANK,
+        csv="rank",
+        text="rank",
+        page="rank",
+        at_first=True,
+        help="Place among the right strategies; ties share one. A single process has a rank only where the gap is far "
+        "beyond what processes differ by.",
+    ),
     Column(
         value=lambda row: row.slug,
         on_page=lambda row: row.label,
@@ -90,6 +110,7 @@ COLUMNS: tuple[Column, ...] = (
         csv="strategy",
         text="strategy",
         page="strategy",
+        at_first=True,
     ),
     Column(value=lambda row: row.mapper, csv="mapper"),
     Column(value=lambda row: row.mode, csv="mode"),
@@ -97,10 +118,11 @@ COLUMNS: tuple[Column, ...] = (
         value=lambda row: row.outcome,
         as_text=lambda row: rows.outcome(row.measurement),  # with its reason, which may be long
         on_page=lambda row: row.status,
-        last_in=("text",),
+        last_in=("text", "page"),
         csv="outcome",
         text="outcome",
         page="outcome",
+        at_first=True,
     ),
     Column(
         value=lambda row: row.median_s,
@@ -108,22 +130,20 @@ COLUMNS: tuple[Column, ...] = (
         csv="latency_s",
         text="latency",
         page="latency",
+        at_first=True,
         help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of "
         "the faster half of the processes the geometric mean. Older runs have medians, of all processes.",
     ),
+    Column(value=lambda row: row.low_s, unit=SECONDS, csv="low_s"),
+    Column(value=lambda row: row.high_s, unit=SECONDS, csv="high_s"),
     Column(
-        value=lambda row: row.low_s,
-        unit=SECONDS,
-        csv="low_s",
-        page="from",
-        help="Lower end of the latency's 95 % interval.",
-    ),
-    Column(
-        value=lambda row: row.high_s,
-        unit=SECONDS,
-        csv="high_s",
-        page="to",
-        help="Upper end of the latency's 95 % interval.",
+        value=lambda row: row.interval,
+        as_text=_interval,
+        on_page=_interval,
+        text="95 % interval",
+        page="95 % interval",
+        at_first=True,
+        help="Both ends of the latency's 95 % interval. One process has none.",
     ),
     Column(
         value=lambda row: row.typical_s,
@@ -133,26 +153,22 @@ COLUMNS: tuple[Column, ...] = (
         help="The median of each process' samples, of these the geometric mean: what a call takes as things are.",
     ),
     Column(
-        value=lambda row: None if row.low_s is None else (row.low_s, row.high_s),
-        unit=Unit(lambda ends: " – ".join(map(text.seconds, ends))),
-        text="95 % interval",
-    ),
-    Column(
         value=lambda row: row.factor,
         unit=TIMES,
         page="× faster",
+        at_first=True,
         help="Latency of the baseline over the strategy's own.",
     ),
     Column(
         value=lambda row: row.of_limit,
         unit=TIMES,
         csv="times_limit",
-        text="× limit",
-        page="× limit",
+        text="× floor",
+        page="× floor",
         last_in=("csv",),
-        known=lambda run: run.limit is not None,
-        help="Latency over the limit: the least time that the bytes, the arithmetic and the dispatch of a call allow. "
-        "The probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
+        known=limit.tells,
+        help="Latency over the theoretical floor (estimate): the least time that the bytes and the arithmetic of a "
+        "call allow. The probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
     ),
     Column(value=lambda row: row.of_limit_note, csv="limit_note", last_in=("csv",)),
     Column(value=lambda row: row.limit.seconds if row.limit else None, unit=SECONDS, csv="limit_s", last_in=("csv",)),
@@ -163,6 +179,7 @@ COLUMNS: tuple[Column, ...] = (
         csv="first_call_s",
         text="first call",
         page="first call",
+        at_first=True,
         help="Tracing and compiling included.",
     ),
     Column(
@@ -170,7 +187,8 @@ COLUMNS: tuple[Column, ...] = (
         unit=BYTES,
         csv="peak_bytes",
         text="peak memory",
-        page="peak",
+        page="peak memory",
+        at_first=True,
         help="Most memory held at once during one call, inputs not counted.",
     ),
     Column(
@@ -210,7 +228,7 @@ COLUMNS: tuple[Column, ...] = (
         unit=ULP,
         csv="max_ulp",
         text="largest error",
-        page="max ULP",
+        page="largest error",
         help="Largest error in units in the last place.",
     ),
     Column(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from measure.judge import limit
 from measure.judge.analysis import ranks
@@ -20,8 +21,8 @@ USUAL = ("map_fn.graph", "loop.eager")
 class Row:
     """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own.
 
-    ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in.
-    ``limit`` is that of the run.
+    ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in, and
+    ``tied`` is true where it is not alone there. ``limit`` is that of the run.
     """
 
     measurement: Measurement
@@ -71,8 +72,21 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """True if it ended in a way that a person wants explained."""
-        return self.outcome not in ("ok", "not_run")
+        """True if it ended in a way that a person wants explained: whoever cancelled knows why."""
+        return self.outcome not in ("ok", "not_run", "cancelled")
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of its latency's interval; None where it is not timed, or in one process: one has no interval."""
+        if self.low_s is None or self.high_s is None or self.processes == 1:
+            return None
+        return self.low_s, self.high_s
+
+    @property
+    def told_rank(self) -> int | None:
+        """Its rank where the data tell it: one process that ties with others is too few to say which of them it is
+        like, and ranks only where the gap is far beyond what processes differ by."""
+        return None if self.tied and self.processes == 1 else self.rank
 
     @property
     def status(self) -> str:
@@ -115,16 +129,15 @@ def ranked_first(run: Run) -> list[Measurement]:
 
 
 def listed(run: Run) -> list[Row]:
-    """The rows of a run without what only the page shows (factors, intervals of first calls, ties), `ranked_first`."""
-    rank = ranks(run.ranking)
-    return [_row(m, order, run, rank.get(m.strategy)) for order, m in enumerate(ranked_first(run))]
+    """The rows of a run without what only the page shows (factors, intervals of first calls), `ranked_first`."""
+    places = _places(run)
+    return [_row(m, order, run, places.get(m.strategy, _UNRANKED)) for order, m in enumerate(ranked_first(run))]
 
 
 def make(run: Run, baseline: str | None = None) -> list[Row]:
     """The rows of a run, finished or not: ranked ones, then wrong and unranked ones by latency, then the others."""
     place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    rank = ranks(run.ranking)
-    ties = {slug: number for number, group in enumerate(run.ranking) for slug in group}
+    places = _places(run)
     asked = {slug: index for index, slug in enumerate(run.request.strategies)}
     levels = shown_levels(run)
     costs = break_even.costs(run)
@@ -139,11 +152,9 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
 
     rows = []
     for order, m in enumerate(sorted(strategies_of(run), key=position)):
-        tie, cost = ties.get(m.strategy), costs.get(m.strategy)
+        cost = costs.get(m.strategy)
         row = replace(
-            _row(m, order, run, rank.get(m.strategy)),
-            tie=tie,
-            tied=tie is not None and len(run.ranking[tie]) > 1,
+            _row(m, order, run, places.get(m.strategy, _UNRANKED)),
             first_low_s=cost.first.low_s if cost else None,
             first_high_s=cost.first.high_s if cost else None,
         )
@@ -161,7 +172,20 @@ def _against(row: Row, baseline: str | None, levels: Mapping[str, Level], confid
     return replace(row, factor=ratio.ratio, factor_low=ratio.low, factor_high=ratio.high)
 
 
-def _row(m: Measurement, order: int, run: Run, rank: int | None) -> Row:
+_UNRANKED: dict[str, Any] = {}
+
+
+def _places(run: Run) -> dict[str, dict[str, Any]]:
+    """Each ranked strategy's rank, the number of its tie group, and whether it has company there."""
+    rank = ranks(run.ranking)
+    return {
+        slug: {"rank": rank[slug], "tie": number, "tied": len(group) > 1}
+        for number, group in enumerate(run.ranking)
+        for slug in group
+    }
+
+
+def _row(m: Measurement, order: int, run: Run, place: Mapping[str, Any]) -> Row:
     latency, memory, check = m.latency, m.memory, m.correctness
     return Row(
         measurement=m,
@@ -171,10 +195,10 @@ def _row(m: Measurement, order: int, run: Run, rank: int | None) -> Row:
         outcome=m.outcome,
         stage=m.stage,
         order=order,
-        rank=rank,
+        **place,
         sentence=m.error.message if m.error else "",
         detail=m.error.detail if m.error else "",
-        notes=tuple(filter(None, (*(warning.message for warning in m.warnings), limit.note(m)))),
+        notes=tuple(warning.message for warning in m.warnings),
         median_s=latency.median_s if latency else None,
         typical_s=(latency.typical_s or None) if latency else None,
         low_s=latency.low_s if latency else None,

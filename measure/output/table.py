@@ -6,6 +6,7 @@ from measure.judge import limit, payoff
 from measure.model import text
 from measure.model.run import Control, Run
 from measure.output import columns, rows
+from measure.output.notes import in_words
 
 _NOTE_SIGNS = 300
 
@@ -29,19 +30,19 @@ def limits(run: Run) -> list[str]:
     if run.limit is None:
         return []
     notes = [f"{item.strategy} is {limit.note(item)}." for item in rows.ranked_first(run) if limit.note(item)]
-    told = f"The limit is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
+    told = f"The {limit.FLOOR} is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
     return [told, *notes]
 
 
 def notes(run: Run) -> list[str]:
     """Warnings of the run and of its strategies, each once; the names of those that share one before it."""
     of_run = [warning.message for warning in run.warnings]
-    slugs: dict[str, list[str]] = {}
-    for item in rows.ranked_first(run):
-        for warning in item.warnings:
-            if warning.code != "chosen" and item.strategy not in slugs.setdefault(warning.message, []):
-                slugs[warning.message].append(item.strategy)
-    of_strategies = [f"{', '.join(names)}: {message}" for message, names in slugs.items()]
+    of_strategies = in_words(
+        (item.strategy, warning.message)
+        for item in rows.ranked_first(run)
+        for warning in item.warnings
+        if warning.code != "chosen"
+    )
     # TensorFlow's own can be a page long: the run file holds them whole.
     return [text.shortened(" ".join(note.split()), _NOTE_SIGNS) for note in (*of_run, *of_strategies)]
 

@@ -73,7 +73,7 @@ def _change(title: str, run_id: str, name: str) -> Figure:
     page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     page.query_params["run"] = run_id
     page.run()
-    if not any("**Everything**" in element.value for element in page.markdown):
+    if not any("**Correctness**" in element.value for element in page.markdown):
         raise RuntimeError(f"{title}: the page shows no result")
     with timed_scripts() as seconds:
         totals = []

@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from measure.judge import limit
 from views.ui import look
 
 ROW_HEIGHT = 26
@@ -64,8 +65,6 @@ STRATEGY = alt.Y(
     ),
 )
 RIGHT_EDGE = alt.value("width")
-# The field with the name of the limit's line: one value in all lines.
-LIMIT_NAME = "name of the limit"
 # Room around a chart, in pixels; Vega adds what the column of values at the right takes.
 PADDING = {"left": 0, "top": 14, "right": 4, "bottom": 0}
 
@@ -124,14 +123,21 @@ def note() -> alt.Chart:
     )
 
 
-def limit_name(*, opacity: float) -> alt.Chart:
-    """Return the name of the limit's line, above the rows; it is just «limit» where a chart has no field for it."""
+def floor_name(*, opacity: float) -> alt.Chart:
+    """Return the name of the limit's line, above the rows."""
     return (
         unfilled()
-        .transform_aggregate(limit="min(limit)", groupby=[LIMIT_NAME])
-        .mark_text(align="center", dy=-8, fontSize=11, opacity=opacity, text="limit", color=INK)
+        .transform_aggregate(floor="min(floor)")
+        .mark_text(align="center", dy=-8, fontSize=11, opacity=opacity, text=limit.FLOOR, color=INK)
         .encode(y=alt.value(0))
     )
+
+
+def reach(low: str, high: str) -> alt.Chart:
+    """Return a mark that nobody sees, which makes an axis reach from the least of one field to the most of another,
+    whatever the other marks are: an axis without a value has no label."""
+    ends = unfilled().transform_aggregate(low=f"min({low})", high=f"max({high})")
+    return ends.mark_rule(opacity=0).encode(y=alt.value(0))
 
 
 def spec(*layers: alt.Chart, **properties: Any) -> Spec:

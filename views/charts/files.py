@@ -47,12 +47,13 @@ class Picture:
 
 
 def _latency(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    drawn = base.sized(latency.specification(limited=run.limit is not None), len(shown))
-    return drawn, latency.frame(shown, run.limit)
+    floor = latency.floor_of(run)
+    return base.sized(latency.specification(floor=floor is not None), len(shown)), latency.frame(shown, floor)
 
 
 def _memory(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return base.sized(memory.specification(limited=False), len(shown)), memory.frame(shown)
+    drawn = base.sized(memory.specification(memory.unit(shown), floor=False), len(shown))
+    return drawn, memory.frame(shown)
 
 
 def _totals(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:

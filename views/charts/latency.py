@@ -1,25 +1,28 @@
 """Latencies: a dot with its interval for each strategy, ties in a bracket, the limit as a line. Pure."""
 
 import functools
+from collections import Counter
 
 import altair as alt
 import pandas as pd
 
-from measure.judge import limit
-from measure.model.run import Limit
+from measure.judge import limit, ties
+from measure.model.run import Limit, Run
+from measure.output.notes import in_words
 from measure.output.rows import Row
+from views.charts import base
 from views.charts.base import (
     COLOUR,
     INK,
-    LIMIT_NAME,
     PADDING,
     RIGHT_EDGE,
     SECONDS_AXIS,
     SHAPE,
     STRATEGY,
     Spec,
-    limit_name,
+    floor_name,
     note,
+    reach,
     spec,
     tooltip,
     unfilled,
@@ -28,12 +31,15 @@ from views.charts.base import (
 from views.ui import look
 
 _TOOLTIP = ("strategy", "latency", "first call", "faster than baseline")
-_OF_LIMIT = "multiple of the limit"
+_OF_FLOOR = "× theoretical floor"
+# A logarithmic axis is labelled at 1, 2 and 5: of any factor of 5 it labels two values at least.
+_LEAST_SPAN = 5.0
+_UNTIMED_S = (1e-4, 0.1)  # seconds that the axis shows while nothing is timed
 
 
 @functools.cache
-def specification(*, limited: bool) -> Spec:
-    """Return the chart; ``limited`` where the run knows the least time possible, and what sets it."""
+def specification(*, floor: bool) -> Spec:
+    """Return the chart; ``floor`` where the run's limit is drawn."""
 
     def x(field: str) -> alt.X:
         return alt.X(
@@ -49,9 +55,9 @@ def specification(*, limited: bool) -> Spec:
             ),
         )
 
-    least = unfilled().transform_aggregate(limit="min(limit)")
-    limit_line = least.mark_rule(strokeDash=[3, 3], opacity=0.7, color=INK).encode(x=x("limit"))
-    limit_text = limit_name(opacity=0.8).encode(x=x("limit"), text=alt.Text(field=LIMIT_NAME))
+    least = unfilled().transform_aggregate(floor="min(floor)")
+    floor_line = least.mark_rule(strokeDash=[3, 3], opacity=0.7, color=INK).encode(x=x("floor"))
+    floor_text = floor_name(opacity=0.8).encode(x=x("floor"))
     intervals = (
         unfilled()
         .transform_filter("isValid(datum.low)")
@@ -67,27 +73,35 @@ def specification(*, limited: bool) -> Spec:
             x=x("median"),
             color=COLOUR,
             shape=SHAPE,
-            tooltip=tooltip(*_TOOLTIP, *((_OF_LIMIT,) if limited else ())),
+            tooltip=tooltip(*_TOOLTIP, *((_OF_FLOOR,) if floor else ())),
         )
     )
     # A line through the rows of a tie, not a rule from the first to the last: a field of its own for the last one
     # would count when the rows are sorted.
-    ties = (
+    brackets = (
         unfilled()
         .transform_filter("isValid(datum.tie)")
         .mark_line(xOffset=6, strokeWidth=2, opacity=0.55, color=INK)
         .encode(x=RIGHT_EDGE, y=STRATEGY, detail=alt.Detail(field="tie"), order=alt.Order(field="order"))
     )
-    shared = (intervals, dots, ties, value_column(), note())
-    return spec(*((limit_line, limit_text) if limited else ()), *shared, padding=PADDING)
+    axis = reach("axis_low", "axis_high").encode(x=x("low"), x2=alt.X2("high"))
+    shared = (axis, intervals, dots, brackets, value_column(), note())
+    return spec(*((floor_line, floor_text) if floor else ()), *shared, padding=PADDING)
 
 
-def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
-    """Return one row per strategy, in seconds; ``tie`` numbers the tie group of a strategy that is not alone in it.
-    ``least`` is the run's limit, where it knows one."""
+def floor_of(run: Run) -> Limit | None:
+    """Return the run's limit where it says something of its strategies."""
+    return run.limit if limit.tells(run) else None
+
+
+def frame(rows: list[Row], floor: Limit | None) -> pd.DataFrame:
+    """Return one row per strategy, in seconds; ``tie`` numbers the bracket that a strategy stands in. ``floor`` is the
+    run's limit, where it is drawn."""
+    bracketed = joined(rows)
+    low, high = _axis(rows, floor)
     made = []
     for row in rows:
-        has_interval = row.median_s is not None and row.low_s is not None and row.high_s is not None
+        ends = row.interval
         made.append(
             {
                 "strategy": row.label,
@@ -95,40 +109,74 @@ def frame(rows: list[Row], least: Limit | None) -> pd.DataFrame:
                 "colour": look.colour_name(row.mapper),
                 "mode": row.mode,
                 "median": row.median_s,
-                "low": row.low_s,
-                "high": row.high_s,
-                "tie": row.tie if row.tied else None,
+                "low": ends and ends[0],
+                "high": ends and ends[1],
+                "tie": row.tie if row.slug in bracketed else None,
                 "value": _value(row),
-                "note": "" if row.median_s is not None else row.status if row.failed else "not timed",
-                "latency": _interval(row) if has_interval else look.MISSING,
+                "note": "" if row.median_s is not None else _why_not(row),
+                "latency": _latency(row),
                 "first call": look.seconds(row.first_call_s),
                 "faster than baseline": look.factor(row.factor),
-                **({} if least is None else _limited(row, least)),
+                "axis_low": low,
+                "axis_high": high,
+                **({} if floor is None else {"floor": floor.seconds, _OF_FLOOR: limit.shown(row.of_limit)}),
             }
         )
     numbers = ("median", "low", "high", "tie")
     return pd.DataFrame(made).astype(dict.fromkeys(numbers, float) if made else {})
 
 
+def joined(rows: list[Row]) -> set[str]:
+    """Return the strategies that brackets join: those that tie, but for one process alone, which is too little to say
+    what it is like."""
+    able = {row.slug: row.tie for row in rows if row.tied and row.interval is not None}
+    company = Counter(able.values())
+    return {slug for slug, tie in able.items() if company[tie] > 1}
+
+
+def _axis(rows: list[Row], floor: Limit | None) -> tuple[float, float]:
+    """Return the ends of the axis, so far apart that it has labels, in seconds."""
+    seconds = [end for row in rows if row.median_s is not None for end in (row.median_s, *(row.interval or ()))]
+    seconds += [] if floor is None else [floor.seconds]
+    known = [value for value in seconds if value > 0]
+    return base.room(min(known), max(known), _LEAST_SPAN) if known else _UNTIMED_S
+
+
+def _why_not(row: Row) -> str:
+    return "not timed" if row.outcome in ("ok", "not_run") else row.status
+
+
 def _value(row: Row) -> str:
-    """Return the latency; a cross tells that a strategy was timed but has no rank."""
+    """Return the latency; a cross tells that a strategy was timed but computes the wrong values."""
     if row.median_s is None:
         return ""
-    return look.seconds(row.median_s) + ("" if row.outcome in ("ok", "not_run") else " ✕")
+    return look.seconds(row.median_s) + (" ✕" if row.failed else "")
 
 
-def _limited(row: Row, least: Limit) -> dict[str, object]:
-    name = f"limit, {least.term}" if least.term else "limit"  # without what sets it in runs of an earlier Mapbench
-    return {"limit": least.seconds, LIMIT_NAME: name, _OF_LIMIT: _of_limit(row)}
+def _latency(row: Row) -> str:
+    if row.median_s is None:
+        return look.MISSING
+    if row.interval is None:
+        return look.seconds(row.median_s) + (" (1 process)" if row.processes == 1 else "")
+    return look.seconds_with_interval(row.median_s, *row.interval)
 
 
-def _of_limit(row: Row) -> str:
-    return row.of_limit_note or limit.shown(row.of_limit)
-
-
-def _interval(row: Row) -> str:
-    assert row.median_s is not None and row.low_s is not None and row.high_s is not None
-    return look.seconds_with_interval(row.median_s, row.low_s, row.high_s)
+def caption(rows: list[Row], run: Run) -> str:
+    """Return what the chart's marks mean, as far as it has them, and why a bracket joins what its bars keep apart;
+    plain text."""
+    timed = [row for row in rows if row.median_s is not None]
+    parts = ["dot: time of one call"]
+    parts += ["bar: 95 % interval"] if any(row.interval for row in timed) else []
+    if any(row.processes == 1 for row in timed):
+        parts.append("no bar: 1 process, ranked only where the gap is far beyond what processes differ by")
+    parts += ["bracket: a tie"] if joined(rows) else []
+    floor = floor_of(run)
+    parts += [f"dashed: {limit.FLOOR}, {limit.describe(floor)}"] if floor is not None else []
+    sentences = [look.sentence("; ".join(parts)), limit.fresh_pages(run) if floor is not None else ""]
+    apart = ties.apart(run)
+    reasons = in_words((row.slug, apart[row.slug]) for row in rows if row.slug in apart)
+    sentences += [f"Joined although the bars lie apart: {'; '.join(reasons)}."] if reasons else []
+    return " ".join(filter(None, sentences))
 
 
 def takeaway(rows: list[Row]) -> str:
@@ -137,10 +185,11 @@ def takeaway(rows: list[Row]) -> str:
     if not timed:
         return "Latency of each strategy: none has been measured yet."
     slowest = max(timed, key=lambda row: row.median_s or 0.0)
-    fastest = [row for row in timed if row.tie == timed[0].tie] if timed[0].tied else timed[:1]
+    bracketed = joined(rows)
+    fastest = [row for row in timed if row.slug in bracketed and row.tie == timed[0].tie] or timed[:1]
     leaders = " and ".join(row.slug for row in fastest[:4])
     return (
         f"Latency of {len(timed)} strategies on a logarithmic axis: {leaders} {'tie' if len(fastest) > 1 else 'is'} "
-        f"fastest with {look.seconds(timed[0].median_s)}, "
+        f"fastest with {look.seconds(fastest[0].median_s)}, "
         f"{slowest.slug} is slowest with {look.seconds(slowest.median_s)}."
     )

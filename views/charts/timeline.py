@@ -6,14 +6,28 @@ import altair as alt
 import pandas as pd
 
 from measure.model.run import Measurement
+from measure.output.rows import Row
 from views.charts import names
 from views.charts.base import COLOUR, DASH, MIB, MIB_AXIS, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
+
+_TELLING = 3  # lines that can be followed at a glance
 
 
 def known(measurements: list[Measurement]) -> list[Measurement]:
     """Return the measurements that have a timeline of their memory, without the control's twin."""
     return [m for m in measurements if m.twin_of is None and m.memory and m.memory.timeline and m.memory.timeline.t_s]
+
+
+def telling(rows: list[Row]) -> list[str]:
+    """Return the three strategies whose memory matters most, of rows that have a timeline: the first, the one that
+    needs the least, and the baseline; in place of those that are the same, the ones that need the most."""
+    right = [row for row in rows if row.outcome == "ok"] or rows
+    thriftiest = sorted(right, key=lambda row: row.peak_bytes or 0)
+    baseline = [row for row in right if row.factor is not None and row.factor_low is None]
+    wanted = dict.fromkeys(row.slug for row in (*right[:1], *thriftiest[:1], *baseline, *reversed(thriftiest)))
+    three = list(wanted)[:_TELLING]
+    return [row.slug for row in rows if row.slug in three]
 
 
 def frame(measurements: list[Measurement], *, share: bool) -> pd.DataFrame:

@@ -1,5 +1,5 @@
-"""The details of a comparison, in tabs: break even, why, samples, memory over one call, two side by side, code,
-environment."""
+"""The details of a comparison, in tabs: the table, break even, why, samples, memory over one call, two side by side,
+code, environment."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,21 +15,22 @@ from measure.model.run import Measurement, Run
 from measure.output.rows import Row
 from strategies import script
 from views.charts import base, names, samples, timeline, totals
-from views.result import diff, side_by_side, tables, why
+from views.result import diff, side_by_side, strategy_table, tables, why
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
-_ALL = "all"
+_ALL, _THREE = "all", "three that matter"
 _NOTHING = "none"
 _PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
 
-def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool) -> None:
+def draw(run: Run, version: int, rows: list[Row], baseline: str | None, prefix: str, *, imported: bool) -> None:
     """Draw the tabs, of which only the open one has a body. ``imported``: the run comes from elsewhere, and its code
     from anybody."""
     tabs: dict[str, Callable[[Run, int, list[Row], str], None]] = {
+        "Table": partial(strategy_table.draw, baseline=baseline),
         "Break even": _break_even,
         "Why": partial(why.draw, imported=imported),
         "Samples": _samples,
@@ -75,8 +76,8 @@ def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         st.caption(look.plain(tables.break_even_note(run)))
 
 
-def _pick(label: str, slugs: list[str], key: str, *, first: str | None = None) -> str:
-    options = [first, *slugs] if first else slugs
+def _pick(label: str, slugs: list[str], key: str, *first: str) -> str:
+    options = [*first, *slugs]
     if st.session_state.get(key) not in options:
         st.session_state[key] = options[0]
     return st.selectbox(label, options, key=key)
@@ -87,7 +88,7 @@ def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     if not slugs:
         st.caption("No sample was taken.")
         return
-    picked = _pick("Strategy", slugs, "samples_of", first=_ALL)
+    picked = _pick("Strategy", slugs, "samples_of", _ALL)
     chosen = slugs if picked == _ALL else [picked]
     frame = _frame((run.id, version, "samples", picked), lambda: samples.frame(run, chosen))
     drawn = [row for row in rows if row.slug in chosen]
@@ -113,9 +114,11 @@ def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     if not slugs:
         st.caption("No strategy has a timeline of its memory.")
         return
-    picked = _pick("Strategy", slugs, "memory_of", first=_ALL)
-    share = picked == _ALL
-    chosen = [known[slug] for slug in (slugs if share else [picked])]
+    three = timeline.telling([row for row in rows if row.slug in known])
+    groups = {_THREE: three, _ALL: slugs} if len(slugs) > len(three) else {_ALL: slugs}
+    picked = _pick("Strategy", slugs, "memory_of", *groups)
+    share = picked in groups
+    chosen = [known[slug] for slug in groups.get(picked, [picked])]
     st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
     peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
     alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
@@ -126,7 +129,10 @@ def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         key=f"{prefix}timeline_{share}",
         alt=f"{alt} ({peak.strategy})",
     )
-    st.caption("One steady call; inputs and captured variables exist before it and are not counted.")
+    about = "One steady call; inputs and captured variables exist before it and are not counted."
+    if picked == _THREE:
+        about += " Drawn: the first, the one that needs the least, and the baseline or the one that needs the most."
+    st.caption(about)
     if not share:
         _at_peak(chosen[0])
 
@@ -186,7 +192,7 @@ def _scripts(run: Run, rows: list[Row], source_of: Callable[[Run, str], str]) ->
     with left:
         shown = _pick("Script of", slugs, "code_of")
     with right:
-        other = _pick("Compared with", [slug for slug in slugs if slug != shown], "code_against", first=_NOTHING)
+        other = _pick("Compared with", [slug for slug in slugs if slug != shown], "code_against", _NOTHING)
     source = source_of(run, shown)
     if other == _NOTHING:
         _trap(source)
@@ -222,7 +228,7 @@ def _about(run: Run) -> list[tuple[str, str]]:
     facts = [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", run.stop_reason)]
     facts += [("analysis", f"{run.analysis.method}; {run.analysis.confidence:.0%} intervals")]
     if run.limit is not None:
-        facts.append(("limit", limit.describe(run.limit)))
+        facts.append((limit.FLOOR, limit.describe(run.limit)))
         facts.append(("probes", limit.probes(run.limit)))
     if run.control is not None:
         low, high = look.factor(run.control.low), look.factor(run.control.high)

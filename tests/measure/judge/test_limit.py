@@ -16,15 +16,14 @@ from measure.judge import limit, verdict
 from measure.machine import allocator
 from measure.model.request import case_of
 from measure.model.roofline import Rates, Work
-from measure.model.run import Limit, Run
+from measure.model.run import Limit, Run, Term
 from measure.model.why import Why
-from measure.output import rows, table
+from measure.output import columns, rows, table
 from tests import synthetic
 from tests.benchmarks.limit import AS_TIMED, LARGE, POOLED, faults, judgements, pool, rewrites_and_vectorised, variants
 from tests.engine import measure, running, small_request
 from views.charts import latency as latency_chart
-from views.result import tables
-from views.ui import look
+from views.result import problems, strategy_table
 from workloads.case import Case
 
 GIGA = 1e9
@@ -140,7 +139,7 @@ def test_what_the_probes_cannot_tell_from_the_limit_is_at_it() -> None:
 def test_below_the_limit_a_sentence_stands_in_place_of_a_figure(slug: str, roof: Limit | None, part: str) -> None:
     item = judged(0.0005, roof, slug)
     assert limit.multiple(item) is None
-    assert limit.note(item).startswith("faster than the limit") and part in limit.note(item)
+    assert limit.note(item).startswith("faster than the theoretical floor") and part in limit.note(item)
 
 
 def test_a_mapper_of_elsewhere_needs_no_entry_here() -> None:
@@ -222,29 +221,46 @@ def test_the_table_and_the_chart_show_the_multiple_and_the_verdict_does_not() ->
     leader = listed[0]
     assert leader.of_limit == pytest.approx(2.0, rel=0.05)
     assert "limit" not in verdict.verdict(run)
-    assert tables.everything_frame(listed, run)["× limit"].min() == pytest.approx(leader.of_limit)
-    frame = latency_chart.frame(listed, run.limit)
-    assert frame["multiple of the limit"][0] == f"{leader.of_limit:.2f} ×" and set(frame["limit"]) == {0.00071}
+    assert strategy_table.frame(listed, run)["× floor"].min() == pytest.approx(leader.of_limit)
+    frame = latency_chart.frame(listed, latency_chart.floor_of(run))
+    assert frame["× theoretical floor"][0] == f"{leader.of_limit:.2f} ×" and set(frame["floor"]) == {0.00071}
+    assert "dashed: theoretical floor (estimate), 710 µs, compute-bound" in latency_chart.caption(listed, run)
 
 
 def test_below_the_limit_no_figure_is_shown_anywhere() -> None:
     run, listed = shown(0.0022)
     beaten = [row for row in listed if row.median_s is not None and row.median_s < 0.0022 * 0.85]
-    assert beaten and all(row.of_limit is None and row.of_limit_note in row.notes for row in beaten)
+    assert beaten and all(row.of_limit is None and row.of_limit_note for row in beaten)
     assert "the limit" not in verdict.verdict(run)
-    assert tables.everything_frame(listed, run)["× limit"].min() >= 1
-    assert latency_chart.frame(listed, run.limit)["multiple of the limit"][0] == beaten[0].of_limit_note
+    assert "× floor" not in strategy_table.frame(listed, run) and latency_chart.floor_of(run) is None
+    assert "floor" not in latency_chart.caption(listed, run)
+    assert not [note for note in problems.notes(listed, run) if "floor" in note]
+
+
+@pytest.mark.parametrize("term", ["memory-bound", "compute-bound", ""])
+def test_a_limit_says_nothing_where_dispatch_sets_it_or_a_right_strategy_beats_it(term: Term) -> None:
+    run, _ = shown(0.00071)
+    assert run.limit is not None
+    run = replace(run, limit=replace(run.limit, term=term))
+    assert limit.tells(run)
+    assert not limit.tells(replace(run, limit=None))
+    assert not limit.tells(replace(run, limit=replace(run.limit, term="dispatch-bound")))
+    first, *others = run.measurements
+    beaten = replace(first, why=Why(limit_note="faster than the theoretical floor"))
+    assert not limit.tells(replace(run, measurements=[beaten, *others]))
+    assert limit.tells(replace(run, measurements=[replace(beaten, outcome="wrong"), *others]))
+    assert limit.tells(replace(run, measurements=[replace(beaten, twin_of="a.xla"), *others]))
 
 
 def test_what_is_at_the_limit_as_far_as_probes_can_tell_is_shown_so_everywhere() -> None:
     run, listed = shown(0.00155)  # 1.42 ms are 0.92 of it
     leader = listed[0]
     assert leader.of_limit == 1.0
-    assert latency_chart.frame(listed, run.limit)["multiple of the limit"][0] == "≈ 1 ×"
+    assert latency_chart.frame(listed, run.limit)["× theoretical floor"][0] == "≈ 1 ×"
     assert next(line for line in table.body(run) if line[0] == "1")[4] == "≈ 1 ×"
     # A column of numbers cannot say so: its help does.
-    _, explanation = tables.number_formats()["× limit"]
-    assert "from 0.85 to 1" in explanation and "dispatch" in explanation
+    (explanation,) = (column.help for column in columns.of("page") if column.page == "× floor")
+    assert "from 0.85 to 1" in explanation and "theoretical floor (estimate)" in explanation
 
 
 # --- what fresh pages are part of -------------------------------------------------------------------------------------
@@ -271,9 +287,9 @@ def test_where_an_output_is_beyond_what_the_c_library_keeps_it_is_said_whose_tim
     said = limit.fresh_pages(paged())
     assert said == (
         "An output of 80.0 MiB is beyond the 32.0 MiB that the C library keeps: fresh pages from the system are part "
-        "of every strategy's time, and not of the limit."
+        "of every strategy's time, and not of the floor."
     )
-    assert said in table.render(paged()) and look.plain(said) in tables.limit_caption(paged())
+    assert said in table.render(paged()) and said in latency_chart.caption([], paged())
     own = paged(tensors="oneDNN's pool")
     assert limit.fresh_pages(own) == "", "TensorFlow keeps what it has freed"
     assert "part of the time of NumPy's strategies (TensorFlow keeps its own)" in limit.fresh_pages(with_numpy(own))

@@ -212,10 +212,12 @@ ROOF = Limit(
 @pytest.mark.parametrize(
     ("known", "roof", "says"),
     [
-        ({"times_limit": 1.9}, ROOF, "takes 90 % of its time; that is 1.90 × the limit (memory-bound)."),
-        ({"times_limit": 1.9}, None, "takes 90 % of its time; that is 1.90 × the limit."),
-        ({"limit_note": "faster than the limit: XLA has simplified it"}, ROOF,
-         "takes 90 % of its time; that is faster than the limit: XLA has simplified it."),
+        ({"times_limit": 1.9}, ROOF,
+         "takes 90 % of its time; that is 1.90 × the theoretical floor (estimate), memory-bound."),
+        ({"times_limit": 1.9}, replace(ROOF, term=""),
+         "takes 90 % of its time; that is 1.90 × the theoretical floor (estimate)."),
+        ({"times_limit": 1.9}, None, "takes 90 % of its time."),
+        ({"limit_note": "faster than the theoretical floor: XLA has simplified it"}, ROOF, "takes 90 % of its time."),
         ({}, ROOF, "takes 90 % of its time."),
     ],
 )  # fmt: skip
@@ -224,15 +226,15 @@ def test_the_gap_of_the_fastest_is_that_to_the_limit(known: dict[str, Any], roof
     item = replace(item, why=replace(item.why, **{"times_limit": None, "limit_note": ""} | known))
     assert reasons.sentence(item, 64, item, None, roof).endswith(says)
     slower = replace(item, strategy="a.xla")
-    assert "limit" not in reasons.sentence(slower, 64, item, Ratio(2.0, 1.9, 2.1, 0.0), roof)
+    assert "floor" not in reasons.sentence(slower, 64, item, Ratio(2.0, 1.9, 2.1, 0.0), roof)
 
 
 def test_in_a_run_only_the_fastest_is_held_against_the_limit():
     run = replace(synthetic.run(ID, ("batched.xla", "loop.eager"), unhappy=False), limit=ROOF)
     items = [replace(item, why=replace(FUSED, times_limit=3.0)) for item in run.measurements]
     said = reasons.sentences(replace(run, measurements=items))
-    assert said["batched.xla"].endswith("; that is 3.00 × the limit (memory-bound).")
-    assert "limit" not in said["loop.eager"] and "as long as `batched.xla`" in said["loop.eager"]
+    assert said["batched.xla"].endswith("; that is 3.00 × the theoretical floor (estimate), memory-bound.")
+    assert "floor" not in said["loop.eager"] and "as long as `batched.xla`" in said["loop.eager"]
 
 
 def test_no_strategy_is_without_a_sentence_whatever_became_of_it():

@@ -12,7 +12,7 @@ from measure.output import columns, export, rows, table
 from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import StoredRunner, calm
-from views.result import tables
+from views.result import strategy_table
 
 ID = "0123456789abcdef01234567"
 MIB = 2**20
@@ -48,9 +48,8 @@ def test_a_column_that_is_added_to_the_list_is_in_every_output(inputs: columns.C
     assert {cells[1]: cells[-2] for cells in table.body(run)} == words
     grid = [line.split(" | ") for line in export.markdown(run).splitlines() if line.startswith("| ")]
     assert grid[0][-2] == "inputs" and [cells[-2] for cells in grid[2 : len(words) + 2]] == list(words.values())
-    frame = tables.everything_frame(rows.make(run), run)
+    frame = strategy_table.frame(rows.make(run), run)
     assert frame["inputs"].dropna().tolist() == [INPUT / MIB] * list(held.values()).count(INPUT)
-    assert tables.number_formats()["inputs"] == ("%.4g MiB", "Memory of the inputs.")
 
 
 def test_a_column_that_is_added_to_the_list_is_on_the_page_with_its_unit(

@@ -44,7 +44,7 @@ from views.charts import (
     totals,
 )
 from views.choices import address
-from views.result import side_by_side, tables
+from views.result import correctness, problems, side_by_side, strategy_table
 from views.result.sweep_point import point_run
 
 ID = "0123456789abcdef01234567"
@@ -112,11 +112,13 @@ def use(run: Run) -> None:
     found = rows.make(run, rows.choose_baseline(run))
     latency.takeaway(found)
     memory.takeaway(found)
-    base.revised(tables.correctness_frame(found), 1)
-    tables.correctness_sentence(found)
-    tables.everything_frame(found, run)
-    tables.failure_lines(found, run)
-    tables.notes(found, run)
+    base.revised(correctness.frame(found), 1)
+    correctness.sentence(found)
+    strategy_table.frame(found, run)
+    problems.failures(found, run)
+    problems.notes(found, run)
+    latency.caption(found, run)
+    memory.caption(found)
     totals.sentence(totals.cheapest(found))
     timeline.frame(timeline.known(run.measurements), share=False)
     reasons.sentences(run)

@@ -30,7 +30,7 @@ def narrow_until_it_fits(page: Page, width: int) -> None:
 
 
 def charts_are_drawn(page: Page) -> None:
-    expect(page.locator("svg.marks")).to_have_count(3)
+    expect(page.locator("svg.marks")).to_have_count(2)
     wait_idle(page)
     assert page.evaluate(_FITS)
 
@@ -99,7 +99,7 @@ def test_print_has_verdict_and_charts(wide: Page):
     wide.emulate_media(media="print")
     shot(wide, "print", whole=True)
     expect(wide.get_by_role("heading", level=2)).to_be_visible()
-    for number in range(3):
+    for number in range(2):
         expect(wide.locator("svg.marks").nth(number)).to_be_visible()
     # What a printer gets is the whole page, not the part that is in view.
     pages = wide.pdf(format="A4").count(b"/Type /Page\n")
@@ -109,7 +109,8 @@ def test_print_has_verdict_and_charts(wide: Page):
 
 def test_code_can_be_copied_and_compared(wide: Page):
     wide.get_by_role("tab", name="Code").click()
-    expect(wide.locator("[data-testid=stCode]").last).to_contain_text("def strategy(elems):")
+    code = wide.get_by_role("tabpanel", name="Code").locator("[data-testid=stCode]")
+    expect(code.last).to_contain_text("def strategy(elems):")
     wide.locator(".st-key-code_against input").click()
     wide.keyboard.type("loop.eager")  # narrows the list, of which only a part is drawn
     wide.get_by_role("option", name="loop.eager", exact=True).click()
@@ -144,14 +145,14 @@ def test_a_phone_shows_what_a_wide_page_shows(wide: Page, new_page: Callable[...
     shot(phone, "phone", whole=True)
     on_wide, on_phone = seen(wide, WIDE), seen(phone, PHONE)
     assert len(on_wide) > 20 and on_phone == on_wide
-    for tab in ("Samples", "Memory over one call", "Code", "Environment"):
+    for tab in ("Table", "Samples", "Memory over one call", "Code", "Environment"):
         phone.get_by_role("tab", name=tab).click()
         wait_idle(phone)
         assert phone.evaluate(_FITS), tab
 
 
 def test_whatever_the_width_each_tab_fits(wide: Page):
-    for tab in ("Break even", "Samples", "Memory over one call", "Code", "Environment"):
+    for tab in ("Table", "Break even", "Samples", "Memory over one call", "Code", "Environment"):
         wide.get_by_role("tab", name=tab).click()
         wait_idle(wide)
         assert wide.evaluate(_FITS), tab

@@ -1,5 +1,6 @@
 """The charts of a comparison, exactly, from made-up runs."""
 
+import dataclasses
 import json
 
 import altair
@@ -28,7 +29,7 @@ def shown(run: Run) -> list[rows.Row]:
 
 class TestLatency:
     def test_one_line_per_strategy_with_its_figures(self, shown, run):
-        frame = latency.frame(shown, run.limit)
+        frame = latency.frame(shown, latency.floor_of(run))
         assert len(frame) == len(shown)
         first = frame.iloc[0]
         assert first["strategy"] == "◆ batched.xla" and first["colour"] == "batched" and first["mode"] == "xla"
@@ -46,9 +47,7 @@ class TestLatency:
 
     def test_only_the_strategy_decides_the_order_of_rows(self):
         """A second field on the axis would take part in its sort."""
-        fields = {
-            layer["encoding"].get("y2", {}).get("field") for layer in latency.specification(limited=True)["layer"]
-        }
+        fields = {layer["encoding"].get("y2", {}).get("field") for layer in latency.specification(floor=True)["layer"]}
         assert fields == {None}
 
     def test_failures_are_rows_with_their_reason(self, shown):
@@ -59,25 +58,67 @@ class TestLatency:
         assert frame.loc["■ dataset.graph", "value"].endswith("✕")
 
     def test_the_axis_is_logarithmic_and_rows_share_a_sort(self):
-        encodings = [layer["encoding"] for layer in latency.specification(limited=True)["layer"]]
+        encodings = [layer["encoding"] for layer in latency.specification(floor=True)["layer"]]
         ys = [encoding["y"] for encoding in encodings if "field" in encoding.get("y", {})]
         assert len(ys) == 5 and all(y["sort"] == {"op": "min", "field": "order"} for y in ys)
         xs = [encoding["x"] for encoding in encodings if "field" in encoding["x"]]
-        assert {x["field"] for x in xs} == {"limit", "low", "median"}
+        assert {x["field"] for x in xs} == {"floor", "low", "median"}
         assert all(x["scale"]["type"] == "log" for x in xs)
 
-    def test_the_limit_is_drawn_where_it_is_known(self, shown, run):
-        def texts(limited: bool) -> str:
-            return json.dumps(latency.specification(limited=limited))
+    def test_the_floor_is_drawn_and_named_where_it_tells_something(self, shown, run):
+        def texts(floor: bool) -> str:
+            return json.dumps(latency.specification(floor=floor), ensure_ascii=False)
 
-        assert '"multiple of the limit"' in texts(True) and '"text": {"field": "name of the limit"' in texts(True)
-        assert "limit" not in texts(False).replace("labelLimit", "")
-        bound = latency.frame(shown, replace(run.limit, term="memory-bound"))
-        assert set(bound["name of the limit"]) == {"limit, memory-bound"}
-        earlier = latency.frame(shown, replace(run.limit, term=""))
-        assert set(earlier["name of the limit"]) == {"limit"}
-        without = latency.frame(rows.make(replace(run, limit=None)), None)
-        assert not [name for name in without if "limit" in name]
+        assert '"× theoretical floor"' in texts(True) and '"text": "theoretical floor (estimate)"' in texts(True)
+        assert "theoretical" not in texts(False)
+        floor = latency.floor_of(run)
+        assert set(latency.frame(shown, floor)["floor"]) == {run.limit.seconds}
+        assert "dashed: theoretical floor (estimate), 710 µs" in latency.caption(shown, run)
+        idle = replace(run, limit=replace(run.limit, term="dispatch-bound"))
+        assert latency.floor_of(idle) is None and "floor" not in latency.caption(shown, idle)
+        assert not [name for name in latency.frame(shown, None) if "floor" in name]
+
+    def test_one_process_is_a_dot_without_a_bar_and_without_a_bracket(self, run):
+        items = [
+            replace(item, replicas=item.replicas[:1]) if item.strategy in ("batched.eager", "map_fn.eager") else item
+            for item in run.measurements
+        ]
+        lone = replace(run, measurements=items)
+        listed = rows.make(lone)
+        frame = latency.frame(listed, None).set_index("strategy")
+        for name in ("● batched.eager", "● map_fn.eager"):
+            line = frame.loc[name]
+            assert line["median"] > 0 and np.isnan(line["low"]) and np.isnan(line["high"]) and np.isnan(line["tie"])
+            assert line["latency"].endswith(" (1 process)")
+        # Who would tie with it alone has no bracket to stand in.
+        assert np.isnan(frame.loc["◆ vectorized_map.xla", "tie"]) and frame.loc["◆ batched.xla", "tie"] == 0
+        assert "no bar: 1 process" in latency.caption(listed, lone)
+        assert "1 process" not in latency.caption(rows.make(run), run)
+
+    def test_a_bracket_over_bars_that_lie_apart_says_why(self, shown, run):
+        apart = replace(
+            run, control=replace(run.control, resolution=0.5), ranking=[["batched.xla", "batched.eager", "loop.graph"]]
+        )
+        assert latency.caption(rows.make(apart), apart).endswith(
+            " Joined although the bars lie apart: "
+            "batched.eager: differing by less than the 50 % that this run can tell; "
+            "loop.graph: too few processes to separate so many strategies."
+        )
+        assert "Joined" not in latency.caption(shown, run)
+
+    @pytest.mark.parametrize("count", [0, 1, 11])
+    def test_the_axis_has_labels_whatever_is_timed(self, run, count):
+        """Labels stand at 1, 2 and 5 of every decade: two of them are within any factor of 5."""
+        items = [
+            item if place < count else replace(item, latency=None, replicas=[], outcome="out_of_memory")
+            for place, item in enumerate(run.measurements)
+        ]
+        frame = latency.frame(rows.make(replace(run, measurements=items, ranking=[])), None)
+        low, high = frame["axis_low"].iloc[0], frame["axis_high"].iloc[0]
+        assert high / low >= 4.999
+        assert not count or (low <= frame["median"].min() and frame["median"].max() <= high)
+        (axis,) = [layer for layer in latency.specification(floor=False)["layer"] if "axis_low" in json.dumps(layer)]
+        assert axis["encoding"]["x"]["field"] == "low" and axis["encoding"]["x2"]["field"] == "high"
 
     def test_takeaway_names_the_tie_and_the_slowest(self, shown):
         said = latency.takeaway(shown)
@@ -93,17 +134,48 @@ class TestMemory:
     def test_output_and_temporary_stack_up_to_the_peak(self, shown):
         frame = memory.frame(shown).set_index("strategy")
         line = frame.loc["◆ map_fn.xla"]
-        assert line["output_mib"] == OUTPUT / MIB
-        assert line["peak_mib"] == 3 * OUTPUT / MIB
-        assert line["process_mib"] == (3 * OUTPUT + 300_000) / MIB
+        assert memory.unit(shown) == "MiB"
+        assert line["output_at"] == OUTPUT / MIB
+        assert line["peak_at"] == 3 * OUTPUT / MIB
+        assert line["process_at"] == (3 * OUTPUT + 300_000) / MIB
         assert line["value"] == "14.1 MiB" and line["temporary"] == "9.38 MiB"
+        assert (frame["beyond"] == "").all() and "▸" not in memory.caption(shown)
 
     def test_an_aliased_output_ends_at_the_peak(self):
         one = timed_run(batched__graph=0.1)
         aliased = replace(one.measurements[0].memory, peak_bytes=0, temporary_bytes=0)
         one = replace(one, measurements=[replace(one.measurements[0], memory=aliased)])
         line = memory.frame(rows.make(one)).iloc[0]
-        assert line["output_mib"] == 0.0 and line["peak_mib"] == 0.0 and line["value"] == "0 B"
+        assert line["output_at"] == 0.0 and line["peak_at"] == 0.0 and line["value"] == "0 B"
+
+    def test_a_large_process_peak_does_not_crush_the_bars_and_is_named(self, run):
+        """The axis is cut at what the bars need; the tick that lies beyond has its value at the end of the row."""
+        items = [
+            replace(item, memory=replace(item.memory, process_peak_bytes=900 * MIB))
+            if item.strategy in ("loop.graph", "loop.eager")
+            else item
+            for item in run.measurements
+        ]
+        listed = rows.make(replace(run, measurements=items))
+        frame = memory.frame(listed).set_index("strategy")
+        assert frame["peak_at"].max() / frame["axis_high"].iloc[0] >= 0.6
+        crushed = frame[frame["beyond"] != ""]
+        assert set(crushed.index) == {"■ loop.graph", "● loop.eager"} and set(crushed["beyond"]) == {"900.0 MiB ▸"}
+        assert crushed["process_at"].isna().all() and frame.loc["◆ batched.xla", "process_at"] > 0
+        assert "▸: a process peak beyond the axis" in memory.caption(listed)
+
+    @pytest.mark.parametrize(
+        ("peak", "unit"), [(16, "B"), (4_000, "KiB"), (5 * MIB, "MiB"), (3_000 * MIB, "GiB"), (None, "MiB")]
+    )
+    def test_the_axis_has_a_unit_in_which_its_labels_are_short(self, peak, unit):
+        one = timed_run(batched__graph=0.1)
+        held = replace(
+            one.measurements[0].memory, peak_bytes=peak or 0, output_bytes=peak or 0, process_peak_bytes=None
+        )
+        one = replace(one, measurements=[replace(one.measurements[0], memory=held if peak else None)])
+        listed = rows.make(one)
+        assert memory.unit(listed) == unit
+        assert 1 <= memory.frame(listed)["axis_high"].iloc[0] < 1024
 
     def test_same_order_as_latency(self, shown):
         assert list(memory.frame(shown)["order"]) == list(latency.frame(shown, None)["order"])
@@ -186,14 +258,24 @@ class TestCurves:
         assert frame["live"].max() == pytest.approx(2 * OUTPUT / MIB, abs=1e-5)
         assert timeline.frame(one, share=True)["at"].max() == pytest.approx(100)
 
+    def test_three_of_the_timelines_matter(self, shown):
+        known = [row for row in shown if row.peak_bytes]
+        assert timeline.telling(known) == ["batched.xla", "map_fn.xla", "loop.eager"], "leader, hungriest, baseline"
+        first, *others = known
+        hungry = [dataclasses.replace(first, peak_bytes=10 * OUTPUT), *others]
+        assert timeline.telling(hungry) == ["batched.xla", "batched.graph", "loop.eager"], (
+            "leader, thriftiest, baseline"
+        )
+        assert timeline.telling(known[:2]) == ["batched.xla", "batched.graph"] and timeline.telling([]) == []
+
 
 @pytest.mark.parametrize(
     "spec",
     [
-        latency.specification(limited=True),
-        latency.specification(limited=False),
-        memory.specification(limited=True),
-        memory.specification(limited=False),
+        latency.specification(floor=True),
+        latency.specification(floor=False),
+        memory.specification("MiB", floor=True),
+        memory.specification("KiB", floor=False),
         totals.SPEC,
         samples.SPEC,
         timeline.specification(share=False),

@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
@@ -23,7 +22,6 @@ from tests.engine import ROOT
 from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
 from tests.synthetic import HOSTILE
 from views.choices import grid
-from views.result.compare import table_height
 from views.ui import look
 from workloads.case import Case
 
@@ -270,7 +268,7 @@ class TestAddress:
         app = visit(run=RUN_ID, baseline="map_fn.eager")
         assert app.selectbox(key="baseline").value == "map_fn.eager"
         assert app.number_input(key="size_batch").value == 64, "the choices are the run's all the same"
-        assert "factors against map_fn.eager" in words(app)
+        assert "× faster than map_fn.eager" in words(app)
 
 
 class TestRunning:
@@ -394,20 +392,16 @@ class TestResult:
     def test_charts_have_alternative_text(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
         told = [chart.proto.alt for chart in app.get("vega_lite_chart")]
-        assert len(told) == 3 and all(len(text) > 30 for text in told)
-        # The tab that is open, of break-even points, has a table, too.
-        assert len(app.dataframe) == 3 and all(frame.proto.alt for frame in app.dataframe)
+        assert len(told) == 2 and all(len(text) > 30 for text in told)
+        # The tab that is open.
+        assert len(app.dataframe) == 1 and all(frame.proto.alt for frame in app.dataframe)
 
     @pytest.mark.parametrize("known", [True, False])
-    def test_the_limit_is_spoken_of_where_it_is_known(self, visit, fake, known):
+    def test_the_floor_is_spoken_of_where_it_is_known(self, visit, fake, known):
         run = synthetic.run(RUN_ID)
         app = self.show(visit, fake, run if known else replace(run, limit=None))
-        assert ("dashed: the limit, 710 µs" in words(app)) == known
-        assert any("× limit" in frame.value.columns for frame in app.dataframe) == known
-
-    @pytest.mark.parametrize(("count", "pixels"), [(14, "content"), (15, 15 * 30 + 2)])
-    def test_tables_end_with_a_whole_row(self, count, pixels):
-        assert table_height(pa.table({"strategy": ["x"] * count})) == pixels
+        assert ("dashed: theoretical floor (estimate), 710 µs" in words(app)) == known
+        assert any("× floor" in frame.value.columns for frame in app.dataframe) == known
 
     def test_the_baseline_can_be_changed_in_the_result_and_is_in_the_address(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
@@ -417,12 +411,12 @@ class TestResult:
         assert "as fast as map_fn.eager, the baseline" in words(app)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("tab", ["Break even", "Samples", "Memory over one call", "Code", "Environment"])
+    @pytest.mark.parametrize("tab", ["Table", "Break even", "Samples", "Memory over one call", "Code", "Environment"])
     def test_every_tab_can_be_opened_by_a_link(self, visit, fake, tab):
         app = self.show(visit, fake, synthetic.run(RUN_ID), tab=tab)
-        counts = {"Code": len(app.code), "Environment": len(app.dataframe)}
-        # Two texts of failures, two tables and two charts are there on every tab.
-        assert counts.get(tab, len(app.get("vega_lite_chart"))) == 3
+        drawn = {"Code": len(app.code) - 1, "Environment": len(app.dataframe), "Table": len(app.dataframe)}
+        # The lines to take and two charts are there on every tab.
+        assert drawn.get(tab, len(app.get("vega_lite_chart")) - 2) == 1
 
     @pytest.mark.slow
     def test_where_elements_are_vectorised_the_code_says_what_is_not_checked(self, visit, fake):
@@ -447,7 +441,23 @@ class TestResult:
     def test_failures_have_their_sentence_and_the_full_text(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
         assert "The first call did not end within 10 s." in words(app)
-        assert any("ResourceExhaustedError" in code.value for code in app.code)
+        assert not any("ResourceExhaustedError" in code.value for code in app.code)
+        app.session_state["detail_2"] = True  # the full text is there when it is opened
+        assert any("ResourceExhaustedError" in code.value for code in calm(app.run()).code)
+
+    def test_correctness_is_a_sentence_and_its_table_is_there_when_it_is_opened(self, visit, fake):
+        app = self.show(visit, fake, synthetic.run(RUN_ID, unhappy=False))
+        assert "All 11 agree with float64 within 1 ULP of float32." in words(app)
+        assert "in ULP" not in [column for frame in app.dataframe for column in frame.value.columns]
+        app.session_state["errors"] = True
+        (errors,) = [frame for frame in calm(app.run()).dataframe if "in ULP" in frame.value.columns]
+        assert len(errors.value) == 11
+
+    def test_the_tabs_stand_right_under_the_charts(self, visit, fake):
+        app = self.show(visit, fake, synthetic.run(RUN_ID))
+        kinds = [element.type for element in app.main]
+        tabs = kinds.index("tab_container")
+        assert kinds[tabs - 2 : tabs] == ["vega_lite_chart", "caption"] and kinds.count("tab_container") == 1
 
     def test_warnings_are_shown(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))
@@ -463,7 +473,7 @@ class TestResult:
         evil += [m for m in run.measurements if m.outcome != "ok"]
         run = replace(run, verdict=HOSTILE, stop_reason=HOSTILE, status="interrupted", measurements=evil,
                       ranking=[[evil[0].strategy, evil[1].strategy]], environment={"cpu_model": HOSTILE})  # fmt: skip
-        for tab in ("Break even", "Samples", "Memory over one call", "Code", "Environment"):
+        for tab in ("Table", "Break even", "Samples", "Memory over one call", "Code", "Environment"):
             app = self.show(visit, fake, run, tab=tab)
             assert "<img" not in " ".join(element.value for element in app.html)  # and Markdown needs a backslash:
             for element in (*app.markdown, *app.caption, *app.warning):
@@ -477,7 +487,7 @@ class TestResult:
             replace(m, memory=None, correctness=None, latency=None, replicas=[], code=None) for m in run.measurements
         ]
         run = replace(run, measurements=bare[:keep], ranking=[], limit=None, control=None, environment={}, verdict="")
-        for tab in ("Break even", "Samples", "Memory over one call", "Code", "Environment"):
+        for tab in ("Table", "Break even", "Samples", "Memory over one call", "Code", "Environment"):
             self.show(visit, fake, run, tab=tab)
 
     def test_an_unexpected_exception_becomes_a_sentence(self, fake, monkeypatch, caplog):

@@ -284,11 +284,15 @@ class TestImported:
         assert _BASE.verdict in words(open_run(a_run(2, request=nowhere)))
 
     def test_strategies_whose_names_differ_in_signs_only_are_shown(self, open_run):
+        names = ("a.b", "a-b", "a b", "a/b")
         failed = [
-            replace(synthetic.failure("a", "b", "failed", "no", f"detail {name}"), strategy=name)
-            for name in ("a.b", "a-b", "a b", "a/b")
+            replace(synthetic.failure("a", "b", "failed", f"no {name}", f"detail {name}"), strategy=name)
+            for name in names
         ]
         app = open_run(a_run(measurements=[*_BASE.measurements, *failed]))
+        for number in range(len(names) + 5):  # of the base, five have failed before them
+            app.session_state[f"detail_{number}"] = True
+        app = calm(app.run())
         assert [code.value for code in app.code if code.value.startswith("detail")] == [
             "detail a.b", "detail a-b", "detail a b", "detail a/b"
         ]  # fmt: skip

@@ -339,10 +339,10 @@ class TestOneAxis:
     def test_a_point_is_shown_as_the_comparison_that_it_is(self, show):
         run = synthetic.sweep()
         app = show(run)
-        assert "Everything" not in words(app)
+        assert "Correctness" not in words(app)
         app = calm(app.selectbox(key="sweep_point").select_index(1).run())
         assert run.points[1].verdict in words(app)
-        assert "Everything" in words(app)
+        assert "Correctness" in words(app)
 
     def test_a_point_stays_chosen_when_the_sweep_adds_one_before_it(self, fake, show):
         run = synthetic.sweep()

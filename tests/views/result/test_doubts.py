@@ -13,7 +13,7 @@ from measure.output import rows
 from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import RUN_ID, ExplainedRunner, calm, words
-from views.result import tables
+from views.result import problems, tables
 from views.result.sweep import doubts
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
@@ -49,7 +49,7 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], AppTest]:
 def test_doubts_about_the_run_are_apart_from_its_notes_and_whole(run: Run) -> None:
     noted = with_notes(run, [NO_LIMIT, DRIFT], batched_in_xla=[OURS, SAID])
     assert tables.doubts(noted) == ["The machine became 30 % slower: close others and measure again."]
-    notes = tables.notes(rows.make(noted), noted)
+    notes = problems.notes(rows.make(noted), noted)
     assert NO_LIMIT.message in notes and DRIFT.message not in notes
     assert f"batched.xla: {OURS.message}" in notes
     (said,) = [note for note in notes if "word" in note]
@@ -74,8 +74,8 @@ def test_noise_of_strategies_comes_first_and_is_not_folded_away(run: Run) -> Non
     chosen = [advice.chosen(f"chunk {number}", {}) for number in range(4)]
     quiet = with_notes(run, [], batched_in_xla=chosen)
     noisy = with_notes(run, [], batched_in_xla=chosen, map_fn_in_xla=[Warning(code="multimodal", message="two paces")])
-    assert tables.notes(rows.make(noisy), noisy)[0] == "map_fn.xla: two paces"
-    assert tables.has_noise(rows.make(noisy)) and not tables.has_noise(rows.make(quiet))
+    assert problems.notes(rows.make(noisy), noisy)[0] == "map_fn.xla: two paces"
+    assert problems.has_noise(rows.make(noisy)) and not problems.has_noise(rows.make(quiet))
 
 
 def test_a_page_says_doubts_between_the_verdict_and_the_figures(run: Run, visit: Callable[[Run], AppTest]) -> None:

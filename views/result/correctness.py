@@ -1,0 +1,107 @@
+"""Correctness: one sentence on how near the right strategies are to the reference; the errors of each on demand."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from measure.model.run import Correctness, LeafCheck, Measurement
+from measure.output.rows import Row
+from views.result import strategy_table
+from views.ui import look
+from views.ui.memo import packed
+
+
+def draw(rows: list[Row], prefix: str) -> None:
+    """Draw the sentence, and a table that is made when it is opened. ``prefix`` begins its key."""
+    st.markdown(f"**Correctness** · {look.plain(sentence(rows))}")
+    if not any(row.correct is not None for row in rows):
+        return
+    with st.expander("Errors of each strategy", type="compact", key=f"{prefix}errors", on_change="rerun") as opened:
+        if opened.open:
+            table = packed(frame(rows))
+            st.dataframe(
+                table, hide_index=True, key=f"{prefix}correctness", row_height=strategy_table.ROW_HEIGHT,
+                height=strategy_table.height(table), alt="Each strategy's largest errors against the float64 reference",
+                column_config={"strategy": st.column_config.Column(width=strategy_table.name_width(rows), pinned=True)},
+            )  # fmt: skip
+
+
+def frame(rows: list[Row]) -> pd.DataFrame:
+    """Return one line per checked strategy: passed or not, and the three largest errors. Wrong ones first."""
+    lines = [
+        {
+            "strategy": row.label,
+            "check": "✓ pass" if row.correct else "✕ wrong",
+            "largest absolute error": look.error_size(row.max_abs),
+            "relative": look.error_size(row.max_rel),
+            "in ULP": look.error_size(row.max_ulp),
+            "NaN differs": f"{row.nan_mismatches:,}",
+        }
+        for row in sorted(rows, key=lambda row: bool(row.correct))
+        if row.correct is not None
+    ]
+    return pd.DataFrame(lines)
+
+
+def sentence(rows: list[Row]) -> str:
+    """Say how many strategies are wrong and how near the others are: «All 12 agree with float64 within 1 ULP of
+    float32.»"""
+    checked = [row for row in rows if row.correct is not None]
+    right = [row for row in checked if row.correct]
+    wrong = [row.slug for row in checked if not row.correct]
+    if not checked:
+        return "No output has been compared with the reference yet."
+    parts = [f"{len(wrong)} of {len(checked)} wrong: {', '.join(wrong)}."] if wrong else []
+    if right:
+        one = len(right) == 1
+        who = right[0].slug if one else f"{'The other' if wrong else 'All'} {len(right)}"
+        parts.append(f"{who} {'agrees' if one else 'agree'} with float64 {_nearness(right)}.")
+    return " ".join(parts)
+
+
+def tolerances(measurement: Measurement) -> list[str]:
+    """Return a sentence for each wrong leaf of an output: the error that it may have. Plain text."""
+    check: Correctness | None = measurement.correctness
+    sentences = []
+    for leaf in check.leaves if check else []:
+        allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
+                   if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
+        if allowed and (leaf.mismatch_share or leaf.nan_mismatches):
+            sentences.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
+    return sentences
+
+
+def _nearness(right: list[Row]) -> str:
+    """Say how far right strategies are from the reference: in ULP where that tells something of every value."""
+    leaves = [leaf for row in right if row.measurement.correctness for leaf in row.measurement.correctness.leaves]
+    if not leaves:
+        return "within tolerance"
+    if all(leaf.max_abs == 0 for leaf in leaves):
+        return "exactly"
+    if any(_is_near_zero(leaf) for leaf in leaves):
+        most = max(leaf.max_abs or 0.0 for leaf in leaves)
+        return (
+            f"within tolerance: the largest absolute error is {look.error_size(most)}. Some values are so near to zero "
+            "that ULP say nothing of them"
+        )
+    most = max(leaf.max_ulp or 0.0 for leaf in leaves)
+    kinds = {leaf.dtype for leaf in leaves if leaf.max_ulp is not None}
+    if not most:  # of a file from elsewhere
+        return "within tolerance"
+    return f"within {_at_most(most)} ULP" + (f" of {kinds.pop()}" if len(kinds) == 1 else "")
+
+
+def _is_near_zero(leaf: LeafCheck) -> bool:
+    """True if a value is right only by the absolute error that is allowed where others have cancelled out."""
+    allowed = leaf.tolerance.get("relative")
+    if leaf.max_ulp is None and leaf.max_abs == 0:
+        return False  # whole numbers that are equal
+    return leaf.max_rel is None or leaf.max_ulp is None or (isinstance(allowed, float) and leaf.max_rel > allowed)
+
+
+def _at_most(value: float) -> str:
+    """Two digits, rounded up: 0.5, 1, 1.6, 83, 1,300."""
+    digits = 1 - math.floor(math.log10(value))
+    rounded = math.ceil(value * 10**digits - 1e-9) / 10**digits
+    return f"{rounded:,.{max(0, digits)}f}".rstrip("0").rstrip(".") if digits > 0 else f"{rounded:,.0f}"
