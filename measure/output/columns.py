@@ -139,7 +139,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         value=lambda row: row.interval,
         as_text=_interval,
-        on_page=_interval,
+        on_page=lambda row: _interval(row) if row.median_s is not None else None,
         text="95 % interval",
         page="95 % interval",
         at_first=True,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from msgspec import UNSET
 
 from measure.model.run import Error, Measurement, Point, Run
+from measure.output.notes import by_sentence
 from measure.sweep import omissions
 from measure.sweep.lines import Line, lines
 from measure.sweep.places import readable
@@ -12,8 +13,9 @@ from views.ui import look
 
 
 def failed(item: Measurement) -> bool:
-    """True if a strategy ended in a way that is marked: also where it was left out for a reason."""
-    return item.outcome not in ("ok", "not_run") or (item.outcome == "not_run" and item.error is not None)
+    """True if a strategy ended in a way that is marked: also where it was left out for a reason, but not where a person
+    cancelled it."""
+    return item.outcome not in ("ok", "not_run", "cancelled") or (item.outcome == "not_run" and item.error is not None)
 
 
 def outcome(item: Measurement) -> str:
@@ -21,30 +23,31 @@ def outcome(item: Measurement) -> str:
     return _outcome([item])
 
 
-def did_not_work(run: Run) -> list[tuple[Line, str]]:
-    """Return a sentence for each strategy and reason, with the points at which the strategy did not work."""
+def did_not_work(run: Run) -> list[tuple[list[Line], str]]:
+    """Return a sentence for each reason, with the points at which strategies did not work and the strategies."""
     return _by_reason(run, lambda item: failed(item) and item.outcome != "not_run", _outcome)
 
 
-def not_run(run: Run) -> list[tuple[Line, str]]:
-    """Return a sentence for each strategy and reason, with the points at which the strategy was not run."""
+def not_run(run: Run) -> list[tuple[list[Line], str]]:
+    """Return a sentence for each reason, with the points at which strategies were not run and the strategies."""
     return _by_reason(run, lambda item: failed(item) and item.outcome == "not_run", _reason)
 
 
 def without(point: Point) -> str:
     """Name the strategies that did not compete at a point, and say why: those of one reason together."""
-    items = [(item.strategy, item) for item in point.measurements if item.twin_of is None and failed(item)]
+    missing = [item for item in point.measurements if failed(item) or item.outcome == "cancelled"]
+    items = [(item.strategy, item) for item in missing if item.twin_of is None]
     return "; ".join(f"{', '.join(slugs)}: {_outcome(alike, '{} ({})')}" for slugs, alike in _alike(items))
 
 
 def _by_reason(
     run: Run, counts: Callable[[Measurement], bool], words: Callable[[list[Measurement]], str]
-) -> list[tuple[Line, str]]:
-    sentences = []
+) -> list[tuple[list[Line], str]]:
+    sentences: list[tuple[Line, str]] = []
     for line in lines(run.points, run.axes):
         items = [(readable(point.at), item) for _, point, item in line.points if counts(item)]
         sentences += [(line, f"{'; '.join(places)}: {words(alike)}") for places, alike in _alike(items)]
-    return sentences
+    return by_sentence(sentences)
 
 
 def _alike(items: Iterable[tuple[str, Measurement]]) -> list[tuple[list[str], list[Measurement]]]:

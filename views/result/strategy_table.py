@@ -15,9 +15,9 @@ from views.ui.memo import Memo, packed
 _memo = Memo()
 ROW_HEIGHT = 30  # pixels, as all widths here
 _MOST_ROWS = 14
-_NUMBER_WIDTH = 92
-_WIDTHS = {"rank": 56, "95 % interval": 136, "outcome": 100}
-_SIGN_WIDTH, _MARGIN, _WIDEST = 6.2, 26, 420
+_NUMBER_WIDTH = 90
+_WIDTHS = {"rank": 54, "95 % interval": 134, "outcome": 106}
+_SIGN_WIDTH, _MARGIN, _WIDEST = 5.9, 26, 420
 _NAME = "strategy"
 _PICKED = "table_columns"  # what a person picked, in all results of a session
 

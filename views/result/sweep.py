@@ -148,12 +148,13 @@ def _failures(run: Run) -> None:
     for name, (key, rows) in lists.items():
         if not rows:
             continue
-        st.markdown(f"**{name}** ({len(rows)})")
+        st.markdown(f"**{name}** ({sum(len(alike) for alike, _ in rows)})")
         with st.container(border=True, gap="small", key=key):
-            for line, words in rows:
+            for alike, words in rows:
+                names = "".join(look.strategy_html(line.slug, line.mapper, line.mode) for line in alike)
                 st.html(
-                    f"<div>{look.strategy_html(line.slug, line.mapper, line.mode)} "
-                    f'<span style="overflow-wrap:anywhere;margin-left:.5em">{html.escape(words)}</span></div>'
+                    f'<div style="display:flex;flex-wrap:wrap;gap:0 1em">{names}'
+                    f'<span style="overflow-wrap:anywhere">{html.escape(words)}</span></div>'
                 )
 
 

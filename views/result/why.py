@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from measure import runner
-from measure.judge import reasons
+from measure.judge import limit, reasons
 from measure.model import why
 from measure.model.place import StoreError
 from measure.model.request import RequestError
@@ -62,6 +62,8 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
         return
     predicates = _memo.get((run.id, version, "sentences"), lambda: reasons.predicates(run))
     st.html(_sentences(rows, predicates))
+    if run.limit is not None and limit.tells(run):
+        st.caption(look.plain(look.sentence(f"{limit.FLOOR}: {limit.describe(run.limit)}")))
     if not explained:
         return
     st.dataframe(

@@ -89,6 +89,26 @@ class TestLines:
         assert failure["outcome"].startswith("timed out: no answer within 10 s")
         assert [words for _, words in failures.did_not_work(run)] == [f"batch 1,000: {failure['outcome']}"]
 
+    def test_what_a_person_cancelled_is_no_failure(self, run):
+        """No mark and no line in the list; the cell of a map still names who did not compete there."""
+        cancelled = [
+            replace(item, outcome="cancelled", latency=None, memory=None, replicas=[])
+            for item in run.points[2].measurements
+        ]
+        points = [*run.points[:2], replace(run.points[2], measurements=cancelled), *run.points[3:]]
+        stopped = replace(run, points=points)
+        assert list(of(sweep_lines.frame(stopped, "latency"), "failure")["x"]) == [1000]
+        assert [words.partition(":")[0] for _, words in failures.did_not_work(stopped)] == ["batch 1,000"]
+        assert failures.without(points[2]).endswith(": cancelled")
+
+    def test_a_reason_that_strategies_share_is_said_once(self, run):
+        beyond = [_left_out(omissions.over_budget(30.0, 60.0)), _left_out(omissions.over_budget(30.0, 60.0))]
+        beyond[1] = replace(beyond[1], strategy="map_fn.xla", mapper="map_fn", mode="xla")
+        at = Point(at={"batch": 20_000}, status="complete", measurements=beyond)
+        ((alike, words),) = failures.not_run(replace(run, points=[*run.points, at]))
+        assert [line.slug for line in alike] == [item.strategy for item in beyond]
+        assert words.startswith("batch 20,000: it would take about 30.0 s")
+
     def test_a_point_that_was_left_out_is_a_mark_with_its_reason(self, run):
         [left_out] = of(sweep_lines.frame(run, "latency"), "point without strategies").to_dict("records")
         assert left_out["x"] == 10_000

@@ -56,6 +56,14 @@ def test_the_tab_shows_sentences_figures_and_artifacts(visit: Callable[..., AppT
     assert {element.label for element in app.get("download_button")} >= {"Graph", "Trace"}
 
 
+def test_the_tab_names_the_floor_where_it_tells_something(visit: Callable[..., AppTest]):
+    run = with_reasons(GRAPH)
+    assert run.limit is not None
+    assert "Theoretical floor (estimate): 710 µs." in words(visit(ExplainedRunner(run)))
+    idle = replace(run, limit=replace(run.limit, term="dispatch-bound"))
+    assert "floor" not in words(visit(ExplainedRunner(idle))).lower()
+
+
 def test_the_figures_of_a_gpu_are_beside_the_hosts(visit: Callable[..., AppTest]):
     (figures,) = (
         each.value for each in visit(ExplainedRunner(with_reasons(ON_GPU))).dataframe if "profiled" in each.value
