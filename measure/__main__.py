@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from measure import runner
-from measure.arguments import compare_request, parser, sweep_request, sweep_to_continue
+from measure.arguments import compare_request, pair_to_ask, parser, sweep_request, sweep_to_continue
 from measure.judge import reasons
 from measure.machine import environment
 from measure.model import fit, listing, text
@@ -53,6 +53,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         taken = continuing.points_kept(before, request)
     else:
         request = sweep_request(arguments)
+    pair = pair_to_ask(arguments, request)
     needs = forecast_sweep(request, environment.available_memory(), taken)
     if not arguments.quiet:
         _say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
@@ -64,7 +65,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         arguments,
         f"sweep {request.base.workload}",
         lambda own: own.submit_sweep(request, continue_from=arguments.continue_from),
-        sweep_table.render,
+        lambda run: sweep_table.render(run, pair),
     )
 
 

@@ -48,6 +48,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="go on with a sweep that ended early, as it was asked",
     )
+    sweep.add_argument(
+        "--pair", nargs=2, default=(), metavar="STRATEGY", help="say where the first of two overtakes the second"
+    )
     _add_output(sweep)
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
@@ -91,6 +94,16 @@ def sweep_request(arguments: argparse.Namespace) -> SweepRequest:
         axes.append({"kind": "option", "name": name, "range": value})
     more = {"scale": arguments.scale, "points": arguments.points}
     return parse_sweep({**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]})
+
+
+def pair_to_ask(arguments: argparse.Namespace, request: SweepRequest) -> tuple[str, ...]:
+    """The two strategies of --pair; none where it is not given."""
+    if arguments.pair and len(request.axes) > 1:
+        raise RequestError("--pair asks about lines that cross: sweep one size or option, not two")
+    for slug in arguments.pair:
+        if slug not in request.base.strategies:
+            raise RequestError(f"--pair names {slug!r}, which is not swept: {', '.join(request.base.strategies)} are")
+    return tuple(arguments.pair)
 
 
 def sweep_to_continue(arguments: argparse.Namespace) -> Run:

@@ -1,9 +1,12 @@
 """A sweep as tables of text, for a terminal: latencies by point, or a map's winners, then crossovers and fits."""
 
+from collections.abc import Sequence
+
 from measure.model import text
 from measure.model.run import Fit, Point, Run
 from measure.output import table
-from measure.sweep import crossovers, findings
+from measure.sweep import crossovers, findings, pairs
+from measure.sweep.evidence import evidence
 from measure.sweep.lines import leaders, line_of, lines
 from measure.sweep.places import written
 
@@ -15,10 +18,14 @@ _SAYS_SOMETHING = 0.1
 LEADS = "*"
 
 
-def render(run: Run) -> str:
-    """The tables of a sweep, and all that there is to say about it."""
+def render(run: Run, pair: Sequence[str] = ()) -> str:
+    """The tables of a sweep, and all that there is to say about it; also where the first of a ``pair`` of strategies
+    overtakes the second."""
     parts = list(map(table.grid, _map(run) if len(run.axes) == 2 else _latencies(run)))
     parts += ["\n".join(block) for block in (_legend(run), left_out(run), crossings(run), fits(run)) if block]
+    if pair:
+        one, other = pair
+        parts.append(pairs.ask(run, one, other, evidence(run.points, run.axes)).sentence)
     parts.append(run.verdict)
     if run.status != "complete":
         parts.append(f"{text.standing(run.status, run.stop_reason)}.")

@@ -17,8 +17,12 @@ def test_the_command_refuses_what_cannot_be_swept(capsys: pytest.CaptureFixture[
         (["square", "--size", "batch=1:9", "--size", "batch=2"], "gives batch twice"),
         (["square", "--size", "batch=1:9", "--scale", "cubic"], "scale 'cubic' is not valid"),
         (["square", "--continue", "0" * 24], "leave them out"),
+        (["square", "--size", "batch=1:9", "--strategies", "loop", "--pair", "loop.xla", "map_fn.graph"],
+         "--pair names 'map_fn.graph', which is not swept: loop.eager, loop.graph, loop.xla are"),
+        (["outer_product", "--size", "batch=1:9", "--size", "side=1:9", "--pair", "loop.eager", "loop.xla"],
+         "sweep one size or option, not two"),
         (["--continue", "0" * 24], "is not known here"),
-    ):
+    ):  # fmt: skip
         assert command.main(["sweep", *arguments]) == command.INVALID
         assert says in capsys.readouterr().err
 
@@ -31,7 +35,7 @@ def test_the_command_sweeps_an_option_whose_default_is_among_its_values(
     monkeypatch.setattr("signal.signal", lambda *_: None)
     file = tmp_path / "sweep.json"
     arguments = ["--size", "batch=8", "--option", "parallel_iterations=1,10,32", "--json", str(file)]
-    chosen = ["--strategies", "map_fn.graph,batched.eager"]
+    chosen = ["--strategies", "map_fn.graph,batched.eager", "--pair", "map_fn.graph", "batched.eager"]
     unknown = ["--strategies", "batched.eager,hangs_at_no_size.eager"]
     assert command.main(["sweep", "square", *unknown, *arguments]) == command.INVALID
     capsys.readouterr()
@@ -51,6 +55,7 @@ def test_the_command_sweeps_an_option_whose_default_is_among_its_values(
     assert [len(point.measurements) for point in run.points] == [2, 1, 1], "what does not have it is measured once"
     assert run.verdict.startswith("batched.eager is fastest: ") and run.verdict in said.out
     assert "; map_fn.graph with parallel_iterations " in run.verdict
+    assert "They do not cross between parallel_iterations 1 and 32: batched.eager is " in said.out
     again = ["--option", "parallel_iterations=1,10", "--strategies", "batched.eager"]
     assert command.main(["sweep", "square", *again]) == command.INVALID
     assert "no chosen strategy has an option 'parallel_iterations'" in capsys.readouterr().err
