@@ -28,7 +28,8 @@ _FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
     event = None
     with guard.calm("the result"):
-        _standing(run, finished)
+        if finished:
+            _standing(run, imported=imported)
         draw_doubts(doubts(run), "sweep_doubts")
         event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
@@ -38,24 +39,23 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
     with guard.calm("the rest of the result"):
         if len(run.axes) == 1:
             _memory(run, version)
-            _failures(run)
-            _scaling(run)
+        _failures(run)
+        _scaling(run)
     with guard.calm("latency against memory"):
         _front(run, version)
 
 
-def _standing(run: Run, finished: bool) -> None:
-    """Draw a sentence or two on how the sweep came out."""
-    if not finished:
-        return
+def _standing(run: Run, *, imported: bool) -> None:
+    """Draw a sentence or two on how a sweep came out. One that was ``imported`` cannot be continued here."""
     if run.verdict:
         heading.headline(run.verdict)
     if run.status != "complete":
         words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
         done = sum(point.status == "complete" for point in run.points)
+        rest = "" if imported else ", and Continue measures the rest"
         st.caption(
             f":material/info: {words.get(run.status, run.status)}: {done} of {len(run.points)} points are complete. "
-            "What was measured is kept, and Continue measures the rest."
+            f"What was measured is kept{rest}."
         )
     skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
     if skipped and len(skipped) == len(run.points):

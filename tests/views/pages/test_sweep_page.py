@@ -422,6 +422,12 @@ class TestOneAxis:
         assert continued == "a" * 24
         assert list(request.axes) == run.axes
 
+    def test_one_from_elsewhere_that_ended_early_does_not_promise_to_be_continued(self, show):
+        run = replace(synthetic.sweep(), status="cancelled")
+        assert "What was measured is kept, and Continue measures the rest." in words(show(run))
+        said = words(show(run, imported=True))
+        assert "4 of 5 points are complete. What was measured is kept." in said and "Continue" not in said
+
     def test_it_is_continued_with_the_time_budget_of_the_page_which_says_what_is_enough(self, fake, show):
         run = over_budget("a" * 24)
         app = show(run)
@@ -484,6 +490,13 @@ class TestMap:
         run = synthetic.winners()
         app = calm(show(run).selectbox(key="sweep_point").select_index(0).run())
         assert run.points[0].verdict in words(app)
+
+    def test_what_did_not_work_on_a_map_is_said_under_it(self, show):
+        run = synthetic.winners()
+        failed = synthetic.failure("map_fn", "graph", "timeout", "no answer within 10 s")
+        points = [replace(point, measurements=[*point.measurements, failed]) for point in run.points[:2]]
+        said = words(show(replace(run, points=[*points, *run.points[2:]])))
+        assert "Did not work" in said and "batch 1, height 8; batch 1, height 16: timed out" in said
 
     def test_an_inferred_cell_says_so(self, show):
         app = calm(show(synthetic.winners()).selectbox(key="sweep_point").select_index(4).run())
