@@ -43,38 +43,39 @@ __all__ = [
 
 # Fixed for each mapper, on every page and whatever is selected. Found by a search for the largest least distance in
 # OKLab (×100) among people with normal, protan, deutan and tritan sight: any two of a default selection differ by at
-# least 10.5, any two that a workload offers by 8.5, and any two at all by 6.8 (rewrites that no workload has both of).
-# All have a contrast of 3 with the background (WCAG's bound for graphics). A test simulates it. A mapper keeps its hue
-# in light and in dark as far as that allows. So many colours are hard to name: what is drawn has its name beside it.
+# least 9.2, any two that a workload offers by 7.5, and any two at all by 6 (rewrites that no workload has both of).
+# A mapper has one hue in light and in dark; none is red, which is an error's, and none nearly black or white. All have
+# a contrast of 3 with the background (WCAG's bound for graphics). A test simulates it. So many colours are hard to
+# name: what is drawn has its name beside it.
 _COLOURS: dict[str, tuple[str, str]] = {
-    "batched": ("#39857c", "#6bba95"),
-    "vectorized_map": ("#2c93f2", "#c3cbf7"),
-    "map_fn": ("#ad6a1c", "#c42b01"),
-    "loop": ("#2a1500", "#fefefd"),
-    "chunked": ("#8f36c3", "#8b4d87"),
-    "accumulate": ("#3e3405", "#84ffa2"),
-    "jacobian": ("#514527", "#55e78e"),
-    "tape_batch_jacobian": ("#026057", "#439676"),
-    "recompute": ("#0c4951", "#a49205"),
-    "ragged": ("#02353e", "#cba701"),
-    "loop_compiled": ("#915105", "#fdeb06"),
-    "while_loop": ("#bf8b12", "#ebc428"),
-    "autograph": ("#859b75", "#466f47"),
-    "dataset": ("#ee57bb", "#be9dfe"),
-    "dataset_batched": ("#79018b", "#d46dbf"),
-    "numpy_function": ("#645c8e", "#5c4bfc"),
-    "numpy": ("#14094f", "#9b7bfd"),
-    "numpy_batched": ("#632efe", "#825ec1"),
+    "batched": ("#17a687", "#7adeb9"),
+    "vectorized_map": ("#3d79b6", "#4797cc"),
+    "map_fn": ("#8d4900", "#fb922b"),
+    "loop": ("#5a615a", "#9faa9f"),
+    "chunked": ("#8b00ca", "#9202fe"),
+    "accumulate": ("#670068", "#b80eab"),
+    "jacobian": ("#10483b", "#198561"),
+    "tape_batch_jacobian": ("#9585ec", "#c8bdfd"),
+    "recompute": ("#451299", "#5d5cbb"),
+    "ragged": ("#bf6006", "#ad5e20"),
+    "loop_compiled": ("#a857ff", "#c980fe"),
+    "while_loop": ("#5e11fd", "#8f6dfd"),
+    "autograph": ("#c48800", "#febf16"),
+    "dataset": ("#66406e", "#917598"),
+    "dataset_batched": ("#6d8357", "#baf2a1"),
+    "numpy_function": ("#97588a", "#954982"),
+    "numpy": ("#543600", "#b6874a"),
+    "numpy_batched": ("#e21cb6", "#fa4dcd"),
 }
 # Any other mapper has one of these, which its name decides: a new one needs nothing here. They differ from each other
-# and from those above by at least 6. Two new mappers may share one, and their names tell them apart.
+# and from those above by at least 5.2. Two new mappers may share one, and their names tell them apart.
 _FURTHER = (
-    ("#5a05b4", "#a0649b"),
-    ("#cd46c8", "#ff91c3"),
-    ("#556eff", "#4b9bd7"),
-    ("#5f006e", "#96c36e"),
-    ("#8c6950", "#e65a6e"),
-    ("#2800e1", "#b9ebd7"),
+    ("#8251df", "#c0a4fd"),
+    ("#5d36a4", "#7c60da"),
+    ("#99728d", "#d6a3d3"),
+    ("#31583d", "#689176"),
+    ("#a1935c", "#ded073"),
+    ("#4c754a", "#8dc490"),
 )
 _PALETTE = _COLOURS | {f"further {number}": colours for number, colours in enumerate(_FURTHER)}
 

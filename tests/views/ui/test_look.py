@@ -85,10 +85,36 @@ class TestColours:
             [each for each in strategies.mappers() if each.slug in own and strategies.offered(each, workload)]
             for workload in workloads.all()
         ]
-        assert least(*({mapper.slug for mapper in each if mapper.default_modes} for each in offered)) >= 10.5
-        assert least(*({mapper.slug for mapper in each} for each in offered)) >= 8.5
-        assert least(own) >= 6.8
-        assert least(set(seen)) >= 6
+        assert least(*({mapper.slug for mapper in each if mapper.default_modes} for each in offered)) >= 9.2
+        assert least(*({mapper.slug for mapper in each} for each in offered)) >= 7.5
+        assert least(own) >= 6
+        assert least(set(seen)) >= 5.2
+
+    def lightness_chroma_hue(self, colour: str) -> tuple[float, float, float]:
+        lightness, a, b = self.oklab(self.linear(colour))
+        return lightness, float(np.hypot(a, b)), float(np.degrees(np.arctan2(b, a)) % 360)
+
+    @pytest.mark.parametrize("name", look.COLOUR_NAMES)
+    def test_a_mapper_has_one_hue_in_light_and_in_dark(self, name):
+        place = look.COLOUR_NAMES.index(name)
+        (_, grey, hue), (_, grey_in_dark, hue_in_dark) = map(
+            self.lightness_chroma_hue, (look.LIGHT[place], look.DARK[place])
+        )
+        if min(grey, grey_in_dark) < 0.03:
+            assert max(grey, grey_in_dark) < 0.03, "grey in both"
+        else:
+            assert abs((hue - hue_in_dark + 180) % 360 - 180) <= 12
+            assert 0.5 <= grey / grey_in_dark <= 2, "as colourful in both"
+
+    @pytest.mark.parametrize("colour", [*look.LIGHT, *look.DARK])
+    def test_no_mapper_looks_like_an_error(self, colour):
+        _, chroma, hue = self.lightness_chroma_hue(colour)
+        _, _, red = self.lightness_chroma_hue("#ff0000")
+        assert chroma < 0.03 or abs((hue - red + 180) % 360 - 180) >= 15
+
+    def test_no_mapper_is_nearly_black_or_white(self):
+        assert all(0.35 <= self.lightness_chroma_hue(colour)[0] <= 0.75 for colour in look.LIGHT)
+        assert all(0.45 <= self.lightness_chroma_hue(colour)[0] <= 0.95 for colour in look.DARK)
 
     def test_no_colour_is_left_without_its_mapper(self):
         own = {name for name in look.COLOUR_NAMES if not name.startswith("further ")}
