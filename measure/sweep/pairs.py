@@ -79,7 +79,9 @@ def _without(run: Run, one: str, other: str, known: Evidence) -> str:
     if all(signs):
         return f"They do not cross {where}: {faster} throughout."
     tied = len(values) - len(factors)
-    return f"They do not cross {where}: {faster} at {len(factors)} of {len(values)} points, and they tie at {tied}."
+    return (
+        f"No crossing can be told {where}: {faster} at {len(factors)} of {len(values)} points, and they tie at {tied}."
+    )
 
 
 def _never(run: Run, one: str, other: str, known: Evidence) -> str:

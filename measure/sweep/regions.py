@@ -1,12 +1,12 @@
 """The regions of a sweep: the stretches of a line, or the areas of a map, in which the same strategies are fastest.
 
-Nobody of a tie is crowned: a region has all strategies that are fastest, or tie for it, at every one of its points, and
-whoever ties with them at some is named beside them. Pure functions of a run.
+Nobody of a tie is crowned: a region is led by all strategies that are fastest, or tie for it, at most of its points,
+and whoever ties with them at some is named beside them. Pure functions of a run.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, pairwise, product
 
 from measure.model import text
@@ -14,19 +14,25 @@ from measure.model.run import Axis, Crossover, Point, Run
 from measure.sweep import crossovers
 from measure.sweep.lines import leaders, line_of
 
-# More strategies of a tie are counted, and so are more regions of a line or of a map.
-_MOST_NAMED = 3
+# More strategies of a tie are counted, and so are more regions of a line or of a map; and of those that tie at some
+# points, those that do at the fewest.
+_MOST_NAMED, _MOST_BESIDE = 3, 2
 _MOST_STRETCHES, _MOST_AREAS = 4, 3
 
 
 @dataclass(frozen=True)
 class Region:
-    """Points at all of which ``leaders`` are fastest, or tie for it. ``tied``: who else ties there, and at how many of
-    the points."""
+    """Points that have a leader in common. ``leaders``: those who are fastest, or tie for it, at more than half of the
+    points, those who do at all of them first; ``counts``: at how many points each strategy does."""
 
     points: tuple[Point, ...]
     leaders: tuple[str, ...]
-    tied: Mapping[str, int]
+    counts: Mapping[str, int]
+
+    @property
+    def common(self) -> set[str]:
+        """The leaders at every point."""
+        return {name for name, count in self.counts.items() if count == len(self.points)}
 
 
 def along(points: Sequence[Point], axes: Sequence[Axis]) -> list[Region]:
@@ -62,11 +68,11 @@ def _region(points: Sequence[Point], axes: Sequence[Axis]) -> Region:
     leading = [leaders(point, axes) for point in points]
     counts = Counter(name for names in leading for name in names)
     first = Counter(names[0] for names in leading)
-    everywhere = [name for name, count in counts.items() if count == len(points)]
+    often = [name for name, count in counts.items() if 2 * count > len(points)]
     return Region(
         tuple(points),
-        tuple(sorted(everywhere, key=lambda name: (-first[name], name))),
-        {name: count for name, count in counts.most_common() if count < len(points)},
+        tuple(sorted(often, key=lambda name: (-counts[name], -first[name], name))),
+        dict(counts.most_common()),
     )
 
 
@@ -94,8 +100,9 @@ def line_sentence(run: Run, points: Sequence[Point]) -> str:
         before = borders[number - 1] if number else None
         after = borders[number] if number < len(borders) else None
         where = _stretch(region, before, after, axis if number == 0 else "")
-        beside = [*_ties(region, after, axis), *_missing(run, regions[number - 1], region, before)]
-        said.append(f"{_names(region.leaders)} {where}" + (f" ({'; '.join(beside)})" if beside else ""))
+        ties = ", ".join(_beside(_clear(region, after, run), "points"))
+        beside = "; ".join(filter(None, [ties, _missing(run, regions[number - 1], region, before)]))
+        said.append(f"{_names(region.leaders)} {where}" + (f" ({beside})" if beside else ""))
     if len(regions) > _MOST_STRETCHES:
         said.append(f"and {len(regions) - _MOST_STRETCHES} more changes up to {points[-1].at[axis]:,}")
     return f"Fastest: {', '.join(said)}."
@@ -103,21 +110,21 @@ def line_sentence(run: Run, points: Sequence[Point]) -> str:
 
 def _throughout(region: Region, place: str) -> str:
     verb = "is fastest" if len(region.leaders) == 1 else "tie for the lead"
-    ties = _ties_at(region.tied, f"of {len(region.points):,}", also=len(region.leaders) > 1)
-    return f"{text.listed(region.leaders, _MOST_NAMED)} {verb} at every {place}{f' ({ties})' if ties else ''}."
+    beside = ", ".join(_beside(region, ""))
+    return f"{text.listed(region.leaders, _MOST_NAMED)} {verb} at every {place}{f' ({beside})' if beside else ''}."
 
 
 def _border(run: Run, one: Region, other: Region) -> _Border:
     axis = run.axes[0].name
-    clear = [point for point in one.points if not set(leaders(point, run.axes)) & set(other.leaders)]
+    clear = [point for point in one.points if not other.common & set(leaders(point, run.axes))]
     last, first = clear[-1].at[axis], other.points[0].at[axis]
     between = [
         crossing
         for crossing in run.crossovers
         if crossing.value is not None
         and last <= crossing.value <= first
-        and crossing.a in one.leaders
-        and crossing.b in other.leaders
+        and crossing.a in one.common
+        and crossing.b in other.common
     ]
     # Only when the last of them is overtaken, another one leads.
     return _Border(last, max(between, key=lambda crossing: crossing.value or 0.0, default=None))
@@ -142,23 +149,22 @@ def _stretch(region: Region, before: _Border | None, after: _Border | None, axis
     return start if after is None or after.crossing is not None else f"{start} to {after.last:,}"
 
 
-def _ties(region: Region, after: _Border | None, axis: str) -> list[str]:
-    """The words for ties within a region of a line; those at its end, where the next one overtakes, are its border."""
+def _clear(region: Region, after: _Border | None, run: Run) -> Region:
+    """A region of a line without its end, where the next one's leaders tie before they overtake."""
+    axis = run.axes[0].name
     points = [point for point in region.points if after is None or point.at[axis] <= after.last]
-    counts = Counter(name for point in points for name in point.ranking[0] if name in region.tied)
-    ties = _ties_at(dict(counts.most_common()), f"of {len(points):,} points", also=len(region.leaders) > 1)
-    return [ties] if ties else []
+    return replace(_region(points, run.axes), leaders=region.leaders)
 
 
-def _missing(run: Run, before: Region, region: Region, border: _Border | None) -> list[str]:
+def _missing(run: Run, before: Region, region: Region, border: _Border | None) -> str:
     """The words for a former leader that was not ranked where another one leads: it was not overtaken."""
     first = region.points[0]
     ranked = {line_of(slug, run.axes) for group in first.ranking for slug in group}
-    if border is None or border.crossing is not None or ranked & set(before.leaders):
-        return []
+    if border is None or border.crossing is not None or ranked & before.common:
+        return ""
     name = before.leaders[0]
     outcome = next((item.outcome for item in first.measurements if line_of(item.strategy, run.axes) == name), "not_run")
-    return [f"{name}: {text.OUTCOMES.get(outcome, outcome)} there"]
+    return f"{name}: {text.OUTCOMES.get(outcome, outcome)} there"
 
 
 # --- the sentence of a map -------------------------------------------------------------------------------------------
@@ -173,12 +179,13 @@ def map_sentence(run: Run) -> str:
     said = []
     for number, region in enumerate(regions[:_MOST_AREAS]):
         count = f"{len(region.points)} of {total} cells" if number == 0 else f"{len(region.points)}"
-        ties = _ties_at(region.tied, "", also=len(region.leaders) > 1)
+        beside = _beside(region, None)
         area, is_whole = _area(region, run)
         if is_whole:
-            said.append(f"{_names(region.leaders)} {area} ({count}{f', {ties}' if ties else ''})")
+            said.append(f"{_names(region.leaders)} {area} ({', '.join([count, *beside])})")
         else:
-            said.append(f"{_names(region.leaders)} at {count}, including all {area}{f' ({ties})' if ties else ''}")
+            more = f" ({', '.join(beside)})" if beside else ""
+            said.append(f"{_names(region.leaders)} at {count}, including all {area}{more}")
     if rest := sum(len(region.points) for region in regions[_MOST_AREAS:]):
         said.append(f"others at {rest}")
     return f"Fastest: {'; '.join(said)}."
@@ -199,8 +206,10 @@ def _area(region: Region, run: Run) -> tuple[str, bool]:
             whole = (columns == across.values) + (rows == up.values)
             best = max(best, ((len(columns) * len(rows), whole), columns, rows), key=lambda each: each[0])
     (count, _), columns, rows = best
-    ranges = [_range(across, columns), _range(up, rows)]
-    return " and ".join(filter(None, ranges)), count == len(own)
+    first, second = _range(across, columns), _range(up, rows)
+    for both in ("up to ", "from ", "at "):
+        second = second.removeprefix(both) if first.startswith(both) else second
+    return " and ".join(filter(None, [first, second])), count == len(own)
 
 
 def _range(axis: Axis, values: Sequence[int]) -> str:
@@ -222,10 +231,25 @@ def _names(leading: Sequence[str]) -> str:
     return leading[0] if len(leading) == 1 else f"{text.listed(leading, _MOST_NAMED)} tied"
 
 
-def _ties_at(tied: Mapping[str, int], of: str, *, also: bool) -> str:
-    """«tied with c at 2 of 6 points»; empty where nobody ties. ``also``: the leaders tie with each other already."""
-    if not tied:
-        return ""
-    up_to = "up to " if len(tied) > 1 else ""
-    names = text.listed(list(tied), _MOST_NAMED)
-    return f"{'and ' if also else 'tied '}with {names} at {up_to}{max(tied.values()):,} {of}".rstrip()
+def _beside(region: Region, unit: str | None) -> list[str]:
+    """The words for where a leader does not lead, and for who else ties: «b not at 1 of 9 points», «c ties at 2». With
+    ``unit`` the first of them names how many points there are; without a word for these, where it is empty."""
+    total = len(region.points)
+    missing = Counter({name: total - region.counts.get(name, 0) for name in region.leaders})
+    further = Counter({name: count for name, count in region.counts.items() if name not in region.leaders})
+    said: list[tuple[str, int]] = []
+    for names, count in _alike(+missing):
+        said.append((f"{text.listed(names, _MOST_NAMED)} not", count))
+    for number, (names, count) in enumerate(_alike(further)):
+        verb = "" if number else " ties" if len(names) == 1 else " tie"
+        said.append((f"{text.listed(names, _MOST_NAMED)}{verb}", count))
+    of = "" if unit is None else f" of {total:,} {unit}".rstrip()
+    return [f"{words} at {count:,}{'' if number else of}" for number, (words, count) in enumerate(said)]
+
+
+def _alike(counts: Mapping[str, int]) -> list[tuple[list[str], int]]:
+    """Names by their count, the greatest first; of many counts the first few."""
+    grouped: dict[int, list[str]] = {}
+    for name, count in counts.items():
+        grouped.setdefault(count, []).append(name)
+    return [(grouped[count], count) for count in sorted(grouped, reverse=True)[:_MOST_BESIDE]]

@@ -53,7 +53,7 @@ def test_two_that_tie_are_not_told_apart_and_where_they_tie_is_counted():
     assert ask(run, FAST, SLOW) == Answer("It cannot be told: they tie between batch 1 and 1,024.")
     run = sweep(noisy, {FAST: (1e-3, 1e-6), SLOW: (1e-3, 1e-5)})
     said = ask(run, SLOW, FAST).sentence
-    assert said.startswith(f"They do not cross between batch 1 and 1,024: {FAST} is ")
+    assert said.startswith(f"No crossing can be told between batch 1 and 1,024: {FAST} is ")
     assert said.endswith(" × faster at 3 of 6 points, and they tie at 3.")
 
 
