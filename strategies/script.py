@@ -124,7 +124,7 @@ def mapping(source: str) -> str:
     starts = [min([node.lineno, *(part.lineno for part in node.decorator_list)]) for node in functions.values()]
     first = dict(zip(functions, starts, strict=True))
     parts = [lines[first[node.name] - 1 : node.end_lineno] for node in (*short, functions["strategy"])]
-    return "\n\n\n".join("\n".join(part) for part in parts)
+    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def build_reference(case: Case) -> str:

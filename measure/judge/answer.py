@@ -29,8 +29,7 @@ _ALIKE = 0.01
 _SETTLING_S = 60.0
 # Longer scripts are not compared, since a page waits for it.
 _MOST_LINES = 1_500
-# In the order of how much a mode asks of code that is to use it.
-_MODES = {"eager": "In eager code", "graph": "Without XLA", "xla": "With XLA"}
+_MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
 
 
 # --- what was measured -----------------------------------------------------------------------------------------------

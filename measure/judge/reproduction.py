@@ -124,7 +124,7 @@ def _pace(first: Run, reference: str, before: Levels, after: Levels) -> str:
         return ""
     ratio = intervals.ratio(after[reference], before[reference], first.analysis.confidence)
     shown = f"{text.number(ratio.ratio)} × [{text.number(ratio.low)}, {text.number(ratio.high)}]"
-    return f"{reference} takes {shown} of the time that it took then."
+    return f"{reference} takes {shown} as long as then."
 
 
 def _names(slugs: Sequence[str]) -> str:

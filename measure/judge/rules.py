@@ -61,8 +61,8 @@ def _drift(run: Run, levels: Levels) -> _Seen:
         return None
     return (
         f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
-        "run: the order of those that lead holds, since they took turns, the latencies do not; close other programs "
-        "and measure again",
+        "run: the leaders took turns, so their order holds, but the latencies may be off; close other programs and "
+        "measure again",
         {"change": change},
     )
 
@@ -87,10 +87,10 @@ def _no_control(run: Run, levels: Levels) -> _Seen:
         "cancelled": ("it was cancelled before that", "let a run come to its end to know"),
         "interrupted": ("it ended before that", "measure again to know"),
         "complete": ("a person stopped it before that", "let a run come to its end to know"),
-    }.get(run.status, ("there was no time left for the leader's second entry", "a longer time budget gives it"))
+    }.get(run.status, ("the time budget ended before the leader was measured twice", "a longer one allows it"))
     failed = [item.twin_of for item in run.measurements if item.twin_of and item.error]
     if failed and run.status in ("complete", "budget"):
-        why, what = f"the second entry of {failed[0]} failed", "measure again to know"
+        why, what = f"measuring {failed[0]} a second time failed", "measure again to know"
     return (
         f"this run's resolution was not measured: {why}. Small differences may be chance; {what}",
         {"ranked": ranked},

@@ -148,5 +148,5 @@ def takeaway(rows: list[Row]) -> str:
     most = max(known, key=lambda row: row.peak_bytes or 0)
     return (
         f"Peak memory of one call of {len(known)} strategies: from {look.size(least.peak_bytes)} ({least.slug}) "
-        f"to {look.size(most.peak_bytes)} ({most.slug}, of which {look.size(most.temporary_bytes)} are temporary)."
+        f"to {look.size(most.peak_bytes)} ({most.slug}, {look.size(most.temporary_bytes)} of it temporary)."
     )

@@ -75,7 +75,7 @@ def _specification() -> Spec:
     )
     rings = (
         of_kind("chosen")
-        .mark_point(size=260, strokeWidth=2, opacity=1, color=INK)
+        .mark_point(size=260, strokeWidth=2, opacity=1, color=INK, aria=False)  # empty, it would have no name
         .encode(x=x("x"), y=y("y"), tooltip=tooltip("strategy", "standing"))
     )
     # Above its point and at its right, where a falling curve leaves room; at its left where it would leave the chart.

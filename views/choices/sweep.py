@@ -147,7 +147,7 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     if st.session_state.get(key, offered[0]) not in offered:
         st.session_state[key] = offered[0]
     name = st.selectbox(
-        "Sweep" if number == 1 else "and, for a map of winners,", offered, key=key, bind="query-params",
+        "Sweep" if number == 1 else "Second axis, for a map", offered, key=key, bind="query-params",
         on_change=_axis_changed, args=(number, known),
         help=f"a size of the workload{f', or an option of strategies: {options}' if number == 1 and options else ''}",
     )  # fmt: skip

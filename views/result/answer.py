@@ -95,10 +95,17 @@ def _against(run: Run, version: int, baseline: str | None, timed: list[str], pre
     if baseline is not None:
         key = f"{prefix}against"
         st.session_state[key] = baseline
-        st.selectbox(
-            "Baseline", timed, key=key, on_change=_set_baseline, args=(key,), label_visibility="collapsed",
-            help="The strategy that others are compared with.",
-        )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption("Baseline", width="content")
+            st.selectbox(
+                "Baseline",
+                timed,
+                key=key,
+                on_change=_set_baseline,
+                args=(key,),
+                label_visibility="collapsed",
+                width=230,
+            )
 
 
 def _set_baseline(key: str) -> None:

@@ -234,7 +234,7 @@ def test_other_modes_less_memory_and_values_that_repeat_would_change_it() -> Non
     )
     assert answer.changes(run) == [
         "In eager code: loop.eager, 9.00 ms.",
-        "Without XLA: batched.graph, 1.50 ms.",
+        "In a graph: batched.graph, 1.50 ms.",
         "For the least memory: vectorized_map.graph, 1.00 MiB and 1.60 ms.",
     ]
     warning = advice.compiled_values(1e-4, 0.05)
@@ -248,7 +248,7 @@ def test_other_modes_less_memory_and_values_that_repeat_would_change_it() -> Non
 def test_the_lines_that_map_are_taken_from_the_script() -> None:
     case = answer.case_of(synthetic.run().request)
     assert script.mapping(script.build(case, "batched.xla")) == (
-        "def batched(images):\n    return tf.sqrt(images)\n\n\n"
+        "def batched(images):\n    return tf.sqrt(images)\n\n"
         "@tf.function(jit_compile=True)\ndef strategy(elems):\n    return batched(elems)"
     )
     lines = script.mapping(script.build(case, "map_fn.graph"))

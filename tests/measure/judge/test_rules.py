@@ -78,7 +78,7 @@ def test_a_run_that_slows_down_throughout_says_so_and_one_that_does_not_says_not
 def test_a_drift_is_said_with_what_holds_nonetheless(change: float, words: str) -> None:
     (warning,) = rules.of_run(run_of(), levels(drift=Drift(change, 0.0)))
     assert words in warning.message
-    assert "the order of those that lead holds, since they took turns, the latencies do not" in warning.message
+    assert "the leaders took turns, so their order holds, but the latencies may be off" in warning.message
 
 
 @pytest.mark.parametrize(("resolution", "expected"), [(0.101, ["coarse_resolution"]), (0.10, [])])
@@ -109,11 +109,11 @@ def test_a_run_that_ended_without_its_control_says_that_its_resolution_is_not_kn
 @pytest.mark.parametrize(
     ("status", "twin_failed", "why"),
     [
-        ("budget", False, "there was no time left for the leader's second entry. Small differences may be chance; "
-                          "a longer time budget gives it"),
+        ("budget", False, "the time budget ended before the leader was measured twice. Small differences may be "
+                          "chance; a longer one allows it"),
         ("cancelled", False, "it was cancelled before that."),
         ("interrupted", False, "it ended before that."),
-        ("complete", True, "the second entry of a failed."),
+        ("complete", True, "measuring a a second time failed."),
         ("complete", False, "a person stopped it before that."),
     ],
 )  # fmt: skip
