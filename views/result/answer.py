@@ -9,7 +9,7 @@ from measure.judge.answer import Take
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from strategies import script
-from views.result import actions, heading
+from views.result import actions, details, heading
 from views.ui import look
 from views.ui.memo import Memo
 from views.ui.parameters import option_key, size_key
@@ -38,7 +38,7 @@ def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix:
             _take(run, take, prefix, imported=imported)
         with right, st.container(gap="small"):
             _against(run, version, baseline, timed, prefix)
-            _listed("What it costs", answer.costs(run, baseline), "Break even", f"{prefix}costs")
+            _listed("What it costs", answer.costs(run, baseline), "Break even", prefix)
             _changes(run, prefix)
 
 
@@ -53,10 +53,13 @@ def _ended(run: Run) -> None:
 def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
     assert take.strategy is not None
     item = run.measurement(take.strategy)
-    st.html(
-        '<div style="font-size:1.1rem"><span style="opacity:.75">Take</span> '
-        f"<b>{look.strategy_html(item.strategy, item.mapper, item.mode)}</b></div>"
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(
+            '<div style="font-size:1.1rem"><span style="opacity:.75">Take</span> '
+            f"<b>{look.strategy_html(item.strategy, item.mapper, item.mode)}</b></div>",
+            width="content",
+        )
+        _evidence("Why", prefix)
     st.markdown(f":{_COLOURS[take.word]}-badge[{take.word}] {look.plain(take.reason)}")
     if item.code is not None and not imported and (lines := script.mapping(item.code.source)):
         st.code(lines, language="python", wrap_lines=True)
@@ -91,7 +94,7 @@ def _against(run: Run, version: int, baseline: str | None, timed: list[str], pre
             else f"as fast, to what this run can tell ({value} {interval}),"
         )
         lines.append(f"{told} as {other.strategy}, {other.role}")
-    _listed("Against what others take", lines, "Side by side", f"{prefix}against_list")
+    _listed("Against what others take", lines, "Side by side", prefix)
     if baseline is not None:
         key = f"{prefix}against"
         st.session_state[key] = baseline
@@ -112,21 +115,20 @@ def _set_baseline(key: str) -> None:
     st.session_state["baseline"] = st.session_state[key]
 
 
-def _listed(part: str, lines: list[str], evidence: str, key: str) -> None:
+def _listed(part: str, lines: list[str], evidence: str, prefix: str) -> None:
     """Draw a part: its name with the way to the tab of its ``evidence``, and its sentences."""
-    with st.container(gap=None, key=key):
+    with st.container(gap=None):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**{part}**", width="content")
-            st.button(
-                evidence, type="tertiary", key=f"{key}_evidence", icon=":material/south:", on_click=_open,
-                args=(evidence,),
-                help=f"Opens the tab «{evidence}» under the charts.",
-            )  # fmt: skip
+            _evidence(evidence, prefix)
         st.markdown("\n".join(f"- {look.plain(line)}" for line in lines))
 
 
-def _open(tab: str) -> None:
-    st.session_state["tab"] = tab
+def _evidence(tab: str, prefix: str) -> None:
+    st.button(
+        tab, type="tertiary", key=look.key(f"{prefix}evidence", tab), icon=":material/south:", on_click=details.show,
+        args=(tab, prefix), help=f"Shows the tab «{tab}».",
+    )  # fmt: skip
 
 
 def _changes(run: Run, prefix: str) -> None:

@@ -16,7 +16,7 @@ from measure.output.rows import Row
 from strategies import script
 from views.charts import base, names, samples, timeline, totals
 from views.result import diff, side_by_side, strategy_table, tables, why
-from views.ui import guard, look
+from views.ui import guard, look, scroll
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
@@ -39,12 +39,19 @@ def draw(run: Run, version: int, rows: list[Row], baseline: str | None, prefix: 
         "Code": _imported_code if imported else _code,
         "Environment": _environment,
     }
-    for tab, (name, body) in zip(
-        st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params"), tabs.items(), strict=True
-    ):
-        if tab.open:
-            with tab, guard.calm(f"the tab «{name}»"):
-                body(run, version, rows, prefix)
+    with st.container(key=f"{prefix}tabs"):
+        drawn = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
+        for tab, (name, body) in zip(drawn, tabs.items(), strict=True):
+            if tab.open:
+                with tab, guard.calm(f"the tab «{name}»"):
+                    body(run, version, rows, prefix)
+    scroll.follow(f"{prefix}tabs")
+
+
+def show(tab: str, prefix: str) -> None:
+    """Open a tab, and have the page show it."""
+    st.session_state["tab"] = tab
+    scroll.ask(f"{prefix}tabs")
 
 
 def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Table:
