@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from views.ui import look
+from views.ui import look, steps
 
 st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
 st.logo(look.LOGO, size="large")
@@ -35,3 +35,4 @@ page = st.navigation(
     position="top",
 )
 page.run()
+steps.draw()

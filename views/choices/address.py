@@ -1,9 +1,11 @@
-"""A page's address: which choices it makes, and which of its values are not valid. Pure.
+"""A page's choices as data: from an address, from a run, and back into an address. Pure.
 
-The widgets themselves are bound to the address; this finds the values that they would silently replace, so that the
-page can say so.
+A form is widget key → value, and the keys are the names of an address's parameters. An address names a run, or none,
+and the choices that are not that run's own, or not the defaults.
 """
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,113 +17,139 @@ from measure.model.request import (
     DEFAULT_BUDGET_S,
     RequestError,
     parse,
+    parse_budget,
     parse_device,
     parse_size,
-    parse_strategies,
     parse_workload,
 )
+from measure.model.run import RequestRecord
 from views.ui import look
 from views.ui.parameters import option_key, size_key
-from workloads.case import Case
-from workloads.spec import Workload
+from workloads.spec import Option, Workload
 
 AUTOMATIC = "auto"
-# In the list of strategies: nothing is chosen. An empty list would be the default, which is what an address without
-# the parameter means.
+# In the list of strategies: nothing is chosen. An empty list is the default.
 NONE = "none"
 WORDS = ("default", "all")
+# What browsers count without a fault.
+_MOST_DIGITS = 15
+
+Form = dict[str, Any]
+# The texts that an address has for a choice → its value; ValueError, with a sentence, where no field can show it.
+Reader = Callable[[Sequence[str]], Any]
+
+
+def _anything(value: Any) -> None:
+    """Refuse nothing."""
 
 
 @dataclass(frozen=True)
-class Link:
-    """The faults of an address: ``notices`` are sentences, plain text; ``strategies`` are the valid words of the list,
-    None where all are."""
+class Field:
+    """A choice. ``check`` raises ValueError, with a sentence, for a value that its field can show and nobody can
+    measure; ``within`` are the choices that decide what this one is about."""
 
-    notices: tuple[str, ...] = ()
-    strategies: tuple[str, ...] | None = None
-
-
-def read(params: Mapping[str, Sequence[str]]) -> Link:
-    """Check an address's parameters (name → values) by the rules of `measure.model.request`."""
-    notices: list[str] = []
-
-    def one(key: str) -> str | None:
-        values = params.get(key)
-        return values[-1] if values else None
-
-    def check(key: str, read_value: Callable[[str], Any], instead: str) -> None:
-        text = one(key)
-        if text is None:
-            return
-        try:
-            read_value(text)
-        except (RequestError, ValueError) as error:
-            notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
-
-    first = workloads.get(workloads.names()[0])
-    check("workload", parse_workload, f"{first.slug}")
-    slug = one("workload")
-    workload = workloads.get(slug) if slug in workloads.names() else first
-    for parameter in workload.sizes:
-        check(size_key(parameter.name), partial(_size, workload, parameter.name), str(parameter.default))
-    for option in workload.options:
-        check(option_key(option.name), option.parse, str(option.default))
-    check("dtype", lambda text: _dtype(workload, text), workload.dtypes[0])
-    check("device", parse_device, "CPU:0")
-    check("budget", lambda text: parse(_with(workload, budget_s=text)), f"{DEFAULT_BUDGET_S:.0f} s")
-    check("memory_limit", lambda text: parse(_with(workload, memory_limit_mib=text)), "no limit")
-    check("threads", lambda text: parse(_with(workload, threads=text)), "TensorFlow's own choice")
-    check("seed", lambda text: parse(_with(workload, seed=text)), "0")
-    check("baseline", lambda text: _baseline(text), AUTOMATIC)
-    kept = _strategies(workload, params.get("strategies"), notices)
-    return Link(tuple(notices), kept)
+    default: Any
+    read: Reader
+    check: Callable[[Any], object] = _anything
+    within: tuple[str, ...] = ()
 
 
-def _with(workload: Workload, **fields: Any) -> dict[str, Any]:
-    """Return the least request that has these fields, at a size that always fits any limit."""
-    size = {parameter.name: parameter.least for parameter in workload.sizes}
-    return {"workload": workload.slug, "size": size, "strategies": "all", **fields}
+# Choices made so far → the fields that are known with them, these included.
+Fields = Callable[[Mapping[str, Any]], dict[str, Field]]
 
 
-def _size(workload: Workload, name: str, text: str) -> None:
-    parse_size(workload, {name: text})
+def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fields) -> tuple[Form, tuple[str, ...]]:
+    """Return the form that an address makes, and a sentence for each of its values that something else stands for.
+
+    ``own`` is the form of the run that the address names, empty where it names none.
+    """
+    form: Form = {}
+    notices = []
+    while new := {key: field for key, field in fields(form).items() if key not in form}:
+        for key, field in new.items():
+            form[key] = _unsaid(key, field, form, own)
+            if key in params:
+                try:
+                    form[key] = field.read(params[key])
+                except ValueError as error:
+                    instead = ", ".join(filter(None, texts(form[key]))) or "none"
+                    notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
+    return form, tuple(notices)
 
 
-def _dtype(workload: Workload, text: str) -> None:
-    if text not in workload.dtypes:
-        raise RequestError(f"dtype {text!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+def write(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> dict[str, list[str]]:
+    """Return the parameters with which `read` makes this form again."""
+    return {key: texts(form[key]) for key in changed(form, own, fields)}
 
 
-def _baseline(text: str) -> None:
-    if text != AUTOMATIC:
-        strategies.parse(text)
+def changed(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> list[str]:
+    """Return the keys of the choices that are not the run's own, or not the defaults."""
+    known = fields(form).items()
+    return [key for key, field in known if key in form and form[key] != _unsaid(key, field, form, own)]
 
 
-def _strategies(workload: Workload, words: Sequence[str] | None, notices: list[str]) -> tuple[str, ...] | None:
-    """Return the valid words of the list of strategies, None where all are: any text can be typed into it, and the
-    widget would keep it."""
-    if not words:
-        return None
-    split = [part.strip() for word in words for part in word.split(",") if part.strip()]
-    good = tuple(word for word in split if word == NONE or _known(workload, word, notices))
-    if not good and notices:
-        notices[-1] = f"{notices[-1]} The default strategies are used instead."
-    return None if good == tuple(words) else good or (WORDS[0],)
+def _unsaid(key: str, field: Field, form: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+    """Return what is chosen where the address does not say it."""
+    of_run = key in own and all(form.get(name) == own.get(name) for name in field.within)
+    return own[key] if of_run else field.default
 
 
-def _known(workload: Workload, word: str, notices: list[str]) -> bool:
+def texts(value: Any) -> list[str]:
+    """Return a choice as an address has it."""
+    if isinstance(value, list):
+        return value or [""]
+    if isinstance(value, float) and value.is_integer():
+        return [str(int(value))]
+    return ["" if value is None else str(value)]
+
+
+def fault(field: Field, value: Any) -> str | None:
+    """Return the sentence that says why a value cannot be measured; None where it can."""
     try:
-        # A default size keeps «default» cheap; whether a word is valid does not depend on the size.
-        parse_strategies(Case(workload, workload.default_size(), workload.dtypes[0]), [word])
-    except (RequestError, ValueError) as error:
-        notices.append(look.sentence(str(error)))
-        return False
-    return True
+        field.check(value)
+    except ValueError as error:
+        return look.sentence(str(error))
+    return None
 
 
-def of_request(request: Any) -> dict[str, Any]:
-    """Return widget key → value of the choices that a stored request makes, so that an opened run shows them."""
-    values: dict[str, Any] = {
+# --- the choices of a comparison -------------------------------------------------------------------------------------
+
+
+def fields(
+    form: Mapping[str, Any],
+    words: Callable[[Workload], list[str]] = lambda workload: [WORDS[0]],
+    budget_s: float = DEFAULT_BUDGET_S,
+) -> dict[str, Field]:
+    """Return the fields of a comparison. ``words`` returns the strategies that are chosen where nobody says."""
+    known = {"workload": Field(workloads.names()[0], _one(lambda text: parse_workload(text).slug))}
+    if "workload" not in form:
+        return known
+    workload = workloads.get(form["workload"])
+    within = ("workload",)
+    for parameter in workload.sizes:
+        check = partial(_check_size, workload, parameter.name)
+        known[size_key(parameter.name)] = Field(parameter.default, _one(_whole(check)), check, within)
+    for option in workload.options:
+        known[option_key(option.name)] = _option(option, within)
+    known["dtype"] = Field(workload.dtypes[0], _one(partial(_dtype, workload)), within=within)
+    known["device"] = Field("CPU:0", _one(parse_device))
+    known["strategies"] = Field(words(workload), _words, within=within)
+    known["budget"] = Field(budget_s, _one(_seconds), parse_budget)
+    for key, name, default in (
+        ("memory_limit", "memory_limit_mib", None),
+        ("threads", "threads", None),
+        ("seed", "seed", 0),
+    ):
+        check = partial(_check, workload, name)
+        known[key] = Field(default, _one(_whole(check, optional=default is None)), check)
+    known["baseline"] = Field(AUTOMATIC, _one(_baseline))
+    return known
+
+
+def of_request(request: RequestRecord) -> Form:
+    """Return the form of a request that can be made here: its workload and its strategies are known."""
+    chosen = {option.name: option for option in workloads.get(request.workload).options if option.values is not None}
+    values: Form = {
         "workload": request.workload,
         "dtype": request.dtype,
         "device": request.device,
@@ -130,7 +158,94 @@ def of_request(request: Any) -> dict[str, Any]:
         "memory_limit": request.memory_limit_mib,
         "threads": request.threads,
         "seed": request.seed,
+        "baseline": AUTOMATIC,
     }
     values |= {size_key(name): value for name, value in request.size.items()}
-    values |= {option_key(name): value for name, value in request.workload_options.items()}
+    for name, value in request.workload_options.items():
+        values[option_key(name)] = str(value) if name in chosen else value
     return values
+
+
+def text(texts: Sequence[str]) -> str:
+    """Read any text."""
+    return texts[-1]
+
+
+def one_of(name: str, offered: Sequence[str]) -> Reader:
+    """Return a reader of one of some words."""
+
+    def read_word(word: str) -> str:
+        if word not in offered:
+            raise ValueError(f"{name}={word} is not valid: choose one of {', '.join(offered)}")
+        return word
+
+    return _one(read_word)
+
+
+def whole(name: str) -> Reader:
+    """Return a reader of whole numbers."""
+
+    def refuse(value: Any) -> None:
+        raise ValueError(f"{name}={value} is not valid: a whole number is needed")
+
+    return _one(_whole(refuse))
+
+
+def _one(read_one: Callable[[str], Any]) -> Reader:
+    return lambda texts: read_one(texts[-1])
+
+
+def _whole(check: Callable[[Any], object], *, optional: bool = False) -> Callable[[str], int | None]:
+    """Return a reader of whole numbers, also of those that ``check`` refuses; with ``optional``, no text is None."""
+
+    def read_whole(text: str) -> int | None:
+        if optional and not text:
+            return None
+        if re.fullmatch(rf"\s*[+-]?\d{{1,{_MOST_DIGITS}}}\s*", text):
+            return int(text)
+        check(text)  # raises, as no rule takes it, and says what is valid
+        return None
+
+    return read_whole
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    return seconds if math.isfinite(seconds) and abs(seconds) < 10**_MOST_DIGITS else parse_budget(text)
+
+
+def _option(option: Option, within: tuple[str, ...]) -> Field:
+    def check(value: Any) -> None:
+        option.parse(str(value))
+
+    if option.values is None:
+        return Field(int(option.default), _one(_whole(check)), check, within)
+    return Field(str(option.default), _one(lambda text: str(option.parse(text))), within=within)
+
+
+def _words(texts: Sequence[str]) -> list[str]:
+    """Return all words, also those that mean nothing: the list of strategies shows them, and Run says so."""
+    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def _dtype(workload: Workload, text: str) -> str:
+    if text not in workload.dtypes:
+        raise RequestError(f"dtype {text!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+    return text
+
+
+def _baseline(text: str) -> str:
+    return text if text == AUTOMATIC else strategies.parse(text).slug
+
+
+def _check_size(workload: Workload, name: str, value: Any) -> None:
+    parse_size(workload, {name: value})
+
+
+def _check(workload: Workload, name: str, value: Any) -> None:
+    # At a size that fits any limit, whatever the other fields hold.
+    size = {parameter.name: parameter.least for parameter in workload.sizes}
+    parse({"workload": workload.slug, "size": size, "strategies": "all", name: value})

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import streamlit as st
 
 import strategies
 import workloads
-from measure.model.request import RequestError, parse_device
+from views.choices import address
+from views.choices.address import Field
 from views.ui import look
 from views.ui.parameters import option_key, size_key
 from workloads.case import Case
@@ -26,13 +27,9 @@ def choose_workload(changed: Callable[[], None]) -> Workload:
     slugs = sorted(by_slug, key=lambda slug: groups.index(by_slug[slug].group))
     for path, message in {**workloads.broken(), **strategies.broken()}.items():
         st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
-    # Kept in the address by hand: a widget bound to it would write its labels there.
-    asked = st.query_params.get("workload")
-    slug = asked if asked in by_slug else workloads.names()[0]
-    if asked is not None and asked != slug:
-        del st.query_params["workload"]
-    st.session_state["workload"] = slug
-    st.selectbox(
+    if st.session_state.get("workload") not in by_slug:  # its file was found to be broken just now
+        st.session_state["workload"] = workloads.names()[0]
+    slug = st.selectbox(
         "Workload", slugs, key="workload", on_change=changed,
         format_func=lambda slug: f"{by_slug[slug].group} · {slug}",
     )  # fmt: skip
@@ -42,19 +39,25 @@ def choose_workload(changed: Callable[[], None]) -> Workload:
 def start_with_defaults() -> None:
     """Set the defaults of a workload that has just been chosen: another one's sizes say nothing about it."""
     workload = workloads.get(st.session_state["workload"])
-    address_workload(workload.slug)
     for parameter in workload.sizes:
         st.session_state[size_key(parameter.name)] = parameter.default
     for option in workload.options:
-        st.session_state[option_key(option.name)] = option.default
+        chosen = option.default if option.values is None else str(option.default)
+        st.session_state[option_key(option.name)] = chosen
 
 
-def address_workload(slug: str) -> None:
-    """Put a workload into the address; the default is left out, as it is of what is bound to the address."""
-    if slug == workloads.names()[0]:
-        st.query_params.pop("workload", None)
-    else:
-        st.query_params["workload"] = slug
+def number(label: str, key: str, field: Field, **more: Any) -> Any:
+    """Draw a field of whole numbers, or of seconds. It takes any number: one that is not valid is said beside it, where
+    a field with bounds would keep the last valid one and measure that."""
+    return st.number_input(label, value=field.default, key=key, **more)
+
+
+def faults(fields: Mapping[str, Field]) -> list[str]:
+    """Draw what is wrong with the values of these fields. Return the keys of those that are."""
+    wrong = {key: address.fault(field, st.session_state[key]) for key, field in fields.items()}
+    for sentence in filter(None, wrong.values()):
+        st.warning(look.plain(sentence), icon=":material/block:")
+    return [key for key, sentence in wrong.items() if sentence]
 
 
 def _set_size(workload: Workload) -> None:
@@ -63,35 +66,32 @@ def _set_size(workload: Workload) -> None:
         st.session_state[size_key(name)] = value
 
 
-def sizes(workload: Workload, swept: Collection[str] = ()) -> dict[str, int]:
-    """Draw the sizes; those that are ``swept`` have no field here, and are returned at their defaults."""
+def sizes(
+    workload: Workload, known: Mapping[str, Field], swept: Collection[str] = ()
+) -> tuple[dict[str, int], list[str]]:
+    """Draw the sizes, and return them and the names of those that are not valid, which have their defaults; so do those
+    that are ``swept``, which have no field here. ``known`` are the page's fields by key."""
     about = st.container(gap="xsmall", key="about_workload")
     presets = st.container(key="size_presets")
     size = workload.default_size()
+    shown = {size_key(parameter.name): parameter for parameter in workload.sizes if parameter.name not in swept}
     with st.grid(2, min_column_width=110, gap="small", key="sizes"):
-        for parameter in [parameter for parameter in workload.sizes if parameter.name not in swept]:
-            value = st.number_input(
-                parameter.name,
-                min_value=parameter.least,
-                max_value=parameter.most,
-                value=parameter.default,
-                step=1,
-                key=size_key(parameter.name),
-                help=f"{parameter.help}; from {parameter.least:,} to {parameter.most:,}",
-                bind="query-params",
-            )
-            size[parameter.name] = int(value)
+        for key, parameter in shown.items():
+            help_ = f"{parameter.help}; from {parameter.least:,} to {parameter.most:,}"
+            size[parameter.name] = number(parameter.name, key, known[key], step=1, help=help_)
+    wrong = [shown[key].name for key in faults({key: known[key] for key in shown})]
+    size |= {name: value for name, value in workload.default_size().items() if name in wrong}
     if not swept:
         with presets:
-            _size_presets(workload, size)
+            _size_presets(workload, {} if wrong else size)
     with about:
         st.caption(
             f"**{look.plain(workload.title)}** · {look.plain(workload.formula)}",
             help=look.plain(workload.summary),
         )
-        if not swept:
+        if not swept and not wrong:
             st.html(_picture(workload, size))
-    return size
+    return size, wrong
 
 
 def _size_presets(workload: Workload, size: dict[str, int]) -> None:
@@ -110,44 +110,38 @@ def _picture(workload: Workload, size: dict[str, int]) -> str:
     return picture_html(case.batch, case.leaves(workload.element_input), case.leaves(workload.element_output))
 
 
-def workload_options(workload: Workload) -> dict[str, Any]:
+def workload_options(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str, Any], list[str]]:
+    """Draw the workload's options, and return them and the names of those that are not valid, which have their
+    defaults."""
     chosen: dict[str, Any] = {}
     for option in workload.options:
+        key = option_key(option.name)
         if option.values is not None:
-            texts = [str(value) for value in option.values]
-            picked = st.selectbox(
-                option.name, texts, index=texts.index(str(option.default)), key=option_key(option.name),
-                help=option.help, bind="query-params",
-            )  # fmt: skip
+            picked = st.selectbox(option.name, [str(value) for value in option.values], key=key, help=option.help)
             chosen[option.name] = option.parse(picked)
         else:
-            chosen[option.name] = int(
-                st.number_input(
-                    option.name, min_value=option.least, max_value=option.most, value=int(option.default), step=1,
-                    key=option_key(option.name), help=option.help, bind="query-params",
-                )
-            )  # fmt: skip
-    return chosen
+            chosen[option.name] = number(option.name, key, known[key], step=1, help=option.help)
+    numbers = {option_key(option.name): option for option in workload.options if option.values is None}
+    wrong = [numbers[key].name for key in faults({key: known[key] for key in numbers})]
+    return {**chosen, **{name: value for name, value in workload.default_options().items() if name in wrong}}, wrong
 
 
-def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str, str]:
-    # Until the host has told what there is, a device named by a link is taken at its word.
-    asked = st.session_state.get("device") or _asked_device()
-    offered = list(dict.fromkeys(("CPU:0", *devices, *(() if devices or not asked else (asked,)))))
+def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str, str, list[str]]:
+    """Draw dtype and device, and return them and, where the device is not on this machine, its name in a list. No
+    devices are known while the measuring process is starting: any is taken at its word."""
+    asked = st.session_state.get("device", "CPU:0")
     left, right = st.columns(2, wrap=False)
-    dtype = left.selectbox("dtype", list(workload.dtypes), key="dtype", bind="query-params")
+    dtype = left.selectbox("dtype", list(workload.dtypes), key="dtype")
     device = right.selectbox(
-        "device", offered, key="device", bind="query-params",
+        "device", list(dict.fromkeys(("CPU:0", *devices, asked))), key="device",
         help="Found by the measuring process; a GPU is listed where TensorFlow sees one.",
     )  # fmt: skip
-    return dtype, device
-
-
-def _asked_device() -> str | None:
-    try:
-        return parse_device(st.query_params["device"])
-    except (KeyError, RequestError):
-        return None
+    if not devices or device in devices:
+        return dtype, device, []
+    st.warning(
+        look.plain(f"{device} is not on this machine: {', '.join(devices)} can be used."), icon=":material/block:"
+    )
+    return dtype, device, ["device"]
 
 
 # --- the picture of its shapes, pure ---------------------------------------------------------------------------------

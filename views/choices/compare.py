@@ -1,59 +1,93 @@
-"""The choices of a comparison. Every choice lives in the address, by its widget's key."""
+"""The choices of a comparison; their keys are those of `address.fields`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import streamlit as st
 
 import strategies
 from measure.machine import environment
 from measure.model import fit, forecast
 from measure.model.request import (
-    DEFAULT_BUDGET_S,
     MOST_BUDGET_S,
-    MOST_SEED,
     MOST_THREADS,
     Request,
     RequestError,
+    case_of,
     parse,
 )
-from views.choices import grid
-from views.choices.address import AUTOMATIC, NONE, WORDS
-from views.choices.case import choose_workload, dtype_and_device, sizes, start_with_defaults, workload_options
+from measure.model.run import Run
+from views.choices import address, grid
+from views.choices.address import AUTOMATIC, NONE, WORDS, Field, Form
+from views.choices.case import (
+    choose_workload,
+    dtype_and_device,
+    faults,
+    number,
+    sizes,
+    start_with_defaults,
+    workload_options,
+)
 from workloads.case import Case
 from workloads.spec import Workload
+
+_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "threads": "threads", "seed": "seed"}
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A request, or the sentence why the choices make none. ``baseline`` is a slug, or None for automatic."""
+    """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
+    sentence that nothing else says. ``baseline`` is a slug, or None for automatic. ``doubt`` is a sentence about a
+    request that can be measured."""
 
     request: Request | None
     refusal: str | None
     baseline: str | None
     needs: forecast.RunForecast | None = None
+    wrong: tuple[str, ...] = ()
+    doubt: str | None = None
 
 
 def choose(devices: tuple[str, ...]) -> Choices:
     """Draw all choices but Run. ``devices`` is empty while the measuring process is starting."""
     workload = choose_workload(start_with_defaults)
-    size = sizes(workload)
-    options = workload_options(workload)
-    dtype, device = dtype_and_device(workload, devices)
+    known = address.fields({"workload": workload.slug})
+    size, wrong = sizes(workload, known)
+    options, wrong_options = workload_options(workload, known)
+    dtype, device, wrong_device = dtype_and_device(workload, devices)
     case = Case(workload, size, dtype, options, device)
-    chosen, problem, advanced = strategies_and_advanced(case)
+    chosen, problem, advanced = strategies_and_advanced(case, known)
+    wrong += [*wrong_options, *wrong_device, *advanced["wrong"]]
+    if wrong:
+        return Choices(None, None, baseline(advanced), wrong=tuple(wrong))
     return _judge(case, chosen, problem, advanced)
 
 
+def of_run(run: Run) -> Form:
+    """Return the form of a comparison, with a word for its strategies where there is one; empty where it cannot be
+    asked for here, as an imported one may not."""
+    try:
+        request = parse(msgspec.to_builtins(run.request))
+    except (RequestError, ValueError):
+        return {}
+    form = address.of_request(request.record())
+    presets = grid.presets_of(case_of(request))
+    for word, preset in zip(WORDS, (grid.DEFAULT, grid.ALL), strict=True):
+        if set(presets[preset][1]) == set(request.strategies):
+            return {**form, "strategies": [word]}
+    return form
+
+
 def strategies_and_advanced(
-    case: Case, words: Sequence[str] = (WORDS[0],), budget_s: float = DEFAULT_BUDGET_S
+    case: Case, known: Mapping[str, Field]
 ) -> tuple[tuple[str, ...], str | None, dict[str, Any]]:
     """Draw the grid of strategies and the rarely changed choices, and return the chosen slugs, what is wrong with them,
-    and the rarely changed choices by name. ``words`` are chosen at first."""
+    and the rarely changed choices by name, under ``wrong`` the names of those that are not valid."""
     # The list inside "Advanced" holds the chosen strategies, and the grid above it shows them: so it comes first.
     box = st.container(key="strategies_box", gap="small")
-    advanced, listed = _advanced(case.workload, words, budget_s)
+    advanced, listed = _advanced(case.workload, known)
     presets = grid.presets_of(case)
     chosen, problem = grid.resolve(case, presets, listed)
     with box:
@@ -61,42 +95,40 @@ def strategies_and_advanced(
     return chosen, problem, advanced
 
 
-def _advanced(workload: Workload, words: Sequence[str], budget_s: float) -> tuple[dict[str, Any], list[str]]:
+def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str, Any], list[str]]:
     """Draw and return the rarely changed choices, and the words of the list of strategies."""
     everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
     with st.expander("Advanced", icon=":material/tune:", key="advanced"):
         listed = st.multiselect(
-            "Strategies as a list", [*WORDS, NONE, *everything], default=list(words), key="strategies",
-            accept_new_options=True, bind="query-params", select_all=False,
+            "Strategies as a list", [*WORDS, NONE, *everything], default=known["strategies"].default, key="strategies",
+            accept_new_options=True, select_all=False,
             help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
         )  # fmt: skip
         with st.grid(2, min_column_width=130, gap="small"):
-            budget = st.number_input(
-                "Time budget (s)", min_value=1.0, max_value=MOST_BUDGET_S, value=budget_s,
-                step=10.0, format="%g", key="budget", bind="query-params",
-                help="Sampling ends at the latest after this time; beside Run is said what that tells apart.",
+            budget = number(
+                "Time budget (s)", "budget", known["budget"], step=10.0, format="%g",
+                help=f"From 1 to {MOST_BUDGET_S:,.0f} s. Sampling ends at the latest after this time; Run says "
+                "what that tells apart.",
             )  # fmt: skip
-            limit = st.number_input(
-                "Memory limit (MiB)", min_value=1, max_value=2**24, value=None, step=256, key="memory_limit",
-                placeholder="none", bind="query-params",
+            limit = number(
+                "Memory limit (MiB)", "memory_limit", known["memory_limit"], step=256, placeholder="none",
                 help="What needs more than this fails cleanly as out of memory.",
             )  # fmt: skip
-            threads = st.number_input(
-                "Threads", min_value=1, max_value=MOST_THREADS, value=None, step=1, key="threads",
-                placeholder="TensorFlow's choice", bind="query-params", help="Of TensorFlow's thread pools.",
+            threads = number(
+                "Threads", "threads", known["threads"], step=1, placeholder="TensorFlow's choice",
+                help=f"Of TensorFlow's thread pools; from 1 to {MOST_THREADS:,}.",
             )  # fmt: skip
-            seed = st.number_input(
-                "Seed", min_value=0, max_value=MOST_SEED, value=0, step=1, key="seed", bind="query-params",
-                help="Of the inputs' random numbers.",
-            )  # fmt: skip
+            seed = number("Seed", "seed", known["seed"], step=1, help="Of the inputs' random numbers.")
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
         asked = st.session_state.get("baseline") or AUTOMATIC
         baseline = st.selectbox(
-            "Baseline", list(dict.fromkeys((AUTOMATIC, *everything, asked))), key="baseline", bind="query-params",
+            "Baseline", list(dict.fromkeys((AUTOMATIC, *everything, asked))), key="baseline",
             help="What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed.",
         )  # fmt: skip
-    advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed, "baseline": baseline}
-    return advanced, list(listed)
+    # Outside of the folded part, where it would be missed.
+    wrong = [_NAMES[key] for key in faults({key: known[key] for key in _NAMES})]
+    advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed}
+    return {**advanced, "baseline": baseline, "wrong": wrong}, list(listed)
 
 
 def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -> dict[str, Any]:
@@ -129,4 +161,5 @@ def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: d
     if refusal or not chosen:
         return Choices(None, refusal or "Choose at least one strategy.", base)
     needs = forecast.forecast_run(case, chosen, request.budget_s)
-    return Choices(request, None, base, needs)
+    refusal, doubt = fit.beyond_limit(request, needs.per_strategy)
+    return Choices(None if refusal else request, refusal, base, needs, doubt=doubt)

@@ -25,7 +25,7 @@ _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 # Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
 # one alone would be no comparison.
 _THRIFTY, _FEWEST_SAVERS = 1.1, 3
-DEFAULT = "Default"
+DEFAULT, ALL = "Default", "All"
 _memo = Memo()
 # Name → (words for the list of strategies, slugs that they stand for).
 Presets = dict[str, tuple[list[str], tuple[str, ...]]]
@@ -84,7 +84,7 @@ def _presets_of(case: Case) -> Presets:
             tuple(strategy.slug for strategy in offered if strategy.mode == "graph"),
         ),
         "Memory savers": (list(savers), savers),
-        "All": (["all"], everything),
+        ALL: (["all"], everything),
     }
 
 

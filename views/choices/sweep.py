@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,10 +22,13 @@ from measure.sweep.request import (
     parse_range,
     parse_sweep,
 )
-from views.choices import compare, grid
+from measure.sweep.request import of_run as request_of_run
+from views.choices import address, compare, grid
+from views.choices.address import Field, Form
 from views.choices.case import choose_workload, dtype_and_device, sizes, start_with_defaults, workload_options
 from views.ui import look
 from views.ui.memo import Memo
+from views.ui.parameters import size_key
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -47,12 +51,15 @@ class Bounds:
 
 @dataclass(frozen=True)
 class SweepChoices:
-    """A request, or the sentence why the choices make none; the sentence is None where it is said elsewhere."""
+    """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
+    sentence that nothing else says."""
 
     request: SweepRequest | None
     refusal: str | None
     baseline: str | None
     needs: SweepForecast | None = None
+    wrong: tuple[str, ...] = ()
+    doubt: str | None = None
 
 
 def choose(devices: tuple[str, ...]) -> SweepChoices:
@@ -65,16 +72,18 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     axes = [first, *([second] if second else [])]
     problem = first_problem or second_problem
     swept = {axis["name"] for axis in axes if axis["kind"] == "size"}
-    size = sizes(workload, swept)
-    options = workload_options(workload)
-    dtype, device = dtype_and_device(workload, devices)
+    fields = _comparison({"workload": workload.slug})
+    size, wrong = sizes(workload, fields, swept)
+    options, wrong_options = workload_options(workload, fields)
+    dtype, device, wrong_device = dtype_and_device(workload, devices)
     # Which strategies are usual, or thrifty, is asked at the sizes that the workload has where nobody chooses.
     case = Case(workload, size, dtype, options, device)
-    usual = grid.usual(workload)
-    chosen, wrong, advanced = compare.strategies_and_advanced(case, usual, DEFAULT_BUDGET_S)
+    chosen, unknown, advanced = compare.strategies_and_advanced(case, fields)
     baseline = compare.baseline(advanced)
-    if problem or wrong or not chosen:
-        return SweepChoices(None, None if problem else wrong or "Choose at least one strategy.", baseline)
+    wrong = [*(["range"] if problem else []), *wrong, *wrong_options, *wrong_device, *advanced["wrong"]]
+    if wrong or unknown or not chosen:
+        sentence = None if wrong else unknown or "Choose at least one strategy."
+        return SweepChoices(None, sentence, baseline, wrong=tuple(wrong))
     fixed = {name: value for name, value in size.items() if name not in swept}
     try:
         request = parse_sweep({**compare.raw_request(case, chosen, advanced), "size": fixed, "axes": axes})
@@ -141,38 +150,33 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     offered = [name for name in known if name != taken]
     options = ", ".join(name for name in offered if known[name].kind == "option")
     if taken is not None:
-        # A map of winners is over two sizes: at one value of an option there is a winner of those that have it only.
-        more = [name for name in offered if known[name].kind == "size"] if known[taken].kind == "size" else []
-        offered = [_NOTHING, *more]
+        offered = _seconds(known, taken)
     if st.session_state.get(key, offered[0]) not in offered:
         st.session_state[key] = offered[0]
     name = st.selectbox(
-        "Sweep" if number == 1 else "Second axis, for a map", offered, key=key, bind="query-params",
+        "Sweep" if number == 1 else "Second axis, for a map", offered, key=key,
         on_change=_axis_changed, args=(number, known),
         help=f"a size of the workload{f', or an option of strategies: {options}' if number == 1 and options else ''}",
     )  # fmt: skip
     if name == _NOTHING:
         return {}, None
     bounds = known[name]
-    # Values that are no grid take the place of where it starts; the address has them before the field is drawn.
-    start = st.session_state.get(_key("from", number), st.query_params.get(_key("from", number), ""))
-    listed = "," in start
+    # Values that are no grid take the place of where it starts.
+    listed = "," in st.session_state.get(_key("from", number), "")
     with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
         first = st.text_input(
-            "Values" if listed else "From", value=str(bounds.first), key=_key("from", number), bind="query-params",
+            "Values" if listed else "From", value=str(bounds.first), key=_key("from", number),
             width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
         )  # fmt: skip
         last = st.text_input(
-            "To", value=str(bounds.last), key=_key("to", number), bind="query-params", width=90,
+            "To", value=str(bounds.last), key=_key("to", number), width=90,
             disabled=listed, help=f"to {bounds.most:,}",
         )  # fmt: skip
         points = st.number_input(
-            "Points", value=DEFAULT_POINTS[number], step=1, key=_key("points", number), bind="query-params", width=110,
+            "Points", value=DEFAULT_POINTS[number], step=1, key=_key("points", number), width=110,
             disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
         )  # fmt: skip
-        scale = st.segmented_control(
-            "Scale", SCALES, default=SCALES[0], key=_key("scale", number), bind="query-params", required=True
-        )
+        scale = st.segmented_control("Scale", SCALES, default=SCALES[0], key=_key("scale", number), required=True)
     text = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
     text = first if listed else text
     axis = {"kind": bounds.kind, "name": name, "range": text, "scale": scale, "points": points}
@@ -192,20 +196,64 @@ def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
     return None
 
 
-def of_run(run: Run) -> dict[str, Any]:
-    """Return widget key → value of the axes of a sweep, so that an opened one shows them, and would measure them
-    again."""
-    values: dict[str, Any] = {_key("sweep", 2): _NOTHING}
-    for number, axis in enumerate(run.axes, 1):
+# --- from and into an address ----------------------------------------------------------------------------------------
+
+_comparison = partial(address.fields, words=grid.usual, budget_s=DEFAULT_BUDGET_S)
+
+
+def fields(form: Mapping[str, Any]) -> dict[str, Field]:
+    """Return the fields of a sweep that are known with these choices, as `address.Fields` are."""
+    known = _comparison(form)
+    if "workload" not in form:
+        return known
+    swept = sweepable(workloads.get(form["workload"]))
+    return known | _axis_fields(1, swept, form) | _axis_fields(2, swept, form)
+
+
+def _axis_fields(number: int, swept: Mapping[str, Bounds], form: Mapping[str, Any]) -> dict[str, Field]:
+    first, name = form.get(_key("sweep", 1)), form.get(_key("sweep", number))
+    offered = list(swept) if number == 1 else _seconds(swept, first)
+    if number == 2 and first is None:
+        return {}
+    within = ("workload", *(_key("sweep", other) for other in range(1, number + 1)))
+    known = {_key("sweep", number): Field(offered[0], address.one_of("sweep", offered), within=within[:-1])}
+    if name is None or name not in swept:
+        return known
+    bounds = swept[name]
+    return known | {
+        _key("from", number): Field(str(bounds.first), address.text, within=within),
+        _key("to", number): Field(str(bounds.last), address.text, within=within),
+        _key("points", number): Field(DEFAULT_POINTS[number], address.whole("points"), within=within),
+        _key("scale", number): Field(SCALES[0], address.one_of("scale", SCALES), within=within),
+    }
+
+
+def _seconds(swept: Mapping[str, Bounds], first: str | None) -> list[str]:
+    """Return what can be swept beside the first axis."""
+    # A map of winners is over two sizes: at one value of an option there is a winner of those that have it only.
+    sizes = [name for name, bounds in swept.items() if bounds.kind == "size" and name != first]
+    return [_NOTHING, *(sizes if first is not None and swept[first].kind == "size" else [])]
+
+
+def of_run(run: Run) -> Form:
+    """Return the form of a sweep, which would measure the same points again; empty where it cannot be asked for
+    here."""
+    try:
+        request = request_of_run(run)
+    except (RequestError, ValueError):
+        return {}
+    form = address.of_request(request.base.record()) | {_key("sweep", 2): _NOTHING}
+    for number, axis in enumerate(request.axes, 1):
+        form.pop(size_key(axis.name), None)
         points = _points(axis)
-        values |= {
+        form |= {
             _key("sweep", number): axis.name,
             _key("from", number): str(axis.values[0]) if points else ", ".join(map(str, axis.values)),
             _key("to", number): str(axis.values[-1]),
             _key("points", number): points or len(axis.values),
             _key("scale", number): axis.scale,
         }
-    return values
+    return form
 
 
 def _points(axis: Axis) -> int | None:

@@ -12,7 +12,8 @@ from measure.model import text
 from measure.model.run import Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
-from views.choices.compare import Choices, choose
+from views.choices.address import fields
+from views.choices.compare import Choices, choose, of_run
 from views.pages import frame
 from views.result import heading
 from views.ui import look
@@ -48,11 +49,6 @@ def _needs(chosen: Choices) -> str:
     return f"{needs}, and tells the fastest apart where they differ by **{text.percent(sharp)}**"
 
 
-def _hint(snapshot: Snapshot, chosen: Choices) -> None:
-    if chosen.request is not None and chosen.request.record() != snapshot.run.request:
-        st.caption(":material/info: The choices have changed since this run; Run measures them.")
-
-
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
     # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
     from views.result.compare import draw_comparison
@@ -78,4 +74,4 @@ def _about_example(run: Run) -> None:
     )
 
 
-frame.draw("compare", choose=choose, needs=_needs, body=_body, hint=_hint)
+frame.draw("compare", fields=fields, choose=choose, of_run=of_run, needs=_needs, body=_body)

@@ -1,9 +1,13 @@
-"""The layout of the Compare and the Sweep page: choices at the left, and at the right the run that is shown."""
+"""The layout of the Compare and the Sweep page: choices at the left, and at the right the run that is shown.
+
+Where there is a run, the choices are one line above it, until somebody unfolds them.
+"""
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import strategies
 from measure import runner
@@ -11,21 +15,32 @@ from measure.model.request import Request
 from measure.model.run import Run
 from measure.runner import Snapshot
 from measure.sweep.request import SweepRequest
+from views.choices import address, summary
+from views.choices.address import Fields, Form
 from views.pages import opening
+from views.pages.opening import Opened
 from views.result import actions, progress
-from views.ui import guard, look
+from views.ui import guard, layout, look
 
 _HOST_POLL_S = 1.0
+_UNFOLDED = "unfolded"
 
 
 class Choices(Protocol):
-    """A request, or the sentence why the choices make none; the sentence is None where it is said elsewhere."""
+    """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
+    sentence that nothing else says. ``doubt`` is a sentence about a request that can be measured."""
 
     @property
     def request(self) -> Request | SweepRequest | None: ...
 
     @property
     def refusal(self) -> str | None: ...
+
+    @property
+    def wrong(self) -> tuple[str, ...]: ...
+
+    @property
+    def doubt(self) -> str | None: ...
 
 
 C = TypeVar("C", bound=Choices)
@@ -34,45 +49,88 @@ C = TypeVar("C", bound=Choices)
 def draw(
     kind: Literal["compare", "sweep"],
     *,
+    fields: Fields,
     choose: Callable[[tuple[str, ...]], C],
+    of_run: Callable[[Run], Form],
     needs: Callable[[C], str],
     body: Callable[[Snapshot | None, C], None],
-    hint: Callable[[Snapshot, C], None] = lambda snapshot, chosen: None,
-    further: Callable[[Run], dict[str, Any]] = lambda run: {},
 ) -> None:
     """Draw the page of one kind of runs.
 
-    ``choose`` draws the choices, given the devices, which are none while the measuring process is starting; ``needs``
-    returns the forecast of a request as Markdown; ``body`` draws the run, or the first visitor's page; ``hint`` adds a
-    remark to a finished run; ``further`` is `opening.read_address`'s.
+    ``fields`` are those of its choices, which ``choose`` draws, given the devices, which are none while the measuring
+    process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
+    Markdown; ``body`` draws the run, or the first visitor's page.
     """
     with guard.calm("the page"):
-        opening.read_address(kind, further)
+        opened = opening.read(kind, fields, of_run)
+        run = None if opened.snapshot is None else opened.snapshot.run
+        if run is not None and run.kind != kind:
+            opening.anew()
+            st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
         st.html(look.style(mapper.slug for mapper in strategies.mappers()))
-        left, right = st.columns([0.34, 0.66], gap="large")
-        with left, guard.calm("the choices"):
+        _notices(opened)
+        folded = run is not None and st.session_state.get(_UNFOLDED) != run.id
+        bar, form, result = _slots(run, folded=folded)
+        with form, guard.calm("the choices"):
             chosen = choose(runner.shared().host().devices)
-            _run_bar(chosen, needs(chosen))
-        with right:
-            _run(kind, chosen, body, hint)
-        opening.put_right(kind)
+        with bar:
+            _run_bar(chosen, needs(chosen), run if folded else None)
+        others = _other_choices(opened, chosen, fields)
+        st.html(layout.style(folded=folded, stale=bool(others)))
+        with result:
+            _result(opened, chosen, others, body)
+        opening.write(kind, opened, fields)
 
 
-def _run_bar(chosen: Choices, needs: str) -> None:
-    """Draw the foot of the choices: the forecast and the button, or why the choices cannot be run."""
-    with st.container(key="run_bar", gap="small"):
-        refusal = st.session_state.pop("refusal", None) or chosen.refusal
-        if refusal:
-            st.warning(look.plain(refusal), icon=":material/block:")
-        elif needs:
-            st.caption(needs)
+def _notices(opened: Opened) -> None:
+    with st.container(key="notices"):
+        for notice in filter(None, (*st.session_state.get("notices", ()), opened.problem)):
+            st.warning(look.plain(notice), icon=":material/link_off:")
+
+
+def _slots(run: Run | None, *, folded: bool) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Return the places of Run, of the choices and of the result."""
+    if folded:
+        return st.container(key="run_bar", gap="xsmall"), st.container(key="form"), st.container(key="result")
+    left, right = st.columns([0.34, 0.66], gap="large")
+    with left:
+        if run is not None:
+            st.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
+        form = st.container(key="form")
+        return st.container(key="run_bar", gap="small"), form, right.container(key="result")
+
+
+def _unfold(run_id: str | None) -> None:
+    st.session_state[_UNFOLDED] = run_id
+
+
+def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
+    """Draw what is always in sight: the button with the forecast, or why the choices cannot be run; and, where they are
+    folded above a run, the choices in one line."""
+    refusal = st.session_state.pop("refusal", None) or chosen.refusal
+    if refusal:
+        st.warning(look.plain(refusal), icon=":material/block:")
+    elif chosen.wrong:
+        st.caption(f":material/block: Run waits for a valid {look.plain(' and '.join(chosen.wrong))}.")
+    elif needs and folded_for is None:
+        st.caption(needs)
+    if chosen.doubt and not refusal:
+        st.caption(f":material/memory_alt: {look.plain(chosen.doubt)}")
+    with st.container(
+        key="run_line", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
+    ):
+        if folded_for is not None:
+            line = summary.line(chosen.request) if chosen.request else str(st.session_state["workload"])
+            st.button(
+                f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,)
+            )  # fmt: skip
         st.button(
-            "Run", type="primary", key="run", icon=":material/play_arrow:", width="stretch",
-            disabled=chosen.request is None or refusal is not None, on_click=actions.start, args=(chosen.request,),
-            shortcut="Ctrl+Enter",
+            "Run", type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
+            on_click=actions.start, args=(chosen.request,), disabled=chosen.request is None or refusal is not None,
+            width="content" if folded_for else "stretch",
         )  # fmt: skip
-        if runner.shared().host().state != "ready":
-            st.fragment(_host, run_every=_HOST_POLL_S)()
+    if runner.shared().host().state != "ready":
+        st.fragment(_host, run_every=_HOST_POLL_S)()
 
 
 def _host() -> None:
@@ -86,30 +144,52 @@ def _host() -> None:
         st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
 
 
-def _run(
-    kind: str, chosen: C, draw_body: Callable[[Snapshot | None, C], None], hint: Callable[[Snapshot, C], None]
-) -> None:
+def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]:
+    """Return, in words, the choices of a finished run that are not those on the form."""
+    if opened.snapshot is None or opened.snapshot.state != "finished" or not opened.own:
+        return []
+    keys = address.changed(opening.chosen(), opened.own, fields)
+    if "workload" in keys:
+        keys = ["workload"]
+    request = chosen.request.base if isinstance(chosen.request, SweepRequest) else chosen.request
+    strategies_of_run = opened.snapshot.run.request.strategies
+    if request is not None and set(request.strategies) == set(strategies_of_run):
+        keys = [key for key in keys if key != "strategies"]
+    own = {**opened.own, "strategies": strategies_of_run}
+    return [summary.choice(key, own[key]) for key in keys if key != "baseline" and key in own]
+
+
+def _result(opened: Opened, chosen: C, others: list[str], draw_body: Callable[[Snapshot | None, C], None]) -> None:
     # Slots of their own: what comes and goes in one does not move what is drawn in the others.
-    notices, state, body = st.container(key="notices"), st.container(key="state"), st.container(key="body")
-    run_id = st.query_params.get("run")
-    snapshot, problem = opening.find(run_id) if run_id else (None, "")
-    if snapshot is not None and snapshot.run.kind != kind:
-        opening.anew()
-        st.switch_page(f"views/pages/{snapshot.run.kind}.py", query_params={"run": snapshot.run.id})
-    with notices:
-        for notice in (*st.session_state.get("notices", ()), *((problem,) if problem else ())):
-            st.warning(look.plain(notice), icon=":material/link_off:")
+    state, body = st.container(key="state"), st.container(key="body")
+    snapshot = opened.snapshot
+    if opened.problem:
+        return
     with state:
         if snapshot is None:
             _others()
         else:
-            if snapshot.state == "finished":
-                hint(snapshot, chosen)
-            else:
+            _agreement(opened, others)
+            if snapshot.state != "finished":
                 progress.watch(snapshot)
             actions.draw(snapshot)
     with body:
         draw_body(snapshot, chosen)
+
+
+def _agreement(opened: Opened, others: list[str]) -> None:
+    """Say where the result is one of other choices than those on the form, and offer to take its choices."""
+    if not opened.own:
+        st.caption(":material/info: This run cannot be asked for here: the choices are not its own.")
+    if others:
+        with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(
+                f":material/info: **These are results of other choices**: {look.plain(', '.join(others))}. "
+                "Run measures the new ones.",
+                width="stretch",
+            )
+            own = {key: value for key, value in opened.own.items() if key != "baseline"}
+            st.button("Take the choices of this result", key="take", on_click=opening.choose, args=(own,))
 
 
 def _others() -> None:

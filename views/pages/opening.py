@@ -1,85 +1,91 @@
-"""The opening of a page: the choices that its address makes, and the run that it names."""
+"""The opening of a page: the run that its address names, and the choices that it makes; and back into the address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
+import strategies
 from measure import runner
 from measure.model import place
 from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.runner import Snapshot
 from views.choices import address
-from views.choices.case import address_workload
+from views.choices.address import Fields, Form
+from views.ui.memo import Memo
 
-_READ = "link_read"
-_LEFT_AS = "addresses"
+_OPENED, _LEFT_AS = "opened", "left_as"
+_forms = Memo()
 
 
-def read_address(page: str, further: Callable[[Run], dict[str, Any]] = lambda run: {}) -> None:
-    """Note which values of the address are not valid, and make its choices valid; once for each visit of a page.
+@dataclass(frozen=True)
+class Opened:
+    """The run that the address names, or the sentence why there is none; ``own`` is its form, empty where there is no
+    run or this one cannot be asked for here."""
 
-    ``further`` returns widget key → value of what an opened run chooses beyond a comparison's choices.
-    """
-    if st.session_state.get(_READ) == page:
-        # The list of strategies takes any text, and what the address says goes before what a script sets: so it is
-        # put right in a second run.
-        kept = st.session_state.pop("strategies_kept", None)
-        if kept is not None:
-            st.session_state["strategies"] = list(kept)
-        return
+    run_id: str | None
+    snapshot: Snapshot | None
+    problem: str
+    own: Form
+
+
+def read(page: str, fields: Fields, of_run: Callable[[Run], Form]) -> Opened:
+    """Return the run, and set the choices where another page or run was open before. ``of_run`` returns the form of a
+    run."""
+    before_page, before_run = st.session_state.get(_OPENED, (None, None))
     params = _address()
-    if not params and st.session_state.get(_LEFT_AS, {}).get(page):
+    if not params and page != before_page:
         # The navigation opens a page without an address: it is to be found as it was left.
-        st.query_params.from_dict(st.session_state[_LEFT_AS][page])
-        st.rerun()
-    st.session_state[_READ] = page
-    faults = address.read(params)
-    st.session_state["notices"] = faults.notices
-    if faults.strategies is not None:
-        st.session_state["strategies_kept"] = faults.strategies
-        # Now, before the list is drawn and owns this part of the address.
-        st.query_params["strategies"] = list(faults.strategies)
-    if set(params) <= {"run", "tab", "baseline"} and "run" in params:
-        _choose_as(params["run"][-1], further)
+        params = st.session_state.get(_LEFT_AS, {}).get(page, {})
+    run_id = params["run"][-1] if "run" in params else None
+    snapshot, problem = find(run_id) if run_id else (None, "")
+    own = {} if snapshot is None else _own(snapshot, of_run)
+    if (page, run_id) != (before_page, before_run):
+        st.session_state[_OPENED] = (page, run_id)
+        form, notices = address.read(params, own, fields)
+        st.session_state["notices"] = notices
+        choose(form)
+    return Opened(run_id, snapshot, problem, own)
 
 
-def put_right(page: str) -> None:
-    """Start the second run that `read_address` may need, and keep the address as the page leaves it: the last thing
-    that a page does."""
-    if "strategies_kept" in st.session_state:
-        st.rerun()
+def write(page: str, opened: Opened, fields: Fields) -> None:
+    """Put the run and the choices into the address, and remember it: the last thing that a page does."""
+    wanted = {"run": [opened.run_id]} if opened.run_id else {}
+    wanted |= address.write(chosen(), opened.own, fields)
+    # The open tab of a result is the one that writes itself.
+    for name in [name for name in st.query_params if name not in wanted and name != "tab"]:
+        del st.query_params[name]
+    changes = {name: texts for name, texts in wanted.items() if st.query_params.get_all(name) != texts}
+    if changes:
+        st.query_params.update(changes)
     st.session_state.setdefault(_LEFT_AS, {})[page] = _address()
 
 
-def _address() -> dict[str, tuple[str, ...]]:
-    return {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
+def choose(form: Mapping[str, Any]) -> None:
+    """Set the choices; their fields are not drawn yet, or this is a callback."""
+    for key, value in form.items():
+        st.session_state[key] = value
+
+
+def chosen() -> Form:
+    """Return what is chosen now, among whatever else the session keeps."""
+    return {str(key): value for key, value in st.session_state.items()}
 
 
 def anew() -> None:
     """Have the next page read its address, whatever was open before."""
-    st.session_state.pop(_READ, None)
+    st.session_state.pop(_OPENED, None)
 
 
-def _choose_as(run_id: str, further: Callable[[Run], dict[str, Any]]) -> None:
-    """Make the choices of a run, for a link that names nothing else."""
-    snapshot = find(run_id)[0]
-    if snapshot is None:
-        return
-    values = address.of_request(snapshot.run.request)
-    as_text = {key: _as_texts(value) for key, value in values.items() if value is not None}
-    if address.read(as_text).notices:  # an imported run may ask for what is not here
-        return
-    for key, value in {**values, **further(snapshot.run)}.items():
-        st.session_state[key] = value
-    address_workload(snapshot.run.request.workload)
+def _address() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
-def _as_texts(value: Any) -> tuple[str, ...]:
-    if isinstance(value, list):
-        return tuple(map(str, value))
-    return (f"{value:g}" if isinstance(value, float) else str(value),)
+def _own(snapshot: Snapshot, of_run: Callable[[Run], Form]) -> Form:
+    key = (snapshot.run.id, snapshot.version, strategies.version())
+    return _forms.get(key, lambda: of_run(snapshot.run))
 
 
 def find(run_id: str) -> tuple[Snapshot | None, str]:

@@ -12,7 +12,7 @@ from measure.store import imports
 from measure.store.entries import RUNNING, Entry, Query
 from views.pages import opening
 from views.result import archive
-from views.ui import guard, look, session
+from views.ui import guard, look, session, times
 from workloads import places
 
 _ON_A_PAGE = 50
@@ -61,7 +61,7 @@ def _table(entries: list[Entry]) -> list[Entry]:
     frame = pd.DataFrame(
         {
             "open": [":material/open_in_new: Open"] * len(entries),
-            "date (UTC)": [entry.created[:16].replace("T", " ") for entry in entries],
+            f"date ({times.zone()})": [times.local(entry.created) for entry in entries],
             "workload": [entry.workload for entry in entries],
             "size": [entry.size for entry in entries],
             "verdict": [entry.verdict or look.MISSING for entry in entries],

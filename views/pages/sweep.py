@@ -4,7 +4,7 @@ import streamlit as st
 
 from measure.runner import Snapshot
 from measure.sweep.places import readable
-from views.choices.sweep import SweepChoices, choose, of_run
+from views.choices.sweep import SweepChoices, choose, fields, of_run
 from views.pages import frame
 from views.ui import look
 
@@ -42,4 +42,4 @@ def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
         )  # fmt: skip
 
 
-frame.draw("sweep", choose=choose, needs=_needs, body=_body, further=of_run)
+frame.draw("sweep", fields=fields, choose=choose, of_run=of_run, needs=_needs, body=_body)

@@ -16,7 +16,7 @@ from measure.runner import Snapshot
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run
 from views.result import heading, reproduction, sweep_continue
-from views.ui import guard, look, session, share
+from views.ui import guard, look, session, share, steps, times
 from views.ui.memo import Memo
 
 _memo = Memo()
@@ -31,7 +31,7 @@ def start(request: Request | SweepRequest, parent: str | None = None, continue_f
             run_id = shared.submit_sweep(request, parent=parent, owner=session.owner(), continue_from=continue_from)
         else:
             run_id = shared.submit(request, parent=parent, owner=session.owner())
-        st.query_params["run"] = run_id
+        steps.to_run(run_id)
         st.session_state["refusal"] = None
         st.session_state["notices"] = ()
     except RequestError as error:
@@ -77,8 +77,9 @@ def draw(snapshot: Snapshot) -> None:
 
 
 def _origin(run: Run, *, imported: bool) -> str:
-    """Measured 2025-01-15 09:30 UTC on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow 2.21.0."""
-    words = f"Measured {run.created[:16].replace('T', ' ')} UTC"
+    """Measured 2025-01-15 10:30 (Europe/Berlin) on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow
+    2.21.0."""
+    words = f"Measured {times.local(run.created)} ({times.zone()})"
     machine, version = environment.machine(run.environment), run.environment.get("tensorflow")
     words += f" on {machine}" if machine else ""
     words += f", with TensorFlow {version}" if version else ""

@@ -9,15 +9,11 @@ from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.sweep import repetition
 from measure.sweep.repetition import SweepReproduction, continues
-from views.ui import look
+from views.ui import look, steps
 from views.ui.memo import Memo
 
 _memo = Memo()
 _SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
-
-
-def _show(run_id: str) -> None:
-    st.query_params["run"] = run_id
 
 
 def draw(run: Run, version: int) -> None:
@@ -35,14 +31,14 @@ def draw(run: Run, version: int) -> None:
     if run.kind == "sweep" and _memo.get((*key, "continues"), lambda: continues(run, first.run)):
         with st.container(horizontal=True, key="continues", vertical_alignment="center", gap="small"):
             st.caption(":material/resume: It continues an earlier sweep, with all that one measured.", width="content")
-            st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
+            st.button("Show the first run", key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
         return
     with st.container(border=True, key="reproduction", gap="small"):
         if run.kind == "sweep":
             _sweep_reproduction(_memo.get(key, lambda: repetition.compare(first.run, run)))
         else:
             _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
-        st.button("Show the first run", key="parent", type="tertiary", on_click=_show, args=(run.parent,))
+        st.button("Show the first run", key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
 
 
 def _answer(outcome: str, sentence: str) -> None:

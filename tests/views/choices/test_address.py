@@ -1,23 +1,201 @@
-"""Reading an address: which of its values are not valid, and which choices a stored request makes."""
+"""Choices as data: what an address and a run make of them, and that an address brings back all of them."""
 
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import strategies
+import workloads
+from measure.model.request import MOST_BUDGET_S, MOST_SEED, MOST_THREADS, Request, parse
+from measure.sweep.request import DEFAULT_POINTS, SCALES, SweepRequest, parse_sweep
 from tests import synthetic
-from views.choices import address
+from views.choices import address, compare, summary, sweep
+from views.choices.address import Form
+
+# Above the inputs of any case below, which a limit must hold.
+_LIMITS = (2**14, 2**24)
 
 
-def test_an_address_without_parameters_has_no_faults():
-    assert address.read({}) == address.Link()
+@st.composite
+def requests(draw: st.DrawFn) -> dict[str, Any]:
+    """A comparison's request as a mapping, of small sizes: any of them can be asked for."""
+    workload = draw(st.sampled_from(list(workloads.all())))
+    offered = [strategy.slug for strategy in strategies.all_strategies(workload)]
+    return {
+        "workload": workload.slug,
+        "size": {each.name: draw(st.integers(each.least, min(each.most, each.least + 9))) for each in workload.sizes},
+        "workload_options": {
+            each.name: draw(
+                st.sampled_from(each.values)
+                if each.values is not None
+                else st.integers(each.least or 0, 100 if each.most is None else each.most)
+            )
+            for each in workload.options
+        },
+        "dtype": draw(st.sampled_from(workload.dtypes)),
+        "device": draw(st.sampled_from(["CPU:0", "GPU:0", "GPU:3"])),
+        "strategies": draw(
+            st.one_of(
+                st.sampled_from([["default"], ["all"], ["map_fn.graph?parallel_iterations=3"]]),
+                st.lists(st.sampled_from(offered), min_size=1, max_size=5, unique=True),
+            )
+        ),
+        "budget_s": draw(st.one_of(st.floats(1.0, MOST_BUDGET_S), st.integers(1, 100).map(float))),
+        "memory_limit_mib": draw(st.none() | st.integers(*_LIMITS)),
+        "threads": draw(st.none() | st.integers(1, MOST_THREADS)),
+        "seed": draw(st.integers(0, MOST_SEED)),
+    }
 
 
-def test_a_value_that_is_not_valid_is_said_with_what_is_used_instead():
-    link = address.read({"size_batch": ["-4"], "dtype": ["float99"], "strategies": ["loop.eager", "nope"]})
-    batch, dtype, strategy = link.notices
-    assert batch.startswith("Batch=-4 is not valid") and batch.endswith("100 is used instead.")
-    assert "'float99' is not valid" in dtype and dtype.endswith("float32 is used instead.")
-    assert "'nope'" in strategy and link.strategies == ("loop.eager",)
+@st.composite
+def sweeps(draw: st.DrawFn) -> SweepRequest:
+    """A sweep over one size, over two, or over an option."""
+    raw = draw(requests())
+    workload = workloads.get(raw["workload"])
+    swept = sweep.sweepable(workload)
+    sizes = [name for name, bounds in swept.items() if bounds.kind == "size"]
+    names = draw(
+        st.one_of(
+            st.sampled_from(sizes).map(lambda name: [name]),
+            st.sampled_from([["chunk"]]),
+            *([st.permutations(sizes).map(lambda order: order[:2])] if len(sizes) > 1 else []),
+        )
+    )
+    if names == ["chunk"]:
+        raw["strategies"] = ["chunked.graph"]
+    axes = []
+    for name in names:
+        first = draw(st.integers(max(1, swept[name].least), swept[name].least + 5))
+        last = draw(st.integers(first + 1, first + 10))
+        range_ = {"range": f"{first}:{last}", "points": draw(st.integers(2, 9))}
+        listed = {"values": draw(st.lists(st.integers(first, last), min_size=2, max_size=5, unique=True))}
+        axes.append(
+            {"kind": swept[name].kind, "name": name, "scale": draw(st.sampled_from(SCALES)),
+             **draw(st.sampled_from([range_, listed]))}
+        )  # fmt: skip
+    fixed = {name: value for name, value in raw["size"].items() if name not in names}
+    return parse_sweep({**raw, "size": fixed, "axes": axes})
 
 
-def test_a_stored_request_makes_the_choices_of_all_widgets():
-    request = synthetic.run().request
-    values = address.of_request(request)
-    assert values["strategies"] == request.strategies and values["size_batch"] == 100
-    assert {"workload", "dtype", "device", "budget", "memory_limit", "threads", "seed"} <= values.keys()
+def compare_form(raw: dict[str, Any]) -> Form:
+    return compare.of_run(replace(synthetic.run(), request=parse(raw).record()))
+
+
+def sweep_form(request: SweepRequest) -> Form:
+    run = replace(synthetic.sweep(), request=request.base.record(), axes=list(request.axes))
+    return sweep.of_run(run)
+
+
+def asked(form: Form) -> Request:
+    """The comparison that the page would ask for."""
+    workload = workloads.get(form["workload"])
+    return parse(
+        {
+            "workload": form["workload"],
+            "size": {each.name: form[f"size_{each.name}"] for each in workload.sizes},
+            "workload_options": {each.name: form[f"option_{each.name}"] for each in workload.options},
+            "memory_limit_mib": form["memory_limit"],
+            "budget_s": form["budget"],
+            **{name: form[name] for name in ("dtype", "device", "strategies", "threads", "seed")},
+        }
+    )
+
+
+def brings_back(form: Form, own: Form, fields: address.Fields) -> None:
+    params = address.write(form, own, fields)
+    assert all(isinstance(text, str) for texts in params.values() for text in texts)
+    assert address.read(params, own, fields) == (form, ())
+
+
+@given(requests(), requests())
+def test_a_link_brings_back_a_comparisons_form_with_and_without_a_run(raw, other):
+    form, own = compare_form(raw), compare_form(other)
+    brings_back(form, {}, address.fields)
+    brings_back(form, own, address.fields)
+    assert address.write(own, own, address.fields) == {}, "a run's own choices are not in its address"
+    assert asked(form).record() == replace(parse(raw).record(), strategies=list(asked(form).strategies)) and set(
+        asked(form).strategies
+    ) == set(parse(raw).strategies)
+
+
+@given(sweeps(), sweeps())
+def test_a_link_brings_back_the_form_of_a_sweep_or_a_map_with_and_without_a_run(request_, other):
+    form, own = sweep_form(request_), sweep_form(other)
+    full, _ = address.read(address.write(form, {}, sweep.fields), {}, sweep.fields)
+    assert form.items() <= full.items(), (
+        "beyond a run's choices there are the defaults of fields that it has no use for"
+    )
+    brings_back(full, {}, sweep.fields)
+    brings_back(full, own, sweep.fields)
+    assert address.write(own, own, sweep.fields) == {}
+
+
+@given(requests(), st.data())
+def test_what_is_changed_beside_a_run_is_all_that_the_address_has(raw, data):
+    own = compare_form(raw)
+    numbers = [*sorted(key for key in own if key.startswith("size_")), "seed"]
+    key = data.draw(st.sampled_from(numbers))
+    form = {**own, key: own[key] + 1}
+    assert address.write(form, own, address.fields) == {key: [str(own[key] + 1)]}
+
+
+def test_an_address_without_parameters_makes_the_defaults():
+    form, notices = address.read({}, {}, address.fields)
+    assert notices == () and form["workload"] == workloads.names()[0] and form["size_batch"] == 100
+    swept, notices = address.read({}, {}, sweep.fields)
+    assert notices == () and swept["sweep"] == "batch" and swept["points"] == DEFAULT_POINTS[1]
+    assert swept["sweep_2"] == "nothing" and "from_2" not in swept and len(swept["strategies"]) == 4
+
+
+def test_another_workload_than_the_runs_has_its_own_defaults_and_keeps_the_rest():
+    own = address.of_request(replace(synthetic.run().request, budget_s=33.0))
+    form, _ = address.read({"workload": ["outer_product"]}, own, address.fields)
+    assert form["size_side"] == workloads.get("outer_product").default_size()["side"]
+    assert form["strategies"] == ["default"] and form["budget"] == 33.0
+
+
+def test_a_value_that_no_field_can_show_is_said_with_what_is_used_instead():
+    params = {"size_batch": ["-4"], "seed": ["x"], "dtype": ["float99"], "sweep": ["depth"], "scale": ["cubic"]}
+    form, notices = address.read(params, {}, sweep.fields)
+    seed, scale = (next(notice for notice in notices if word in notice) for word in ("Seed=x", "Scale=cubic"))
+    assert len(notices) == 4 and seed.endswith("0 is used instead.") and scale.endswith("log is used instead.")
+    assert form["size_batch"] == -4, "this one can be shown, and is not valid"
+    assert address.fault(sweep.fields(form)["size_batch"], -4).startswith("Batch=-4 is not valid")
+
+
+def test_a_runs_strategies_have_a_word_where_there_is_one():
+    raw = {"workload": "square", "size": {"batch": 10}}
+    assert compare_form({**raw, "strategies": "default"})["strategies"] == ["default"]
+    assert compare_form({**raw, "strategies": "all"})["strategies"] == ["all"]
+    assert compare_form({**raw, "strategies": ["loop.eager"]})["strategies"] == ["loop.eager"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("size_batch", 64, "batch 64"),
+        ("memory_limit", None, "no memory limit"),
+        ("memory_limit", 64, "memory limit 64 MiB"),
+        ("budget", 9.0, "time budget 9 s"),
+        ("strategies", ["a.graph", "b.graph"], "2 strategies"),
+        ("strategies", ["a.graph"], "a.graph"),
+        ("from_2", "1", "from of the second axis 1"),
+        ("sweep_2", "nothing", "second axis nothing"),
+    ],
+)
+def test_choices_in_words(key: str, value: Any, said: str):
+    assert summary.choice(key, value) == said
+
+
+def test_a_form_in_one_line():
+    assert summary.line(parse({"workload": "image_sqrt", "strategies": ["loop.eager"]})) == (
+        "image_sqrt · 100×64×64×3 · float32 · CPU:0 · 1 strategy"
+    )
+    axes = [{"name": "height", "range": "8:64"}]
+    line = summary.line(
+        parse_sweep({"workload": "image_sqrt", "strategies": ["loop.eager", "map_fn.xla"], "axes": axes})
+    )
+    assert line == "image_sqrt · height 8 to 64 · batch 100 · width 64 · channels 3 · float32 · CPU:0 · 2 strategies"

@@ -25,6 +25,9 @@ from views.choices import grid
 from views.ui import look
 from workloads.case import Case
 
+OTHER = "These are results of other choices**"
+GREY, HIDDEN = "filter: grayscale(1)", "display: none"
+
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
@@ -204,33 +207,53 @@ class TestAddress:
         assert app.selectbox(key="workload").value == "dp_sgd"
         app = calm(app.selectbox(key="workload").select(workloads.names()[0]).run())
         assert "workload" not in app.query_params
-        app = calm(app.selectbox(key="workload").select("dp_sgd").run())
-        # The address goes first: a step back in the browser's history is nothing but a change of it.
-        del app.query_params["workload"]
-        assert calm(app.run()).selectbox(key="workload").value == workloads.names()[0]
 
-    def test_what_is_not_valid_is_replaced_and_said(self, visit):
+    def test_what_no_field_can_show_is_replaced_and_said(self, visit):
         said = {
             "workload": ("nope", "Workload 'nope' is not known", "image_sqrt"),
-            "size_batch": ("-4", "Batch=-4 is not valid", 100),
+            "size_batch": ("x", "Batch=x is not valid", 100),
             "dtype": ("float99", "Dtype 'float99' is not valid", "float32"),
             "device": ("TPU:0", "Device 'TPU:0' is not valid", "CPU:0"),
-            "memory_limit": ("-1", "Memory limit=-1 is not valid", None),
-            "threads": ("0", "Threads=0 is not valid", None),
-            "seed": ("-1", "Seed=-1 is not valid", 0),
+            "budget": ("long", "Budget long is not valid", 9.0),
+            "threads": ("1.5", "Threads=1.5 is not valid", None),
             "baseline": ("fast", "malformed", "auto"),
         }
         app = visit(**{name: bad for name, (bad, _, _) in said.items()})
         boxes = {box.key: box.value for box in (*app.selectbox, *app.number_input)}
         for name, (_, sentence, value) in said.items():
             assert sentence.lower() in words(app).lower() and boxes[name] == value
-        app = visit(size_batch="x")
-        assert "Batch=x is not valid" in words(app) and app.number_input(key="size_batch").value == 100
+        assert "is needed. none is used instead" in words(app), "no number of threads"
+        assert not app.button(key="run").disabled
+        assert set(said).isdisjoint(app.query_params), "the address is that of what is shown"
 
-    def test_of_the_strategies_only_those_that_are_not_valid_go(self, visit):
-        app = visit(strategies=["map_fn.graph", "bogus", "loop.turbo"])
+    @pytest.mark.parametrize("typed", [True, False], ids=["typed", "in the address"])
+    def test_a_number_out_of_range_stays_in_its_field_which_says_so_and_refuses_run(self, visit, fake, typed):
+        bad = {"size_batch": 10**9, "budget": 0.5, "memory_limit": -1, "threads": 0, "seed": -1}
+        app = visit(**({} if typed else {name: str(value) for name, value in bad.items()}))
+        if typed:
+            for name, value in bad.items():
+                app.number_input(key=name).set_value(value)
+            app = calm(app.run())
+        assert {name: app.number_input(key=name).value for name in bad} == bad
+        for said in ("Batch=1000000000", "Budget 0.5", "Memory limit=-1", "Threads=0", "Seed=-1"):
+            assert f"{said} is not valid" in words(app)
+        assert "Run waits for a valid batch and time budget and memory limit and threads and seed." in words(app)
+        assert app.button(key="run").disabled
+        app = calm(app.number_input(key="size_batch").set_value(7).run())
+        assert app.button(key="run").disabled, "the others are not valid yet"
+        assert app.query_params["size_batch"] in ("7", ["7"])
+
+    def test_a_device_that_is_not_here_refuses_run(self, visit):
+        app = visit(device="GPU:7")
+        assert app.selectbox(key="device").value == "GPU:7"
+        assert "GPU:7 is not on this machine: CPU:0 can be used." in words(app) and app.button(key="run").disabled
+
+    def test_a_strategy_that_is_not_valid_refuses_run_until_another_choice_is_made(self, visit):
+        app = visit(strategies=["map_fn.graph", "bogus"])
         assert chosen(app) == {"map_fn.graph"}
-        assert "'bogus' is malformed" in words(app) and "no mode 'turbo'" in words(app)
+        assert "'bogus' is malformed" in words(app) and app.button(key="run").disabled
+        app = calm(app.checkbox(key="cell_batched_xla").check().run())
+        assert chosen(app) == {"map_fn.graph", "batched.xla"} and not app.button(key="run").disabled
 
     def test_a_link_to_a_run_opens_its_result_and_its_choices(self, visit, fake):
         run = synthetic.run(RUN_ID, unhappy=False)
@@ -242,9 +265,50 @@ class TestAddress:
         assert app.selectbox(key="workload").value == "image_sqrt_uint8"
         assert run.verdict in words(app)
         assert app.number_input(key="size_batch").value == 64
-        assert "The choices have changed" not in words(app)
+        assert OTHER not in words(app) and GREY not in words(app)
+        assert list(app.query_params) == ["run"]
         app = calm(app.number_input(key="size_batch").set_value(65).run())
-        assert "The choices have changed" in words(app)
+        assert f"{OTHER}: batch 64. Run measures the new ones." in words(app) and GREY in words(app)
+        app = calm(app.button(key="take").click().run())
+        assert app.number_input(key="size_batch").value == 64 and OTHER not in words(app)
+
+    def test_beside_a_run_the_address_has_what_is_not_its_own(self, visit, fake):
+        run = synthetic.run(RUN_ID, unhappy=False)
+        run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}, memory_limit_mib=512))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions))
+        app = visit(run=RUN_ID, workload="image_sqrt", size_height="32", memory_limit="")
+        numbers = {box.key: box.value for box in app.number_input}
+        assert (numbers["size_batch"], numbers["size_height"], numbers["memory_limit"]) == (64, 32, None)
+        assert f"{OTHER}: height 64, memory limit 512 MiB." in words(app)
+        assert set(app.query_params) == {"run", "size_height", "memory_limit"}
+        app.button(key="run").click().run()
+        assert fake.submitted[0].size == {**run.request.size, "height": 32}
+
+    def test_a_result_that_goes_on_or_is_an_example_is_not_grey(self, visit, fake):
+        fake.snapshots[RUN_ID] = Snapshot(synthetic.partial(4, RUN_ID), "running", version=next(versions))
+        for app in (visit(run=RUN_ID, size_batch="5"), visit(size_batch="5")):
+            assert OTHER not in words(app) and GREY not in words(app)
+
+    def test_a_run_that_cannot_be_asked_for_here_says_so_and_is_not_grey(self, visit, fake):
+        run = synthetic.run(RUN_ID)
+        run = replace(run, request=replace(run.request, workload="somebody's own"))
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions), imported=True)
+        app = visit(run=RUN_ID)
+        assert "This run cannot be asked for here" in words(app)
+        assert OTHER not in words(app) and GREY not in words(app)
+
+    def test_a_run_folds_the_choices_to_a_line(self, visit, fake):
+        assert HIDDEN not in words(visit()), "before it, they are open"
+        run = synthetic.run(RUN_ID, unhappy=False)
+        fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions))
+        app = visit(run=RUN_ID)
+        count = len(run.request.strategies)
+        line = f"▸ image_sqrt · 100×64×64×3 · float32 · CPU:0 · {count} strategies"
+        assert app.button(key="fold").label.replace("\\", "").replace("\u2060", "") == line
+        assert HIDDEN in words(app)
+        app = calm(app.button(key="fold").click().run())
+        assert HIDDEN not in words(app)
+        assert HIDDEN in words(calm(app.button(key="fold").click().run()))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("run_id", ["f" * 24, "x", "../../etc/passwd", "<script>", ""])
@@ -252,7 +316,8 @@ class TestAddress:
         app = visit(run=run_id)
         said = [warning.value.replace("\\", "") for warning in app.warning]
         assert len(said) == bool(run_id)
-        assert "An example, measured before." in words(app)
+        assert ("An example, measured before." in words(app)) == (not run_id), "a dead link has its sentence alone"
+        assert bool(app.get("vega_lite_chart")) == (not run_id)
 
     def test_a_damaged_run_file_is_said(self, visit, fake, monkeypatch):
         def damaged(run_id: str) -> None:

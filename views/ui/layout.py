@@ -1,0 +1,40 @@
+"""The layout of Compare and Sweep as style sheets: where Run stands, and how a result of other choices looks."""
+
+_BAR = "[data-testid=stLayoutWrapper]:has(> .st-key-run_bar)"
+# The page's background under what stays in sight, and its border's colour: the theme's, as in `.streamlit/config.toml`.
+_BACKGROUND, _LINE = "light-dark(#ffffff, #0f1620)", "1px solid light-dark(#d4dae3, #354256)"
+_IN_SIGHT = f"position: sticky; z-index: 50; background: {_BACKGROUND};"
+_HEADER = "3.75rem"
+# Below this a page has one column, as Streamlit's columns have.
+_NARROW = "@media (max-width: 640px)"
+
+# The column is as high as the result beside it, and Run at its lower end: so it never leaves the page's lower edge.
+_OPEN = f"""
+[data-testid=stVerticalBlock]:has(> {_BAR}) {{min-height: 100%}}
+{_BAR} {{{_IN_SIGHT} bottom: 0; margin-top: auto; padding: .5rem 0 .75rem; border-top: {_LINE}}}
+"""
+# Folded, the choices are one line above the result. Their fields stay, as without them their values would go.
+_FOLDED = f"""
+[data-testid=stLayoutWrapper]:has(> .st-key-form) {{display: none}}
+{_BAR} {{{_IN_SIGHT} top: {_HEADER}; padding: .25rem 0; border-bottom: {_LINE}}}
+"""
+# On a phone Run stays at the lower edge, and the result of a link comes first.
+_PHONE = f"""
+{_NARROW} {{
+  {_BAR} {{
+    position: fixed; top: auto; bottom: 0; left: 0; right: 0; padding: .5rem 1rem;
+    border-top: {_LINE}; border-bottom: 0
+  }}
+  [data-testid=stMainBlockContainer] {{padding-bottom: 9rem}}
+}}
+"""
+# Without colour, and with the contrast that it has with it: it is still to be read.
+_STALE = """
+.st-key-body :is(canvas, svg, [data-testid=stMarkdownContainer], [data-testid=stHtml]) {filter: grayscale(1)}
+.st-key-body svg .background {fill: none}
+"""
+
+
+def style(*, folded: bool, stale: bool) -> str:
+    """Return the style sheet; ``stale``: the result is of other choices than those on the form."""
+    return f"<style>{_FOLDED if folded else _OPEN}{_PHONE}{_STALE if stale else ''}</style>"
