@@ -14,7 +14,7 @@ from measure.judge import advice, outlook, payoff
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
 from measure.model import forecast, text
 from measure.model.request import Request, RequestError, case_of, parse
-from measure.model.run import Measurement, Run
+from measure.model.run import Axis, Measurement, RequestRecord, Run
 from measure.statistics import intervals
 from measure.statistics.levels import shown_levels
 from workloads.case import Case
@@ -37,9 +37,14 @@ _MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
 
 def heading(run: Run) -> str:
     """The case of a comparison or a sweep: ``image_sqrt · 100×64×64×3 · float32 · CPU:0``."""
-    request, asked = run.request, _parsed(run)
-    swept = [axis.name for axis in run.axes]
-    sizes = [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in run.axes]
+    return asked_case(run.request, run.axes)
+
+
+def asked_case(request: RequestRecord, axes: Sequence[Axis] = ()) -> str:
+    """The case that is asked for, in the words of `heading`; ``axes`` are what is swept."""
+    asked = _parsed(request)
+    swept = [axis.name for axis in axes]
+    sizes = [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in axes]
     if swept or asked is None:
         sizes += [f"{name} {value:,}" for name, value in request.size.items() if name not in swept]
     else:
@@ -59,10 +64,10 @@ def _shapes(case: Case) -> str:
     return " and ".join(shapes[:_MOST_SHAPES]) + " …" * (len(shapes) > _MOST_SHAPES)
 
 
-def _parsed(run: Run, strategies: Sequence[str] = ("all",)) -> Request | None:
-    """The request of a run, for these strategies; None where it asks for what is not here."""
+def _parsed(request: RequestRecord, strategies: Sequence[str] = ("all",)) -> Request | None:
+    """The request of a record, for these strategies; None where it asks for what is not here."""
     try:
-        return parse(msgspec.to_builtins(run.request) | {"strategies": list(strategies)})
+        return parse(msgspec.to_builtins(request) | {"strategies": list(strategies)})
     except RequestError:
         return None
 
@@ -117,14 +122,14 @@ def _of_tie(run: Run, leaders: list[str]) -> Take:
     peaks = [item.memory.peak_bytes for item in measurements if item.memory is not None]
     differ = len(peaks) == len(leaders) and min(peaks) < (1 - _ALIKE) * max(peaks)
     chosen = "taken for its memory" if differ else "all with the same memory"
-    longer = _parsed(run, leaders) is not None and run.request.budget_s < _SETTLING_S
+    longer = _parsed(run.request, leaders) is not None and run.request.budget_s < _SETTLING_S
     again = (tuple(leaders), _SETTLING_S) if longer else ((), 0.0)
     return Take(leaders[0], "tie", f"{counted(len(leaders)).lower()} within {within(share)}, {chosen}", *again)
 
 
 def _enough(run: Run, slugs: Sequence[str], resolution: float) -> tuple[tuple[str, ...], float]:
     """Strategies, and the budget in seconds that tells them apart down to ``resolution``; nothing where none does."""
-    asked = _parsed(run, slugs)
+    asked = _parsed(run.request, slugs)
     if asked is None:
         return (), 0.0
     needs = forecast.forecast_run(case_of(asked), asked.strategies)

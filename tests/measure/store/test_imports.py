@@ -43,7 +43,7 @@ from views.charts import (
     timeline,
     totals,
 )
-from views.choices import address
+from views.choices import compare, sweep
 from views.result import correctness, problems, side_by_side, strategy_table
 from views.result.sweep_point import point_run
 
@@ -142,7 +142,8 @@ def use(run: Run) -> None:
         repetition.compare(small_sweep(), run)
     for name in files.of(run):
         files.specification(run, name)
-    address.of_request(run.request)
+    for form in (compare.of_run(run), sweep.of_run(run)):
+        assert form == {} or form["workload"] == run.request.workload
     entries.row(run)
     export.table_csv(run)
     export.samples_csv(run)

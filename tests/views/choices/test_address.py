@@ -192,7 +192,7 @@ def test_choices_in_words(key: str, value: Any, said: str):
 
 def test_a_form_in_one_line():
     assert summary.line(parse({"workload": "image_sqrt", "strategies": ["loop.eager"]})) == (
-        "image_sqrt · 100×64×64×3 · float32 · CPU:0 · 1 strategy"
+        "image_sqrt · 100×64×64×3 · float32 · CPU:0 · loop.eager"
     )
     axes = [{"name": "height", "range": "8:64"}]
     line = summary.line(
