@@ -61,7 +61,7 @@ def choose(devices: tuple[str, ...]) -> Choices:
     chosen, problem, advanced = strategies_and_advanced(case, known)
     wrong += [*wrong_options, *wrong_device, *advanced["wrong"]]
     if wrong:
-        return Choices(None, None, baseline(advanced), wrong=tuple(wrong))
+        return Choices(None, problem, baseline(advanced), wrong=tuple(wrong))
     return _judge(case, chosen, problem, advanced)
 
 
@@ -100,7 +100,7 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
     everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
     with st.expander("Advanced", icon=":material/tune:", key="advanced"):
         listed = st.multiselect(
-            "Strategies as a list", [*WORDS, NONE, *everything], default=known["strategies"].default, key="strategies",
+            "Strategies as a list", [*WORDS, NONE, *everything], key="strategies",
             accept_new_options=True, select_all=False,
             help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
         )  # fmt: skip

@@ -37,18 +37,18 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
     if words == [NONE]:
         return (), "Choose at least one strategy."
     good: list[str] = []
-    problem = None
+    problems = []
     for word in words or [WORDS[0]]:
         if word == WORDS[0]:
             good += presets[DEFAULT][1]
             if not presets[DEFAULT][1]:
-                problem = "At this size no strategy is forecast to finish in reasonable time: make it smaller."
+                problems.append("At this size no strategy is forecast to finish in reasonable time: make it smaller.")
             continue
         try:
             good += parse_strategies(case, [word])
         except RequestError as error:
-            problem = str(error)
-    return tuple(dict.fromkeys(good)), problem
+            problems.append(look.sentence(str(error)))
+    return tuple(dict.fromkeys(good)), " ".join(problems) or None
 
 
 def usual(workload: Workload) -> list[str]:

@@ -8,7 +8,9 @@ from measure.model.request import Request
 from measure.sweep.request import SweepRequest
 from views.choices import address
 
-_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "sweep_2": "second axis"}
+_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "sweep_2": "second axis"} | {
+    f"{name}_2": f"{name} of the second axis" for name in ("from", "to", "points", "scale")
+}
 _UNITS = {"budget": " s", "memory_limit": " MiB"}
 
 
@@ -26,7 +28,7 @@ def choice(key: str, value: Any) -> str:
     """Return a choice of a form with its name: batch 100, memory limit 64 MiB, 12 strategies."""
     if key == "strategies":
         return _strategies(value)
-    name = _NAMES.get(key, key).removeprefix("size_").removeprefix("option_").replace("_2", " of the second axis")
+    name = _NAMES.get(key, key).removeprefix("size_").removeprefix("option_")
     if value is None:
         return f"no {name}"
     return f"{name} {', '.join(address.texts(value))}{_UNITS.get(key, '')}"

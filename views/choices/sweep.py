@@ -82,8 +82,8 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     baseline = compare.baseline(advanced)
     wrong = [*(["range"] if problem else []), *wrong, *wrong_options, *wrong_device, *advanced["wrong"]]
     if wrong or unknown or not chosen:
-        sentence = None if wrong else unknown or "Choose at least one strategy."
-        return SweepChoices(None, sentence, baseline, wrong=tuple(wrong))
+        unknown = unknown or (None if chosen else "Choose at least one strategy.")
+        return SweepChoices(None, unknown, baseline, wrong=tuple(wrong))
     fixed = {name: value for name, value in size.items() if name not in swept}
     try:
         request = parse_sweep({**compare.raw_request(case, chosen, advanced), "size": fixed, "axes": axes})
@@ -93,8 +93,9 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
         (strategies.version(), repr(request)),
         lambda: forecast_sweep(request, environment.available_memory()),
     )
-    if len(needs.skipped) == len(request.points()):
-        return SweepChoices(None, f"No point of this can fit. {needs.skipped[0][1]}", baseline)
+    if not needs.peak_bytes:  # nothing is left to measure
+        reasons = [reason for _, reason in needs.skipped] or needs.strategies_left_out()
+        return SweepChoices(None, f"No point of this can fit. {reasons[0]}", baseline)
     return SweepChoices(request, None, baseline, needs)
 
 

@@ -68,15 +68,15 @@ def draw(
             opening.anew()
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
         st.html(look.style(mapper.slug for mapper in strategies.mappers()))
-        _notices(opened)
         folded = run is not None and st.session_state.get(_UNFOLDED) != run.id
+        st.html(layout.style(folded=folded))
+        _notices(opened)
         bar, form, result = _slots(run, folded=folded)
         with form, guard.calm("the choices"):
             chosen = choose(runner.shared().host().devices)
         with bar:
             _run_bar(chosen, needs(chosen), run if folded else None)
         others = _other_choices(opened, chosen, fields)
-        st.html(layout.style(folded=folded, stale=bool(others)))
         with result:
             _result(opened, chosen, others, body)
         opening.write(kind, opened, fields)
@@ -110,7 +110,7 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
     refusal = st.session_state.pop("refusal", None) or chosen.refusal
     if refusal:
         st.warning(look.plain(refusal), icon=":material/block:")
-    elif chosen.wrong:
+    if chosen.wrong:
         st.caption(f":material/block: Run waits for a valid {look.plain(' and '.join(chosen.wrong))}.")
     elif needs and folded_for is None:
         st.caption(needs)
@@ -182,6 +182,7 @@ def _agreement(opened: Opened, others: list[str]) -> None:
     if not opened.own:
         st.caption(":material/info: This run cannot be asked for here: the choices are not its own.")
     if others:
+        st.html(layout.GREY)
         with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(
                 f":material/info: **These are results of other choices**: {look.plain(', '.join(others))}. "

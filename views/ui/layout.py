@@ -17,6 +17,9 @@ _OPEN = f"""
 _FOLDED = f"""
 [data-testid=stLayoutWrapper]:has(> .st-key-form) {{display: none}}
 {_BAR} {{{_IN_SIGHT} top: {_HEADER}; padding: .25rem 0; border-bottom: {_LINE}}}
+.st-key-run_line > .st-key-fold {{min-width: 0; flex: 0 1 auto}}
+.st-key-run_line > .st-key-run {{flex: none}}
+.st-key-fold button {{text-align: left; white-space: normal; height: auto}}
 """
 # On a phone Run stays at the lower edge, and the result of a link comes first.
 _PHONE = f"""
@@ -29,12 +32,12 @@ _PHONE = f"""
 }}
 """
 # Without colour, and with the contrast that it has with it: it is still to be read.
-_STALE = """
+GREY = """<style>
 .st-key-body :is(canvas, svg, [data-testid=stMarkdownContainer], [data-testid=stHtml]) {filter: grayscale(1)}
 .st-key-body svg .background {fill: none}
-"""
+</style>"""
 
 
-def style(*, folded: bool, stale: bool) -> str:
-    """Return the style sheet; ``stale``: the result is of other choices than those on the form."""
-    return f"<style>{_FOLDED if folded else _OPEN}{_PHONE}{_STALE if stale else ''}</style>"
+def style(*, folded: bool) -> str:
+    """Return the style sheet of a page with its choices folded to a line, or open."""
+    return f"<style>{_FOLDED if folded else _OPEN}{_PHONE}</style>"

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 
 import strategies
 import workloads
-from measure.model import fit
-from measure.model.request import MOST_SEED, Request, RequestError, parse
+from measure.model import fit, forecast
+from measure.model.request import MOST_SEED, Request, RequestError, case_of, parse
 
 GIB = 2**30
 OUTER = {"workload": "outer_product"}
@@ -199,3 +199,38 @@ def test_a_memory_limit_below_inputs_and_output_is_refused_before_anything_start
     sentence = fit.check(parse({**raw, "memory_limit_mib": 64}), 64 * GIB)
     assert sentence is not None and "the memory limit is 64 MiB" in sentence and "batch=15 is the largest" in sentence
     assert fit.check(parse({**raw, "memory_limit_mib": 65}), 64 * GIB) is None
+
+
+class TestMemoryLimit:
+    """Inputs and outputs are 46.9 MiB each; map_fn.graph needs the outputs twice."""
+
+    ASKED: ClassVar = {
+        "workload": "image_sqrt",
+        "size": {"batch": 1000},
+        "strategies": ["batched.graph", "map_fn.graph"],
+    }
+
+    def beyond(self, limit_mib: int | None, **more: object) -> tuple[str | None, str | None]:
+        request = parse({**self.ASKED, "memory_limit_mib": limit_mib, **more})
+        return fit.beyond_limit(request, forecast.forecast_run(case_of(request), request.strategies).per_strategy)
+
+    def test_without_a_limit_or_far_below_it_nothing_is_said(self):
+        assert self.beyond(None) == self.beyond(10_000) == (None, None)
+
+    def test_strategies_that_by_forecast_need_more_are_named(self):
+        refusal, doubt = self.beyond(110)
+        assert refusal is None and doubt == "May not fit into the memory limit of 110 MiB: map_fn.graph."
+
+    def test_within_the_forecasts_factor_nothing_is_refused(self):
+        refusal, doubt = self.beyond(80)
+        assert refusal is None and doubt is not None and "batched.graph, map_fn.graph" in doubt
+
+    def test_where_none_can_fit_it_is_refused_with_the_least_that_is_needed(self):
+        refusal, doubt = self.beyond(60)
+        assert doubt is None and refusal is not None
+        assert refusal == (
+            "Nothing can fit into the memory limit of 60 MiB: batched.graph needs least, about 93.8 MiB."
+        )
+
+    def test_of_many_only_some_are_named(self):
+        assert "more." in str(self.beyond(80, strategies="all")[1])

@@ -28,7 +28,16 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
     box.press("Enter")
     wait_idle(page)
     assert f"size_batch={HELD_BATCH}" in page.url and "run=" not in page.url, "a link starts nothing"
+    steps = page.evaluate("history.length")
+    cell = page.locator(".st-key-cell_map_fn_xla")
+    for checked in (True, False):
+        cell.locator("label").click()
+        expect(cell.locator("input")).to_be_checked(checked=checked)
+        wait_idle(page)
+    chosen_at = page.url
     run_id = start(page)
+    assert page.url == f"{app_server.url}/?run={run_id}"
+    assert page.evaluate("history.length") == steps + 1, "a choice is no step, a run is one"
 
     # Shared while it runs: the second browser sees it live, and so does the first one after a reload.
     page.locator(f".st-key-share_{run_id} button").click()
@@ -44,30 +53,42 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         finish(other)
     first = Store(app_server.home).load(run_id)
     assert verdict(page) == verdict(other) == first.verdict
-    expect(other.locator(".st-key-about_run")).to_contain_text(f"Measured {first.created[:10]}")
+    expect(other.locator(".st-key-about_run")).to_contain_text(re.compile(r"Measured [\d-]{10} \d\d:\S?\d\d \("))
     expect(other.locator(".st-key-about_run")).to_contain_text("TensorFlow")
     # With the result come the choices that it was measured with.
     expect(other.locator(".st-key-size_batch input")).to_have_value(str(HELD_BATCH))
     expect(other.locator(".st-key-cell_map_fn_eager input")).to_be_checked()
     expect(other.locator(".st-key-cell_vectorized_map_graph input")).not_to_be_checked()
 
-    # One step back are the choices without the run.
-    page.go_back()
+    # One step back are the choices without the run, one forward is the run, with what was changed beside it.
+    expect(box).not_to_be_visible()
+    press(page, "fold")
+    box.fill("9")
+    box.press("Enter")
+    other_choices = page.locator(".st-key-agreement")
+    expect(other_choices).to_contain_text(f"These are results of other choices: batch {HELD_BATCH}.")
+    changed_at = f"{app_server.url}/?run={run_id}&size_batch=9"
+    for step, address, batch in (
+        (page.reload, changed_at, "9"), (page.go_back, chosen_at, str(HELD_BATCH)), (page.go_forward, changed_at, "9"),
+    ):  # fmt: skip
+        step()
+        wait_idle(page)
+        assert page.url == address
+        expect(box).to_have_value(batch)
+        expect(page.get_by_text("An example, measured before.")).to_have_count(address == chosen_at)
+    assert verdict(page) == first.verdict
+    press(page, "take")
+    expect(other_choices).to_have_count(0)
     wait_idle(page)
-    assert "run=" not in page.url
-    expect(page.get_by_text("An example, measured before.")).to_be_visible()
-    expect(box).to_have_value(str(HELD_BATCH))
-    page.go_forward()
-    wait_idle(page)
-    assert run_id_of(page) == run_id and verdict(page) == first.verdict
+    assert page.url == f"{app_server.url}/?run={run_id}"
 
     # What its maker compares with goes with the link.
     page.locator(".st-key-against input").click()
-    page.get_by_role("option", name="map_fn.graph", exact=True).click()
+    page.get_by_role("option", name="loop.eager", exact=True).click()
     wait_idle(page)
     page.locator(f".st-key-share_{run_id} button").click()
     expect(page.get_by_text("Link copied").first).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == f"{link}&baseline=map_fn.graph"
+    assert page.evaluate("navigator.clipboard.readText()") == f"{link}&baseline=loop.eager"
 
     # Measured again by whoever has the link: the answer comes with the result.
     with going_on(app_server):

@@ -188,7 +188,7 @@ def test_on_a_dark_page_all_fits_and_can_be_read(new_page: Callable[..., Page], 
 # --- addresses ---
 
 
-def test_what_is_not_valid_in_a_link_is_said_and_replaced(page: Page, app_server: AppServer):
+def test_what_is_not_valid_in_a_link_is_said_and_refuses_run_or_is_replaced(page: Page, app_server: AppServer):
     open_page(
         page,
         app_server,
@@ -203,9 +203,10 @@ def test_what_is_not_valid_in_a_link_is_said_and_replaced(page: Page, app_server
     ):
         expect(page.get_by_text(said)).to_be_visible()
     expect(page.locator(".st-key-cell_map_fn_graph input")).to_be_checked()
-    # What is said to be replaced is replaced in the address too, so that the link copied now is valid.
-    assert not re.search("size_batch|nope", page.url)
-    assert re.findall("strategies=([^&]*)", page.url) == ["map_fn.graph"]
+    expect(page.locator(".st-key-run button").first).to_be_disabled()
+    # The address has what the form shows: what was replaced is gone, and what is to be put right is there.
+    assert "nope" not in page.url and "size_batch=-4" in page.url
+    assert re.findall("strategies=([^&]*)", page.url) == ["bogus", "map_fn.graph", "loop.turbo"]
 
 
 def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, app_server: AppServer):

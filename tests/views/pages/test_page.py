@@ -176,6 +176,15 @@ class TestChoosing:
         assert refusal.startswith("This cannot fit: ") and "is the largest that fits" in refusal
         assert app.button(key="run").disabled
 
+    def test_beside_run_is_said_which_strategies_may_not_fit_into_a_memory_limit(self, visit):
+        asked = {"size_batch": "1000", "strategies": ["batched.graph", "map_fn.graph"]}
+        app = visit(**asked, memory_limit="110")
+        assert "May not fit into the memory limit of 110 MiB: map_fn.graph." in words(app)
+        assert not app.button(key="run").disabled
+        app = visit(**{**asked, "strategies": "map_fn.graph"}, memory_limit="100")
+        assert "Nothing can fit into the memory limit of 100 MiB: map_fn.graph needs least" in words(app)
+        assert app.button(key="run").disabled
+
     def test_a_strategys_own_options_can_be_typed(self, visit):
         app = visit(strategies=["map_fn.graph?parallel_iterations=1"])
         assert not app.warning

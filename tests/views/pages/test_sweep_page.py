@@ -232,6 +232,14 @@ class TestChoosing:
         assert "No point of this can fit." in words(app)
         assert app.button(key="run").disabled
 
+    def test_a_memory_limit_into_which_no_strategy_fits_anywhere_is_refused(self, visit):
+        # Inputs and outputs fit, but not what map_fn needs beside them.
+        sizes = {"from": "1000", "to": "1100", "points": "2", "strategies": "map_fn.graph"}
+        assert not visit(**sizes, memory_limit="200").button(key="run").disabled
+        app = visit(**sizes, memory_limit="105")
+        assert "No point of this can fit. map_fn.graph is not run at " in words(app)
+        assert app.button(key="run").disabled
+
     def test_strategies_that_the_budget_leaves_out_are_named_before_the_run(self, visit):
         app = visit(workload="square", to="1000000", strategies=["loop.eager", "batched.graph"])
         assert "loop.eager is not run at batch " in words(app) and "of the sweep's 60 s" in words(app)
