@@ -62,7 +62,16 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
 
     # One step back are the choices without the run, one forward is the run, with what was changed beside it.
     expect(box).not_to_be_visible()
+    run_button = page.locator(".st-key-run button").first
+    for end in ("m.scrollHeight", "0"):
+        page.locator("[data-testid=stMain]").evaluate(f"m => m.scrollTo(0, {end})")
+        expect(run_button).to_be_in_viewport(ratio=1)
+    page.locator("[data-testid=stMain]").evaluate("m => m.scrollTo(0, m.scrollHeight)")
     press(page, "fold")
+    expect(box).to_be_in_viewport()  # which is at the top
+    for end in ("m.scrollHeight", "0"):
+        page.locator("[data-testid=stMain]").evaluate(f"m => m.scrollTo(0, {end})")
+        expect(run_button).to_be_in_viewport(ratio=1)
     box.fill("9")
     box.press("Enter")
     other_choices = page.locator(".st-key-agreement")

@@ -142,6 +142,10 @@ def test_a_phone_shows_what_a_wide_page_shows(wide: Page, new_page: Callable[...
     phone = new_page(width=PHONE, height=900)
     open_page(phone, app_server, store(app_server))
     charts_are_drawn(phone)
+    expect(phone.get_by_role("heading", level=2).first).to_be_in_viewport()
+    for end in ("m.scrollHeight", "0"):
+        phone.locator("[data-testid=stMain]").evaluate(f"m => m.scrollTo(0, {end})")
+        expect(phone.locator(".st-key-run button").first).to_be_in_viewport(ratio=1)
     shot(phone, "phone", whole=True)
     on_wide, on_phone = seen(wide, WIDE), seen(phone, PHONE)
     assert len(on_wide) > 20 and on_phone == on_wide

@@ -147,3 +147,24 @@ def test_compare_and_sweep_keep_their_own_choices(swept):
         assert [app.session_state[key] for key in ("size_batch", "strategies", "seed")] == [7, ["loop.eager"], 3]
         app = navigate(app, "sweep")
         assert app.session_state["sweep"] == swept and app.session_state["seed"] == 5
+
+
+def test_a_page_is_found_as_it_was_left_with_its_run_and_the_open_tab():
+    with visited() as queue:
+        run = synthetic.run("e" * 24)
+        queue.snapshots[run.id] = Snapshot(run, "finished", version=next(versions))
+        app = open_page("compare", run=run.id, tab="Code", seed="7")
+        app = navigate(navigate(app, "sweep"), "compare")
+        assert params(app) | {"tab": ["Code"]} == {"run": [run.id], "tab": ["Code"], "seed": ["7"]}
+        assert run.measurements[0].code.source.strip() in [code.value.strip() for code in app.code]
+
+
+def test_a_run_that_is_measured_again_has_its_own_choices_whatever_is_on_the_form():
+    with visited() as queue:
+        run = synthetic.run("f" * 24)
+        queue.snapshots[run.id] = Snapshot(run, "finished", version=next(versions))
+        app = open_page("compare", run=run.id, seed="7", size_batch="5", baseline="loop.eager")
+        assert app.session_state["seed"] == 7
+        app = calm(app.button(key="again").click().run())
+        assert params(app) == {"run": [f"{1:024x}"], "baseline": ["loop.eager"]}
+        assert (app.session_state["seed"], app.session_state["size_batch"]) == (0, 100)
