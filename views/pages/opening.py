@@ -39,8 +39,6 @@ def read(page: str, fields: Fields, of_run: Callable[[Run], Form]) -> Opened:
     if not params and page != before_page:
         # The navigation opens a page without an address: it is to be found as it was left.
         params = st.session_state.get(_LEFT_AS, {}).get(page, {})
-        if "tab" in params:
-            st.session_state["tab"] = params["tab"][-1]
     run_id = params["run"][-1] if "run" in params else None
     snapshot, problem = find(run_id) if run_id else (None, "")
     own = {} if snapshot is None else _own(snapshot, of_run)
