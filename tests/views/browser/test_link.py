@@ -84,7 +84,7 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         wait_idle(page)
         assert page.url == address
         expect(box).to_have_value(batch)
-        expect(page.get_by_text("An example, measured before.")).to_have_count(address == chosen_at)
+        expect(page.get_by_text("An example, measured before.")).to_have_count(int(address == chosen_at))
     assert verdict(page) == first.verdict
     press(page, "take")
     expect(other_choices).to_have_count(0)
