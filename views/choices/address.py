@@ -104,9 +104,10 @@ def texts(value: Any) -> list[str]:
 
 
 def fault(field: Field, value: Any) -> str | None:
-    """Return the sentence that says why a value cannot be measured; None where it can."""
+    """Return the sentence that says why a value cannot be measured; None where it can, as a default always can."""
     try:
-        field.check(value)
+        if value != field.default:
+            field.check(value)
     except ValueError as error:
         return look.sentence(str(error))
     return None

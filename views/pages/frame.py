@@ -148,7 +148,7 @@ def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]
     """Return, in words, the choices of a finished run that are not those on the form."""
     if opened.snapshot is None or opened.snapshot.state != "finished" or not opened.own:
         return []
-    keys = address.changed(opening.chosen(), opened.own, fields)
+    keys = address.changed(opening.chosen(fields), opened.own, fields)
     if "workload" in keys:
         keys = ["workload"]
     request = chosen.request.base if isinstance(chosen.request, SweepRequest) else chosen.request

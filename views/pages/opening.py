@@ -53,7 +53,7 @@ def read(page: str, fields: Fields, of_run: Callable[[Run], Form]) -> Opened:
 def write(page: str, opened: Opened, fields: Fields) -> None:
     """Put the run and the choices into the address, and remember it: the last thing that a page does."""
     wanted = {"run": [opened.run_id]} if opened.run_id else {}
-    wanted |= address.write(chosen(), opened.own, fields)
+    wanted |= address.write(chosen(fields), opened.own, fields)
     # The open tab of a result is the one that writes itself.
     for name in [name for name in st.query_params if name not in wanted and name != "tab"]:
         del st.query_params[name]
@@ -69,9 +69,12 @@ def choose(form: Mapping[str, Any]) -> None:
         st.session_state[key] = value
 
 
-def chosen() -> Form:
-    """Return what is chosen now, among whatever else the session keeps."""
-    return {str(key): value for key, value in st.session_state.items()}
+def chosen(fields: Fields) -> Form:
+    """Return the form as it is now."""
+    form: Form = {}
+    while new := [key for key in fields(form) if key not in form and key in st.session_state]:
+        form |= {key: st.session_state[key] for key in new}
+    return form
 
 
 def anew() -> None:
