@@ -17,6 +17,7 @@ _OPEN = f"""
 _FOLDED = f"""
 [data-testid=stLayoutWrapper]:has(> .st-key-form) {{display: none}}
 {_BAR} {{{_IN_SIGHT} top: {_HEADER}; padding: .25rem 0; border-bottom: {_LINE}}}
+.st-key-body [class*=st-key-] {{scroll-margin-top: 7rem}}
 .st-key-run_line > .st-key-fold {{min-width: 0; flex: 0 1 auto}}
 .st-key-run_line > .st-key-run {{flex: none}}
 .st-key-fold button {{text-align: left; white-space: normal; height: auto}}
