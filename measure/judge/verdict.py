@@ -13,8 +13,8 @@ from measure.statistics.levels import shown_levels
 
 # A tie within more than this says less of the strategies than of the run: as bad a resolution is warned of.
 TELLING = 0.1
-# Of strategies that are missing so many are named.
-_MOST_NAMED = 3
+# Of strategies that are missing, and of those that tie, so many are named.
+_MOST_NAMED, _MOST_TIED = 3, 5
 
 
 def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
@@ -39,7 +39,7 @@ def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, L
     if len(leaders) == 1:
         lead = _lead(run, first, levels)
         return f"{first.strategy} is fastest{of_some}: {_latency(first.latency)}{lead}{_memory(first)}."
-    names = ", ".join(leader.strategy for leader in leaders[:-1]) + f" and {leaders[-1].strategy}"
+    names = text.listed([leader.strategy for leader in leaders], _MOST_TIED)
     count = counted(len(leaders))
     sentence = f"{count} strategies{of_some} tie{_how_close(run, leaders, levels)}: {names}, {_span(leaders)}"
     with_memory = [leader for leader in leaders if leader.memory is not None]
@@ -83,9 +83,7 @@ def _missing(run: Run) -> str:
     missing = unmeasured(run)
     if not missing:
         return ""
-    named, rest = missing[:_MOST_NAMED], len(missing) - _MOST_NAMED
-    names = ", ".join(named) + (f" and {rest} more" if rest > 0 else "")
-    return f"Not timed, and perhaps faster: {names}."
+    return f"Not timed, and perhaps faster: {text.listed(missing, _MOST_NAMED)}."
 
 
 def apart(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> float | None:

@@ -16,6 +16,7 @@ from views.ui.parameters import option_key, size_key
 
 _memo = Memo()
 _COLOURS = {"clear": "green", "tie": "blue", "cannot tell": "orange", "no choice": "gray", "nothing": "gray"}
+_KEPT = "what was measured is kept"
 _SWEEP = "views/pages/sweep.py"
 _ENDED = {
     "cancelled": "Cancelled",
@@ -46,8 +47,10 @@ def _ended(run: Run) -> None:
     if run.status == "complete":
         return
     words = _ENDED.get(run.status, run.status)
-    reason = f": {run.stop_reason}" if run.status == "interrupted" and run.stop_reason else ""
-    st.caption(f":material/info: {look.plain(words + reason)}. What was measured is kept.")
+    if run.status == "interrupted" and run.stop_reason:
+        words = f"{words}: {run.stop_reason}"
+    kept = "" if _KEPT in words else f" {look.sentence(_KEPT)}"
+    st.caption(f":material/info: {look.plain(words)}.{kept}")
 
 
 def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
@@ -66,8 +69,8 @@ def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
     if take.again and not prefix:
         count = len(take.again)
         settles = take.word == "tie" or count < len(run.request.strategies)
-        label = f"Settle this tie in {look.duration(take.budget_s)}" if settles else (
-            f"Measure all {count} with a budget of {look.duration(take.budget_s)}")  # fmt: skip
+        label = f"Settle this tie in {take.budget_s:.0f} s" if settles else (
+            f"Measure all {count} with a budget of {take.budget_s:.0f} s")  # fmt: skip
         st.button(
             label, key="settle", icon=":material/balance:", on_click=_settle, args=(run, take),
             help=f"Measures {count} strategies in turns, with nothing else alive, in as many processes as that allows.",
@@ -85,6 +88,8 @@ def _settle(run: Run, take: Take) -> None:
 
 def _against(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str) -> None:
     known = _memo.get((run.id, version, baseline, "against"), lambda: answer.against(run, baseline))
+    if len(timed) < 2:
+        return
     lines = []
     for other in known:
         value, interval = look.factor_with_interval(other.ratio, other.low, other.high)

@@ -255,3 +255,12 @@ def test_the_lines_that_map_are_taken_from_the_script() -> None:
     assert "return tf.map_fn(fn, elems" in lines and lines.endswith("return map_with_map_fn(element, elems, signature)")
     assert "def map_in_chunks" not in script.mapping(script.build(case, "chunked.graph"))
     assert script.mapping("elems = 1\n") == ""
+
+
+def test_of_many_that_tie_the_verdict_names_five() -> None:
+    seconds = {
+        f"{mapper}__{mode}": 1e-3 for mapper in ("batched", "map_fn", "loop") for mode in ("eager", "graph", "xla")
+    }
+    run = timed(**seconds)
+    assert len(run.ranking[0]) == 9
+    assert " and 4 more, at 1.00 ms" in verdict(run) and verdict(run).count(".eager") < 4
