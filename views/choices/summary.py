@@ -8,8 +8,10 @@ from measure.model.request import Request
 from measure.sweep.request import SweepRequest
 from views.choices import address
 
-_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "sweep_2": "second axis"} | {
-    f"{name}_2": f"{name} of the second axis" for name in ("from", "to", "points", "scale")
+# In place of a second size, where one is swept alone.
+NOTHING = "nothing"
+_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "sweep_2": "second size"} | {
+    f"{name}_2": f"{name} of the second size" for name in ("from", "to", "points", "scale")
 }
 _UNITS = {"budget": " s", "memory_limit": " MiB"}
 
@@ -29,6 +31,6 @@ def choice(key: str, value: Any) -> str:
     if key == "strategies":
         return _strategies(value)
     name = _NAMES.get(key, key).removeprefix("size_").removeprefix("option_")
-    if value is None:
+    if value is None or (key == "sweep_2" and value == NOTHING):
         return f"no {name}"
     return f"{name} {', '.join(address.texts(value))}{_UNITS.get(key, '')}"

@@ -1,8 +1,7 @@
 """The choices of a sweep: one or two axes with their ranges, and everything that stays the same."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -11,11 +10,10 @@ import strategies
 import workloads
 from measure.machine import environment
 from measure.model.request import RequestError
-from measure.model.run import Axis, Run
+from measure.model.run import Run
 from measure.sweep.needs import SweepForecast, forecast_sweep
 from measure.sweep.request import (
     DEFAULT_BUDGET_S,
-    DEFAULT_POINTS,
     MOST_POINTS,
     SCALES,
     SweepRequest,
@@ -23,30 +21,22 @@ from measure.sweep.request import (
     parse_sweep,
 )
 from measure.sweep.request import of_run as request_of_run
-from views.choices import address, compare, grid
-from views.choices.address import Field, Form
+from views.choices import address, compare, ranges
+from views.choices.address import NONE, WORDS, Field, Form
 from views.choices.case import choose_workload, dtype_and_device, sizes, start_with_defaults, workload_options
+from views.choices.ranges import Bounds, Range, sweepable
+from views.choices.summary import NOTHING
 from views.ui import look
 from views.ui.memo import Memo
 from views.ui.parameters import size_key
 from workloads.case import Case
 from workloads.spec import Workload
 
-_NOTHING = "nothing"
+# The fields of a range, and those of the first axis as they were set last, not by a person.
+_RANGE = ("from", "to", "points")
+_STARTED = "range_started"
 _LIST_WIDTH = 220  # pixels
-_TIMES_DEFAULT = 10  # how far a range goes beyond a default, where nobody says
 _memo = Memo()
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """A size of the workload, or an option of a mapper, that can be swept; with a range to start from."""
-
-    kind: str
-    least: int
-    most: int
-    first: int
-    last: int
 
 
 @dataclass(frozen=True)
@@ -72,13 +62,14 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     axes = [first, *([second] if second else [])]
     problem = first_problem or second_problem
     swept = {axis["name"] for axis in axes if axis["kind"] == "size"}
-    fields = _comparison({"workload": workload.slug})
-    size, wrong = sizes(workload, fields, swept)
-    options, wrong_options = workload_options(workload, fields)
+    drawn = {"workload": workload.slug, **{_key("sweep", number): axis["name"] for number, axis in enumerate(axes, 1)}}
+    of_page = fields({_key("sweep", 2): NOTHING, **drawn})
+    size, wrong = sizes(workload, of_page, swept)
+    options, wrong_options = workload_options(workload, of_page)
     dtype, device, wrong_device = dtype_and_device(workload, devices)
     # Which strategies are usual, or thrifty, is asked at the sizes that the workload has where nobody chooses.
     case = Case(workload, size, dtype, options, device)
-    chosen, unknown, advanced = compare.strategies_and_advanced(case, fields)
+    chosen, unknown, advanced = compare.strategies_and_advanced(case, of_page)
     baseline = compare.baseline(advanced)
     wrong = [*(["range"] if problem else []), *wrong, *wrong_options, *wrong_device, *advanced["wrong"]]
     if wrong or unknown or not chosen:
@@ -99,49 +90,51 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     return SweepChoices(request, None, baseline, needs)
 
 
-def sweepable(workload: Workload) -> dict[str, Bounds]:
-    """Return everything that can be swept for a workload, sizes first."""
-    by_name = {
-        size.name: Bounds(
-            "size", size.least, size.most, max(1, size.least), min(size.most, _TIMES_DEFAULT * max(1, size.default))
-        )
-        for size in workload.sizes
-    }
-    batch = workload.default_size()["batch"]
-    for mapper in strategies.mappers():
-        if not strategies.offered(mapper, workload):
-            continue
-        for option in mapper.options:
-            if option.values is None and option.name not in by_name:
-                least, most = option.least or 0, 2**31 - 1 if option.most is None else option.most
-                last = _TIMES_DEFAULT * int(option.default) or batch
-                by_name[option.name] = Bounds("option", least, most, max(1, least), min(most, last))
-    return by_name
-
-
 def _key(name: str, number: int) -> str:
     """Return the key of an axis' widget, and so its name in the address."""
     return name if number == 1 else f"{name}_{number}"
 
 
-def _set_range(number: int, bounds: Bounds) -> None:
-    st.session_state[_key("from", number)] = str(bounds.first)
-    st.session_state[_key("to", number)] = str(bounds.last)
-    st.session_state[_key("points", number)] = DEFAULT_POINTS[number]
-
-
 def _workload_changed() -> None:
     start_with_defaults()
-    known = sweepable(workloads.get(st.session_state["workload"]))
-    st.session_state[_key("sweep", 1)] = next(iter(known))
-    st.session_state[_key("sweep", 2)] = _NOTHING
-    _set_range(1, next(iter(known.values())))
+    st.session_state[_key("sweep", 1)] = next(iter(sweepable(workloads.get(st.session_state["workload"]))))
+    st.session_state[_key("sweep", 2)] = NOTHING
+    _axis_changed(1)
 
 
-def _axis_changed(number: int, known: Mapping[str, Bounds]) -> None:
-    name = st.session_state[_key("sweep", number)]
-    if name in known:
-        _set_range(number, known[name])
+def _axis_changed(number: int) -> None:
+    """Set what to start from with what is swept now; beside another second size, the first keeps a range that a person
+    has set."""
+    workload = workloads.get(st.session_state["workload"])
+    known, first = sweepable(workload), st.session_state[_key("sweep", 1)]
+    if st.session_state.get(_key("sweep", 2)) not in _seconds(known, first):
+        st.session_state[_key("sweep", 2)] = NOTHING
+    names = _swept(st.session_state)
+    own = tuple(st.session_state.get(key) for key in _RANGE)
+    alone = _as_fields(ranges.start(workload, [first])[first])
+    kept = number == 2 and own not in (st.session_state.get(_STARTED), alone)
+    for place, wanted in enumerate(ranges.start(workload, names).values(), 1):
+        if place == 2 or not kept:
+            for key, value in zip(_RANGE, _as_fields(wanted), strict=True):
+                st.session_state[_key(key, place)] = value
+    if not kept:
+        st.session_state[_STARTED] = tuple(st.session_state[key] for key in _RANGE)
+    if known[first].kind == "option":
+        _choose_having(workload, first)
+
+
+def _as_fields(wanted: Range) -> tuple[str, str, int]:
+    """Return the values of the fields of a range."""
+    return str(wanted.first), str(wanted.last), wanted.points
+
+
+def _choose_having(workload: Workload, option: str) -> None:
+    """Choose strategies that have a swept option, where none of the chosen ones has it."""
+    having = ranges.having(workload, option)
+    chosen = [word for word in st.session_state.get("strategies", []) if word != NONE]
+    mappers = {strategies.parse(slug).mapper for slug in having}
+    if not any(word in WORDS or word.partition(".")[0] in mappers for word in chosen):
+        st.session_state["strategies"] = [*chosen, *having]
 
 
 def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[dict[str, Any], str | None]:
@@ -155,26 +148,27 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     if st.session_state.get(key, offered[0]) not in offered:
         st.session_state[key] = offered[0]
     name = st.selectbox(
-        "Sweep" if number == 1 else "Second axis, for a map", offered, key=key,
-        on_change=_axis_changed, args=(number, known),
-        help=f"a size of the workload{f', or an option of strategies: {options}' if number == 1 and options else ''}",
+        "Sweep" if number == 1 else "Second size", offered, key=key, on_change=_axis_changed, args=(number,),
+        format_func=lambda name: "none" if name == NOTHING else name,
+        help=f"A size of the workload{f', or an option of strategies: {options}' if options else ''}."
+        if number == 1 else "Two sizes make a map: who is fastest at each pair of them.",
     )  # fmt: skip
-    if name == _NOTHING:
+    if name == NOTHING:
         return {}, None
     bounds = known[name]
     # Values that are no grid take the place of where it starts.
     listed = "," in st.session_state.get(_key("from", number), "")
     with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
         first = st.text_input(
-            "Values" if listed else "From", value=str(bounds.first), key=_key("from", number),
+            "Values" if listed else "From", key=_key("from", number),
             width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
         )  # fmt: skip
         last = st.text_input(
-            "To", value=str(bounds.last), key=_key("to", number), width=90,
+            "To", key=_key("to", number), width=90,
             disabled=listed, help=f"to {bounds.most:,}",
         )  # fmt: skip
         points = st.number_input(
-            "Points", value=DEFAULT_POINTS[number], step=1, key=_key("points", number), width=110,
+            "Points", step=1, key=_key("points", number), width=110,
             disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
         )  # fmt: skip
         scale = st.segmented_control("Scale", SCALES, default=SCALES[0], key=_key("scale", number), required=True)
@@ -199,54 +193,64 @@ def _problem(axis: Mapping[str, Any], bounds: Bounds) -> str | None:
 
 # --- from and into an address ----------------------------------------------------------------------------------------
 
-_comparison = partial(address.fields, words=grid.usual, budget_s=DEFAULT_BUDGET_S)
-
 
 def fields(form: Mapping[str, Any]) -> dict[str, Field]:
     """Return the fields of a sweep that are known with these choices, as `address.Fields` are."""
-    known = _comparison(form)
+    known = address.fields(form, budget_s=DEFAULT_BUDGET_S)
     if "workload" not in form:
         return known
-    swept = sweepable(workloads.get(form["workload"]))
-    return known | _axis_fields(1, swept, form) | _axis_fields(2, swept, form)
-
-
-def _axis_fields(number: int, swept: Mapping[str, Bounds], form: Mapping[str, Any]) -> dict[str, Field]:
-    first, name = form.get(_key("sweep", 1)), form.get(_key("sweep", number))
-    offered = list(swept) if number == 1 else _seconds(swept, first)
-    if number == 2 and first is None:
-        return {}
-    within = ("workload", *(_key("sweep", other) for other in range(1, number + 1)))
-    known = {_key("sweep", number): Field(offered[0], address.one_of("sweep", offered), within=within[:-1])}
-    if name is None or name not in swept:
+    workload = workloads.get(form["workload"])
+    can_be = sweepable(workload)
+    usual = known.pop("strategies")
+    offered = {_key("sweep", 1): list(can_be)}
+    if _key("sweep", 1) in form:
+        offered[_key("sweep", 2)] = _seconds(can_be, form[_key("sweep", 1)])
+    within = ("workload", *offered)
+    for place, (key, names) in enumerate(offered.items(), 1):
+        known[key] = Field(names[0], address.one_of("sweep", names), within=within[:place])
+    if not offered.keys() <= form.keys() or len(offered) == 1:
         return known
-    bounds = swept[name]
-    return known | {
-        _key("from", number): Field(str(bounds.first), address.text, within=within),
-        _key("to", number): Field(str(bounds.last), address.text, within=within),
-        _key("points", number): Field(DEFAULT_POINTS[number], address.whole("points"), within=within),
-        _key("scale", number): Field(SCALES[0], address.one_of("scale", SCALES), within=within),
-    }
+    # Ranges and strategies to start from depend on all that is swept.
+    names = _swept(form)
+    known["strategies"] = replace(usual, default=ranges.words(workload, names), within=within)
+    for number, wanted in enumerate(ranges.start(workload, names).values(), 1):
+        first, last, points = _as_fields(wanted)
+        known |= {
+            _key("from", number): Field(first, address.text, within=within),
+            _key("to", number): Field(last, address.text, within=within),
+            _key("points", number): Field(points, address.whole("points"), within=within),
+            _key("scale", number): Field(SCALES[0], address.one_of("scale", SCALES), within=within),
+        }
+    return known
 
 
-def _seconds(swept: Mapping[str, Bounds], first: str | None) -> list[str]:
+def _swept(form: Any) -> list[str]:
+    """Return the names of what a form sweeps."""
+    return [form[key] for key in (_key("sweep", 1), _key("sweep", 2)) if form[key] != NOTHING]
+
+
+def _seconds(swept: Mapping[str, Bounds], first: str) -> list[str]:
     """Return what can be swept beside the first axis."""
     # A map of winners is over two sizes: at one value of an option there is a winner of those that have it only.
     sizes = [name for name, bounds in swept.items() if bounds.kind == "size" and name != first]
-    return [_NOTHING, *(sizes if first is not None and swept[first].kind == "size" else [])]
+    return [NOTHING, *(sizes if swept[first].kind == "size" else [])]
 
 
 def of_run(run: Run) -> Form:
     """Return the form of a sweep, which would measure the same points again; empty where it cannot be asked for
     here."""
     try:
-        request = request_of_run(run)
+        return form_of(request_of_run(run))
     except (RequestError, ValueError):
         return {}
-    form = address.of_request(request.base.record()) | {_key("sweep", 2): _NOTHING}
+
+
+def form_of(request: SweepRequest) -> Form:
+    """Return the form that asks for this."""
+    form = address.of_request(request.base.record()) | {_key("sweep", 2): NOTHING}
     for number, axis in enumerate(request.axes, 1):
         form.pop(size_key(axis.name), None)
-        points = _points(axis)
+        points = ranges.points_of(axis)
         form |= {
             _key("sweep", number): axis.name,
             _key("from", number): str(axis.values[0]) if points else ", ".join(map(str, axis.values)),
@@ -255,17 +259,3 @@ def of_run(run: Run) -> Form:
             _key("scale", number): axis.scale,
         }
     return form
-
-
-def _points(axis: Axis) -> int | None:
-    """Return the number of points of the grid that has these values, which is more than there are values where some
-    coincide as whole numbers; None where the axis is a list."""
-    text = f"{axis.values[0]}:{axis.values[-1]}"
-    for points in (DEFAULT_POINTS[1], DEFAULT_POINTS[2], *range(len(axis.values), MOST_POINTS + 1)):
-        try:
-            grid = parse_range(text, axis.scale, points, name=axis.name)
-        except RequestError:
-            return None
-        if grid == axis.values:
-            return points
-    return None

@@ -1,9 +1,8 @@
 """The Sweep page: the choices of a sweep at the left, its result at the right."""
 
-import streamlit as st
-
 from measure.runner import Snapshot
 from measure.sweep.places import readable
+from views.choices import examples
 from views.choices.sweep import SweepChoices, choose, fields, of_run
 from views.pages import frame
 from views.ui import look
@@ -27,11 +26,7 @@ def _needs(chosen: SweepChoices) -> str:
 
 def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
     if snapshot is None:
-        st.markdown(
-            "**Where does the winner change?** One size gives lines and the sizes at which one strategy overtakes "
-            "another; two sizes give a map of winners; an option such as `chunk` turns the dial between speed and "
-            "memory. Choose a range, and press Run."
-        )
+        examples.draw(chosen.request)
     elif snapshot.state in ("running", "finished"):
         # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
         from views.result.sweep import draw_sweep

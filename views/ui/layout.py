@@ -22,7 +22,7 @@ _FOLDED = f"""
 .st-key-run_line > .st-key-run {{flex: none}}
 .st-key-fold button {{text-align: left; white-space: normal; height: auto}}
 """
-# On a phone Run stays at the lower edge, and the result of a link comes first.
+# On a phone Run stays at the lower edge, the result of a link comes first, and so do examples.
 _PHONE = f"""
 {_NARROW} {{
   {_BAR} {{
@@ -30,6 +30,7 @@ _PHONE = f"""
     border-top: {_LINE}; border-bottom: 0
   }}
   [data-testid=stMainBlockContainer] {{padding-bottom: 9rem}}
+  [data-testid=stColumn]:has(.st-key-examples) {{order: -1}}
 }}
 """
 # Without colour, and with the contrast that it has with it: it is still to be read.

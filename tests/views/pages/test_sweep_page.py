@@ -19,6 +19,7 @@ from tests import synthetic
 from tests.engine import ROOT
 from tests.pages import RUN_ID, FakeRunner, calm, open_page, versions, words
 from views.charts import sweep_front
+from views.choices import examples, ranges
 from views.result import progress, sweep_continue
 
 GIB = 2**30
@@ -210,16 +211,45 @@ class TestChoosing:
 
     def test_an_option_of_a_strategy_can_be_swept(self, fake, visit):
         app = visit(workload="outer_reduce", strategies=["chunked.graph", "map_fn.graph"], sweep="chunk")
-        assert app.selectbox(key="sweep_2").options == ["nothing"], "an option is swept alone"
+        assert app.selectbox(key="sweep_2").options == ["none"], "an option is swept alone"
         calm(app.button(key="run").click().run())
         [(request, _)] = fake.submitted
         assert [(axis.kind, axis.name) for axis in request.axes] == [("option", "chunk")]
 
-    def test_an_option_that_no_chosen_strategy_has_is_refused(self, fake, visit):
+    def test_an_option_chooses_strategies_that_have_it(self, fake, visit):
         app = visit(workload="outer_reduce", strategies=["map_fn.graph"])
         app = calm(app.selectbox(key="sweep").set_value("chunk").run())
-        assert "no chosen strategy has an option" in words(app).lower()
+        assert {box.label for box in app.checkbox if box.value} == {"map_fn.graph", "chunked.graph"}
+        assert (app.text_input(key="from").value, app.text_input(key="to").value) == ("1", "256")
+        calm(app.button(key="run").click().run())
+        [(request, _)] = fake.submitted
+        assert request.base.strategies == ("map_fn.graph", "chunked.graph")
+        # By an address, as well.
+        app = visit(workload="outer_reduce", sweep="chunk")
+        assert "chunked.graph" in {box.label for box in app.checkbox if box.value}
+        # One that has it already is enough.
+        app = visit(workload="outer_reduce", strategies=["chunked.xla"])
+        app = calm(app.selectbox(key="sweep").set_value("chunk").run())
+        assert {box.label for box in app.checkbox if box.value} == {"chunked.xla"}
+
+    def test_an_option_that_no_chosen_strategy_has_is_refused(self, visit):
+        app = visit(workload="outer_reduce", strategies=["map_fn.graph"], sweep="chunk")
+        assert "choose one that has it, or sweep parallel_iterations" in words(app)
         assert app.button(key="run").disabled
+
+    def test_a_second_size_makes_a_map_that_fits_and_keeps_a_range_that_a_person_has_set(self, fake, visit):
+        app = visit(workload="outer_product")
+        assert app.text_input(key="to").value == "1000"
+        app = calm(app.selectbox(key="sweep_2").set_value("side").run())
+        assert (app.text_input(key="to").value, app.text_input(key="to_2").value) == ("300", "16")
+        assert "is not run" not in words(app) and "is left out" not in words(app)
+        assert not app.button(key="run").disabled
+        app = calm(app.selectbox(key="sweep_2").set_value("nothing").run())
+        assert app.text_input(key="to").value == "1000"
+        app.text_input(key="to").set_value("77")
+        app = calm(app.run())
+        app = calm(app.selectbox(key="sweep_2").set_value("side").run())
+        assert (app.text_input(key="to").value, app.text_input(key="to_2").value) == ("77", "16")
 
     def test_points_that_cannot_fit_are_named_before_the_run_and_where_none_fits_there_is_none(
         self, visit, monkeypatch
@@ -263,6 +293,39 @@ class TestChoosing:
         app = calm(visit().button(key="run").click().run())
         assert "device GPU:7 is not here" in words(app)
         assert "run" not in app.query_params
+
+
+class TestExamples:
+    def test_the_page_begins_with_three_cards_that_each_make_choices_that_fit(self, fake, visit):
+        app = visit()
+        said = words(app)
+        for example in examples.EXAMPLES:
+            assert example.title in said and examples.needs(example) in said
+        axes = []
+        for number, example in enumerate(examples.EXAMPLES):
+            app = calm(visit().button(key=f"choose_{number}").click().run())
+            said = words(app)
+            assert "is left out" not in said and "is not run" not in said
+            chosen = app.button(key=f"choose_{number}")
+            assert (chosen.label, chosen.disabled) == ("Chosen: press Run", True)
+            calm(app.button(key="run").click().run())
+            request, _ = fake.submitted[-1]
+            assert request == example.request()
+            axes.append([(axis.kind, axis.name) for axis in request.axes])
+        assert axes == [[("size", "batch")], [("option", "chunk")], [("size", "batch"), ("size", "side")]]
+
+    def test_a_card_takes_the_place_of_whatever_was_chosen(self, fake, visit):
+        app = visit(workload="image_sqrt", dtype="float64", sweep="height", budget="300", strategies="all")
+        app = calm(app.button(key="choose_0").click().run())
+        calm(app.button(key="run").click().run())
+        assert fake.submitted[-1][0] == examples.EXAMPLES[0].request()
+
+    def test_an_example_fits_two_cores_and_modest_memory(self):
+        for example in examples.EXAMPLES:
+            assert ranges.fits(example.request())
+
+    def test_where_there_is_a_run_there_are_no_cards(self, show):
+        assert "choose_0" not in {button.key for button in show(synthetic.sweep()).button}
 
 
 class TestOneAxis:

@@ -1,0 +1,156 @@
+"""The sizes and options that can be swept, and the ranges and strategies to start from: by forecast all of it can be
+measured. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import structs
+
+import strategies
+from measure.model.request import RequestError
+from measure.model.run import Axis
+from measure.sweep.needs import forecast_sweep
+from measure.sweep.request import DEFAULT_POINTS, MOST_POINTS, SweepRequest, parse_range, parse_sweep
+from views.choices import grid
+from views.ui.memo import Memo
+from workloads.spec import Workload
+
+_TIMES_DEFAULT = 10  # how far a range reaches beyond a default
+# The last value of a range, as a share of that, and the fewest points of an axis, by the number of axes.
+_SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+_FEWEST_POINTS = {1: 5, 2: 3}
+# A machine with this much memory can measure all of it. The same everywhere: an address does not say what is the
+# default, and has to mean the same on another machine.
+MODEST_BYTES = 4 * 2**30
+_memo = Memo(512)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A size of the workload, or an option of numbers of a mapper: the least and the greatest valid value, and how far
+    a range reaches at the most where nobody chooses."""
+
+    kind: str
+    least: int
+    most: int
+    reach: int
+
+
+@dataclass(frozen=True)
+class Range:
+    first: int
+    last: int
+    points: int
+
+
+def sweepable(workload: Workload) -> dict[str, Bounds]:
+    """Return everything that can be swept for a workload, sizes first."""
+    by_name = {
+        size.name: Bounds("size", size.least, size.most, _TIMES_DEFAULT * max(1, size.default))
+        for size in workload.sizes
+    }
+    batch = workload.default_size()["batch"]
+    for mapper in strategies.mappers():
+        if not strategies.offered(mapper, workload):
+            continue
+        for option in mapper.options:
+            if option.values is None and option.name not in by_name:
+                least, most = option.least or 0, 2**31 - 1 if option.most is None else option.most
+                # One that is left to the mapper may be as large as the batch.
+                reach = _TIMES_DEFAULT * int(option.default) or batch
+                by_name[option.name] = Bounds("option", least, most, reach)
+    return by_name
+
+
+def words(workload: Workload, names: Sequence[str]) -> list[str]:
+    """Return the strategies to start from where these are swept: the usual ones, and those that have a swept option."""
+    usual = grid.usual(workload)
+    for name in names:
+        further = having(workload, name)
+        if not set(further) & set(usual):
+            usual += further
+    return usual
+
+
+def having(workload: Workload, option: str) -> list[str]:
+    """Return a strategy of each usual mapper that has an option; none for a size."""
+    return [
+        f"{mapper.slug}.{'graph' if 'graph' in mapper.modes else mapper.modes[0]}"
+        for mapper in strategies.mappers()
+        if strategies.offered(mapper, workload)
+        and mapper.default_modes
+        and any(known.name == option for known in mapper.options)
+    ]
+
+
+def start(workload: Workload, names: Sequence[str]) -> dict[str, Range]:
+    """Return the ranges to start from where these are swept together: the widest of which the default budget, and
+    modest memory, leave nothing out."""
+    return _memo.get((strategies.version(), workload.slug, *names), lambda: _start(workload, names))
+
+
+def _start(workload: Workload, names: Sequence[str]) -> dict[str, Range]:
+    known = sweepable(workload)
+    ranges: dict[str, Range] = {}
+    for shares, points in _narrower(len(names)):
+        ranges = {name: _range(known[name], share, points) for name, share in zip(names, shares, strict=True)}
+        request = _request(workload, known, ranges)
+        if request is not None and fits(request):
+            return {axis.name: replace(ranges[axis.name], points=points_of(axis) or points) for axis in request.axes}
+    return ranges
+
+
+def _narrower(axes: int) -> Iterator[tuple[list[float], int]]:
+    """Yield a share of its reach for each axis, and how many points each has, narrower every time: in turns the last
+    axis, the first one, and the points."""
+    shares, points = [_SHARES[0]] * axes, DEFAULT_POINTS[axes]
+    yield shares, points
+    for share in _SHARES[1:]:
+        for axis in reversed(range(axes)):
+            shares = [*shares[:axis], share, *shares[axis + 1 :]]
+            yield shares, points
+        if points > _FEWEST_POINTS[axes]:
+            points -= 1
+            yield shares, points
+
+
+def _range(bounds: Bounds, share: float, points: int) -> Range:
+    first = max(1, bounds.least)
+    return Range(first, min(bounds.most, max(first + 1, round(share * bounds.reach))), points)
+
+
+def _request(workload: Workload, known: Mapping[str, Bounds], ranges: Mapping[str, Range]) -> SweepRequest | None:
+    axes: list[dict[str, Any]] = [
+        {"kind": known[name].kind, "name": name, "range": f"{each.first}:{each.last}", "points": each.points}
+        for name, each in ranges.items()
+    ]
+    try:
+        return parse_sweep({"workload": workload.slug, "strategies": words(workload, list(ranges)), "axes": axes})
+    except RequestError:
+        return None
+
+
+def fits(request: SweepRequest) -> bool:
+    """True if by forecast a sweep leaves nothing out on a machine with modest memory."""
+    # Where its largest points alone do not fit, that is known soon.
+    largest = tuple(structs.replace(axis, values=axis.values[-2:]) for axis in request.axes)
+    for part in (replace(request, axes=largest), request):
+        needs = forecast_sweep(part, MODEST_BYTES)
+        if needs.skipped or needs.left_out:
+            return False
+    return True
+
+
+def points_of(axis: Axis) -> int | None:
+    """Return the number of points of the grid that has these values, which is more than there are values where some
+    coincide as whole numbers; None where the axis is a list."""
+    text = f"{axis.values[0]}:{axis.values[-1]}"
+    for points in (DEFAULT_POINTS[1], DEFAULT_POINTS[2], *range(len(axis.values), MOST_POINTS + 1)):
+        try:
+            values = parse_range(text, axis.scale, points, name=axis.name)
+        except RequestError:
+            return None
+        if values == axis.values:
+            return points
+    return None
