@@ -81,8 +81,8 @@ def _region(points: Sequence[Point], axes: Sequence[Axis]) -> Region:
 
 @dataclass(frozen=True)
 class _Border:
-    """The end of one region and the start of the next: ``last`` is the last value at which nobody of the next one ties,
-    ``crossing`` where one overtakes the other, if that is known."""
+    """The end of one region, and the start of the next if there is one: ``last`` is the last value at which nobody of
+    the next one ties, ``crossing`` where one overtakes the other, if that is known."""
 
     last: int
     crossing: Crossover | None
@@ -95,6 +95,8 @@ def line_sentence(run: Run, points: Sequence[Point]) -> str:
         return _throughout(regions[0], "point that was measured")
     axis = run.axes[0].name
     borders = [_border(run, one, other) for one, other in pairwise(regions)]
+    if (last := points[-1].at[axis]) < run.axes[0].values[-1]:
+        borders.append(_Border(last, None))  # beyond it nothing is ranked
     said = []
     for number, region in enumerate(regions[:_MOST_STRETCHES]):
         before = borders[number - 1] if number else None
@@ -174,11 +176,12 @@ def map_sentence(run: Run) -> str:
     """«Fastest: vectorized_map.graph from batch 10 (6 of 9 cells); loop.eager at batch 1 (3).»"""
     regions = of_map(run.points, run.axes)
     total = sum(len(region.points) for region in regions)
+    known = "" if total == len(run.points) else "known "
     if len(regions) == 1:
-        return _throughout(regions[0], "cell")
+        return _throughout(regions[0], f"{known}cell")
     said = []
     for number, region in enumerate(regions[:_MOST_AREAS]):
-        count = f"{len(region.points)} of {total} cells" if number == 0 else f"{len(region.points)}"
+        count = f"{len(region.points)} of {total} {known}cells" if number == 0 else f"{len(region.points)}"
         beside = _beside(region, None)
         area, is_whole = _area(region, run)
         if is_whole:

@@ -86,7 +86,7 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     )
     if not needs.peak_bytes:  # nothing is left to measure
         reasons = [reason for _, reason in needs.skipped] or needs.strategies_left_out()
-        return SweepChoices(None, f"No point of this can fit. {reasons[0]}", baseline)
+        return SweepChoices(None, f"No point of this sweep can fit. {reasons[0]}", baseline)
     return SweepChoices(request, None, baseline, needs)
 
 

@@ -16,7 +16,7 @@ def test_the_verdict_names_the_regions_of_a_line_or_of_a_map():
     )
     undecided = [replace(each, value=None, low=None, high=None, none="they tie") for each in line.crossovers]
     assert findings.verdict(replace(line, crossovers=undecided)) == (
-        "Fastest: loop.eager at batch 1, vectorized_map.graph from 10."
+        "Fastest: loop.eager at batch 1, vectorized_map.graph from 10 to 1,000."
     )
     back = [*line.points[:3], replace(line.points[0], at={"batch": 1_000})]
     assert findings.verdict(replace(line, points=back, crossovers=undecided)) == (

@@ -118,6 +118,21 @@ def test_another_crossing_is_no_border(other: Crossover) -> None:
     )
 
 
+def test_nothing_is_said_of_what_is_not_ranked() -> None:
+    run = line("A", "A", "B", "B", "B")
+    assert findings.verdict(replace(run, points=run.points[:4])) == f"Fastest: {A} up to side 2, {B} from 4 to 8."
+    assert findings.verdict(replace(run, points=run.points[:3])) == f"Fastest: {A} up to side 2, {B} at 4."
+    known = replace(run, points=run.points[:4], crossovers=[crossing(A, B, 2.5, 2.2, 2.8)])
+    assert findings.verdict(known) == f"Fastest: {A} below side 3, {B} from 3 [3, 3] to 8."
+    map_run = map_("A B", "A B")
+    waiting = replace(map_run.points[3], status="waiting", ranking=[])
+    assert findings.verdict(replace(map_run, points=[*map_run.points[:3], waiting])) == (
+        f"Fastest: {A} at batch 1 (2 of 3 known cells); {B} at batch 10 and side 1 (1)."
+    )
+    only = [*map_run.points[:2], *(replace(point, ranking=[]) for point in map_run.points[2:])]
+    assert findings.verdict(replace(map_run, points=only)) == f"{A} is fastest at every known cell."
+
+
 def test_a_leader_that_was_not_measured_further_on_was_not_overtaken() -> None:
     run = line("A", "A", "B", "B")
     cut = [

@@ -106,6 +106,15 @@ def test_a_bad_range_gets_a_message_beside_it_and_nothing_starts(page: Page, app
     expect(run).to_be_enabled()
 
 
+def test_examples_come_first_on_a_phone_too(page: Page, app_server: AppServer, watch: Watch):
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, app_server, watch, "sweep")
+    examples, axes = page.locator(".st-key-examples"), page.locator(".st-key-axes")
+    expect(examples).to_be_in_viewport()
+    top, below = examples.bounding_box(), axes.bounding_box()
+    assert top is not None and below is not None and top["y"] + top["height"] <= below["y"]
+
+
 def fill(page: Page, *ends: str) -> None:
     """Write into the fields of the range."""
     for key, value in zip(("from", "to"), ends, strict=True):

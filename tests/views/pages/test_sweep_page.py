@@ -259,7 +259,7 @@ class TestChoosing:
         assert not app.button(key="run").disabled
         monkeypatch.setattr(environment, "available_memory", lambda: 1)
         app = visit(workload="outer_product", to="1001")
-        assert "No point of this can fit." in words(app)
+        assert "No point of this sweep can fit." in words(app)
         assert app.button(key="run").disabled
 
     def test_a_memory_limit_into_which_no_strategy_fits_anywhere_is_refused(self, visit):
@@ -267,7 +267,7 @@ class TestChoosing:
         sizes = {"from": "1000", "to": "1100", "points": "2", "strategies": "map_fn.graph"}
         assert not visit(**sizes, memory_limit="200").button(key="run").disabled
         app = visit(**sizes, memory_limit="105")
-        assert "No point of this can fit. map_fn.graph is not run at " in words(app)
+        assert "No point of this sweep can fit. map_fn.graph is not run at " in words(app)
         assert app.button(key="run").disabled
 
     def test_strategies_that_the_budget_leaves_out_are_named_before_the_run(self, visit):
