@@ -104,7 +104,7 @@ def frame(rows: list[Row]) -> pd.DataFrame:
                 "output_at": min(row.output_bytes or 0, row.peak_bytes or 0) / scale if known else None,
                 "peak_at": (row.peak_bytes or 0) / scale if known else None,
                 "process_at": process / scale if process is not None and process <= end else None,
-                "beyond": f"{look.size(process)} ▸" if process is not None and process > end else "",
+                "beyond": f"{look.size(process)} →" if process is not None and process > end else "",
                 "value": look.size(row.peak_bytes) if known else "",
                 "note": "" if known else "not measured" if row.outcome in ("ok", "not_run") else row.status,
                 "peak": look.size(row.peak_bytes),
@@ -131,7 +131,7 @@ def caption(rows: list[Row]) -> str:
     peaks = [row.process_peak_bytes for row in rows if row.process_peak_bytes is not None]
     parts = ["solid: output", "pale: temporary"]
     parts += ["tick: process peak"] if any(peak <= _end(rows) for peak in peaks) else []
-    parts += ["▸: a process peak beyond the axis"] if any(peak > _end(rows) for peak in peaks) else []
+    parts += ["→: a process peak beyond the axis"] if any(peak > _end(rows) for peak in peaks) else []
     known = next((row for row in rows if row.input_bytes is not None), None)
     if known is None:
         return look.sentence("; ".join(parts))

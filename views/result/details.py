@@ -20,7 +20,7 @@ from views.ui import guard, look, scroll
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
-_ALL, _THREE = "all", "three that matter"
+_ALL, _THREE = "all", "the three that matter"
 _NOTHING = "none"
 _PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has

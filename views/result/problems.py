@@ -2,6 +2,7 @@
 
 import html
 from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from views.ui import look
 # Sentences of ours are shorter, but for one that quotes an error; what TensorFlow says is often longer.
 _NOTE_SIGNS, _SAID_SIGNS = 600, 220
 _FEW_NOTES = 3
-_TEXT_HEIGHT = 260  # pixels
+_TEXT_HEIGHT, _SHORT = 260, 500  # pixels, and the signs of a text that needs no more
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def _failure(failure: Failure, key: str) -> None:
                 for slugs, text in failure.details:
                     if len(failure.details) > 1:
                         st.caption(look.plain(", ".join(slugs)))
-                    st.code(text, language=None, wrap_lines=True, height=_TEXT_HEIGHT)
+                    height: int | Literal["content"] = "content" if len(text) < _SHORT else _TEXT_HEIGHT
+                    st.code(text, language=None, wrap_lines=True, height=height)
 
 
 def _sentence(row: Row, run: Run) -> str:

@@ -69,7 +69,7 @@ def _draw(snapshot: Snapshot) -> None:
             if snapshot.here and _is_timing(snapshot):
                 st.button(
                     "Stop here", key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
-                    help="Ends with what is known by now: the verdict, then the limit and the process peaks.",
+                    help="Ends with what is known by now: the verdict, then the floor and the process peaks.",
                 )  # fmt: skip
             if snapshot.here:
                 st.button(

@@ -26,9 +26,11 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, baseline: str 
     """Draw the table; nothing of it is computed anew while ``version`` stays. ``prefix`` begins its keys."""
     table = _memo.get((run.id, version, baseline), lambda: packed(frame(rows, run)))
     heads = table.column_names
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="small"):
-        st.caption(f"× faster than {look.plain(baseline)}" if baseline else "")
+    # At the left: the table's own buttons appear over its right corner.
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         picked = _pick(heads, prefix)
+        if baseline:
+            st.caption(f"× faster than {look.plain(baseline)}")
     st.dataframe(
         table, hide_index=True, key=f"{prefix}everything", column_config=_config(rows),
         column_order=[_NAME, *(head for head in heads if head in picked)], row_height=ROW_HEIGHT,

@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
@@ -78,3 +79,19 @@ def test_a_strategy_without_figures_has_a_sign_in_text_and_nothing_in_csv():
     latency = next(column for column in columns.of("text") if column.csv == "latency_s")
     assert missing and {latency.written(row) for row in missing} == {"–"}
     assert {latency.value(row) for row in missing} == {None}
+
+
+def test_one_process_has_no_interval_in_text_and_a_rank_only_where_it_is_far_from_others():
+    run = synthetic.run(ID, unhappy=False)
+    alone = ("batched.eager", "map_fn.eager")  # one ties, one is three times slower than the next
+    items = [replace(item, replicas=item.replicas[:1]) if item.strategy in alone else item for item in run.measurements]
+    run = replace(run, measurements=items)
+    head = table.head()
+    cells = {line[1]: line for line in table.body(run)}
+    at = [head.index(name) for name in ("rank", "95 % interval")]
+    assert [cells["batched.eager"][place] for place in at] == ["–", "1 process"]
+    assert [cells["map_fn.eager"][place] for place in at] == ["11", "1 process"]
+    assert cells["batched.xla"][at[0]] == "1" and cells["batched.xla"][at[1]].count("ms") == 2
+    # A file of figures has them as the run file does.
+    lines = {line["strategy"]: line for line in csv.DictReader(io.StringIO(export.table_csv(run)))}
+    assert lines["batched.eager"]["rank"] == "3" and float(lines["batched.eager"]["low_s"]) > 0

@@ -139,7 +139,7 @@ class TestMemory:
         assert line["peak_at"] == 3 * OUTPUT / MIB
         assert line["process_at"] == (3 * OUTPUT + 300_000) / MIB
         assert line["value"] == "14.1 MiB" and line["temporary"] == "9.38 MiB"
-        assert (frame["beyond"] == "").all() and "▸" not in memory.caption(shown)
+        assert (frame["beyond"] == "").all() and "→" not in memory.caption(shown)
 
     def test_an_aliased_output_ends_at_the_peak(self):
         one = timed_run(batched__graph=0.1)
@@ -160,9 +160,9 @@ class TestMemory:
         frame = memory.frame(listed).set_index("strategy")
         assert frame["peak_at"].max() / frame["axis_high"].iloc[0] >= 0.6
         crushed = frame[frame["beyond"] != ""]
-        assert set(crushed.index) == {"■ loop.graph", "● loop.eager"} and set(crushed["beyond"]) == {"900.0 MiB ▸"}
+        assert set(crushed.index) == {"■ loop.graph", "● loop.eager"} and set(crushed["beyond"]) == {"900.0 MiB →"}
         assert crushed["process_at"].isna().all() and frame.loc["◆ batched.xla", "process_at"] > 0
-        assert "▸: a process peak beyond the axis" in memory.caption(listed)
+        assert "→: a process peak beyond the axis" in memory.caption(listed)
 
     @pytest.mark.parametrize(
         ("peak", "unit"), [(16, "B"), (4_000, "KiB"), (5 * MIB, "MiB"), (3_000 * MIB, "GiB"), (None, "MiB")]
