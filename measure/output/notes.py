@@ -11,11 +11,10 @@ def by_sentence(said: Iterable[tuple[_Name, _Said]]) -> list[tuple[list[_Name], 
     """The sentences of (name, sentence), each once and with its names, in the order in which they came."""
     names: dict[_Said, list[_Name]] = {}
     for name, sentence in said:
-        if name not in (known := names.setdefault(sentence, [])):
-            known.append(name)
+        names.setdefault(sentence, []).append(name)
     return [(known, sentence) for sentence, known in names.items()]
 
 
 def in_words(said: Iterable[tuple[str, str]]) -> list[str]:
-    """The same in words: ``a.xla, b.graph: every call traces a function anew``."""
-    return [f"{', '.join(names)}: {sentence}" for names, sentence in by_sentence(said)]
+    """The same in words, each name once: ``a.xla, b.graph: every call traces a function anew``."""
+    return [f"{', '.join(dict.fromkeys(names))}: {sentence}" for names, sentence in by_sentence(said)]

@@ -81,7 +81,7 @@ def test_an_error_that_only_announces_itself_is_left_to_the_full_text(run: Run, 
 
 def test_a_warning_of_many_strategies_is_one_note_the_same_as_in_the_terminal(run: Run):
     anew = Warning(code="retrace", message="every call traces a function anew")
-    items = [replace(item, warnings=[anew]) for item in run.measurements[:3]]
+    items = [replace(item, warnings=[anew, anew]) for item in run.measurements[:3]]
     warned = replace(run, measurements=items, warnings=[])
     said = problems.notes(rows.make(warned), warned)
     assert (
