@@ -157,6 +157,9 @@ def style(mappers: Iterable[str]) -> str:
     rules = [
         ".st-key-strategies_grid {row-gap: 0.1rem}",
         ".st-key-strategies_grid [class*=st-key-cell_] {align-self: center}",
+        # White on the dark theme's blue, which is for text on dark, would have a contrast of 2.9.
+        "[data-testid=stBaseButton-primary]:enabled {color: light-dark(#ffffff, #0b1420)}",
+        "[data-testid=stCaptionContainer] code {color: inherit; background: none; padding: 0}",
         # Streamlit's own colours of code have a contrast of 3.6 to 4.3 with its background.
         "[data-testid=stCode] .token:is(.keyword, .function) {color: light-dark(#1459ab, #74b3f8) !important}",
         "[data-testid=stCode] .token.comment {color: light-dark(#5d6472, #9da6b5) !important}",

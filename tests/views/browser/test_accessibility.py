@@ -1,5 +1,6 @@
 """What axe-core has to say about each page: nothing serious, in light and in dark."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +15,22 @@ from tests.steps import open_page
 pytestmark = pytest.mark.slow
 
 COMPARED, SWEPT = "c" * 24, "d" * 24
-PAGES = ("", f"?run={COMPARED}&tab=Code", "sweep", f"sweep?run={SWEPT}", "runs")
+PAGES = (f"?run={COMPARED}&tab=Code", f"sweep?run={SWEPT}", "sweep", "runs", "")
+
+
+def contrast_of_run(page: Page) -> float:
+    """The contrast of the words on the button Run, as WCAG has it."""
+    style = "button => { const {color, backgroundColor} = getComputedStyle(button); return [color, backgroundColor]; }"
+    texts = page.locator(".st-key-run button").first.evaluate(style)
+    light, dark = sorted((luminance(text) for text in texts), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of ``rgb(…)``."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -30,5 +46,6 @@ def test_nothing_serious_on_any_page(new_page: Callable[..., Page], app_server: 
             for violation in Axe().run(page).response["violations"]
             if violation["impact"] in ("serious", "critical")
         ]
+    assert contrast_of_run(page) >= 4.5, "axe-core leaves buttons with an icon out"
     watch.forgive("_stcore")  # Streamlit looks for its server beside the page first
     assert not said, "\n".join(said)

@@ -1,0 +1,111 @@
+"""Five things that people come for, from a first visit: in how few clicks, and with the answer in sight."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser import AppServer, wait_idle
+from tests.steps import RUN_MS, finish, open_page, run_id_of
+
+pytestmark = pytest.mark.slow
+
+WIDE, PHONE = (1400, 900), (390, 844)
+
+
+@dataclass
+class Person:
+    """Somebody at a page, who counts the clicks; typing into a field that was clicked is none."""
+
+    page: Page
+    clicks: int = 0
+
+    def click(self, element: Locator) -> None:
+        element.click()
+        self.clicks += 1
+        wait_idle(self.page)
+
+    def press(self, key: str) -> None:
+        self.click(self.page.locator(f".st-key-{key} button:visible").first)
+
+    def run(self) -> None:
+        self.press("run")
+        self.page.wait_for_url("**run=*")
+        finish(self.page)
+
+    def sees(self, element: Locator, scrolls: int = 0) -> None:
+        """Assert that an element is in sight, or will be after so many screens of scrolling."""
+        expect(element).to_be_visible()
+        box = element.bounding_box()
+        assert box is not None
+        height = self.page.evaluate("innerHeight")
+        assert 0 <= box["y"] + 20 <= height * (1 + scrolls), (box, height)
+
+
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
+def person(request: pytest.FixtureRequest, new_page: Callable[..., Page], app_server: AppServer) -> Person:
+    page = new_page(*request.param)
+    open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16")
+    return Person(page)
+
+
+def test_the_answer_its_code_its_link_and_why_one_is_slow(
+    person: Person, new_page: Callable[..., Page], app_server: AppServer
+):
+    """Three tasks that begin with the same click."""
+    page = person.page
+    scrolls = 0 if page.viewport_size == {"width": WIDE[0], "height": WIDE[1]} else 1
+    person.run()
+    begun = person.clicks
+
+    code = page.locator(".st-key-answer [data-testid=stCode]")
+    person.sees(page.get_by_text("Take", exact=True), scrolls)
+    person.sees(code, scrolls)
+    code.hover()
+    person.click(code.get_by_role("button"))
+    assert "def strategy(elems):" in page.evaluate("navigator.clipboard.readText()")
+    assert person.clicks <= 3
+
+    person.clicks = begun
+    person.press(f"share_{run_id_of(page)}")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert person.clicks <= 2
+    colleague = Person(new_page(*PHONE))
+    colleague.page.goto(link)
+    wait_idle(colleague.page)
+    colleague.sees(colleague.page.get_by_role("heading", level=1))
+    colleague.sees(colleague.page.get_by_text("Take", exact=True), 1)
+
+    person.clicks = begun
+    person.press("evidence_Why")
+    person.press("explain")
+    expect(page.locator(".st-key-explaining")).to_have_count(0, timeout=RUN_MS)
+    person.sees(page.locator(".st-key-tabs").get_by_text("loop.graph").first, scrolls)
+    assert person.clicks <= 3
+
+
+def test_what_is_best_under_64_mib(new_page: Callable[..., Page], app_server: AppServer):
+    person = Person(new_page(*WIDE))
+    open_page(person.page, app_server, "?size_batch=8&size_height=16&size_width=16")
+    person.click(person.page.locator(".st-key-advanced summary"))
+    person.click(person.page.locator(".st-key-memory_limit input"))
+    person.page.keyboard.type("64")
+    person.page.keyboard.press("Enter")
+    wait_idle(person.page)
+    person.run()
+    person.sees(person.page.get_by_role("heading", level=1).filter(has_text="limit 64 MiB"))
+    person.sees(person.page.get_by_text("Take", exact=True))
+    assert person.clicks <= 4
+
+
+def test_where_the_winner_changes(new_page: Callable[..., Page], app_server: AppServer):
+    person = Person(new_page(*WIDE))
+    open_page(person.page, app_server)
+    person.click(person.page.get_by_test_id("stTopNav").get_by_role("link", name="Sweep"))
+    person.press("example_0")
+    person.press("run")
+    expect(person.page.locator(".st-key-progress")).to_have_count(0, timeout=RUN_MS)
+    wait_idle(person.page)
+    person.sees(person.page.get_by_role("heading", level=2))
+    assert person.clicks <= 5
