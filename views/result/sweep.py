@@ -8,7 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from measure.judge import rules
-from measure.model.run import Crossover, Measurement, Run
+from measure.model.run import Analysis, Crossover, Measurement, Run
 from measure.output.sweep_table import cost
 from measure.sweep import cells, findings
 from measure.sweep.crossovers import sentence
@@ -29,7 +29,7 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
     event = None
     with guard.calm("the result"):
         if finished:
-            _standing(run, imported=imported)
+            _standing(run, version, imported=imported)
         draw_doubts(doubts(run), "sweep_doubts")
         event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
@@ -45,10 +45,17 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
         _front(run, version)
 
 
-def _standing(run: Run, *, imported: bool) -> None:
+def _standing(run: Run, version: int, *, imported: bool) -> None:
     """Draw a sentence or two on how a sweep came out. One that was ``imported`` cannot be continued here."""
     if run.verdict:
-        heading.headline(run.verdict)
+        # Made anew of the points, since a file from elsewhere may say anything.
+        earlier = run.analysis.version < Analysis().version
+        verdict = run.verdict if earlier else _memo.get((run.id, version, "verdict"), lambda: findings.verdict(run))
+        heading.headline(verdict)
+        if earlier and imported:
+            st.caption(
+                ":material/info: This sentence is the file's: an earlier Mapbench weighed samples in another way."
+            )
     if run.status != "complete":
         words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
         done = sum(point.status == "complete" for point in run.points)

@@ -62,6 +62,8 @@ def test_the_answer_its_code_its_link_and_why_one_is_slow(
     code = page.locator(".st-key-answer [data-testid=stCode]")
     person.sees(page.get_by_text("Take", exact=True), scrolls)
     person.sees(code, scrolls)
+    for part in ("Against what others take", "What it costs", "What would change it"):
+        person.sees(page.get_by_text(part, exact=True), scrolls)
     code.hover()
     person.click(code.get_by_role("button"))
     assert "def strategy(elems):" in page.evaluate("navigator.clipboard.readText()")

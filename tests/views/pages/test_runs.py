@@ -266,6 +266,16 @@ class TestImported:
 
         return open_page
 
+    @pytest.mark.parametrize("run", [_BASE, synthetic.sweep(ID)], ids=["comparison", "sweep"])
+    def test_its_verdict_is_made_anew_of_its_data(self, open_run, run: Run):
+        said = words(open_run(replace(run, verdict="nobody.eager is fastest: 1 ns.")))
+        assert "nobody" not in said and run.verdict in said
+
+    def test_the_verdict_of_an_earlier_method_is_marked_as_the_files(self, open_run):
+        swept = synthetic.sweep(ID)
+        earlier = replace(swept, verdict="loop.eager leads.", analysis=replace(swept.analysis, version=1))
+        assert "loop.eager leads." in (said := words(open_run(earlier))) and "This sentence is the file's" in said
+
     def test_it_is_marked_and_its_code_is_only_text(self, open_run):
         app = open_run(a_run(), tab="Code")
         assert any("imported" in caption.value for caption in app.caption)
