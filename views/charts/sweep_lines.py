@@ -83,19 +83,22 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
     )
     if quantity == "latency":
         dots = dots.add_params(alt.selection_point(name=SELECTION, fields=[SELECTION], on="click", empty=False))
-    # A point that is still running, or was left out as a whole, is a line through all.
-    whole = of_kind("point without strategies").mark_rule(strokeDash=[2, 4], opacity=0.5, color=INK)
+    # A point that is still running, or was left out as a whole, is a line through all. From here on a layer may have no
+    # marks: it would be a picture without a name.
+    whole = of_kind("point without strategies").mark_rule(strokeDash=[2, 4], opacity=0.5, color=INK, aria=False)
     whole_marks = whole.encode(x=x("x"), tooltip=tooltip("at", "outcome"))
     failures = of_kind("failure")
-    leaders = failures.mark_rule(strokeDash=[1, 4], strokeWidth=1.5, opacity=0.8).encode(
+    leaders = failures.mark_rule(strokeDash=[1, 4], strokeWidth=1.5, opacity=0.8, aria=False).encode(
         x=x("from"), x2=alt.X2("x"), y=y("y"), color=COLOUR
     )
-    crosses = failures.mark_text(text="✕", fontSize=15, fontWeight="bold").encode(
+    crosses = failures.mark_text(text="✕", fontSize=15, fontWeight="bold", aria=False).encode(
         x=x("x"), y=y("y"), color=COLOUR, tooltip=tooltip("strategy", "at", "outcome")
     )
     crossing = of_kind("crossing")
-    spans = crossing.mark_rule(strokeWidth=5, opacity=0.35, color=INK).encode(x=x("from"), x2=alt.X2("to"), y=y("y"))
-    rings = crossing.mark_point(size=110, strokeWidth=2, opacity=1, color=INK).encode(
+    spans = crossing.mark_rule(strokeWidth=5, opacity=0.35, color=INK, aria=False).encode(
+        x=x("from"), x2=alt.X2("to"), y=y("y")
+    )
+    rings = crossing.mark_point(size=110, strokeWidth=2, opacity=1, color=INK, aria=False).encode(
         x=x("x"), y=y("y"), tooltip=tooltip("crossover")
     )
     ends = points.mark_rule(opacity=0).encode(y=y("least"), y2=alt.Y2("most"))

@@ -52,13 +52,18 @@ def specification(across: str, up: str) -> Spec:
         unfilled().mark_rect(fillOpacity=0, stroke=INK, strokeOpacity=0.25, strokeWidth=1).encode(**cell, tooltip=tip)
     )
     won = unfilled().transform_filter("datum.colour !== ''")
-    fill = won.mark_rect().encode(**cell, color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None), tooltip=tip)
+    # A layer of marks that has none would be a picture without a name; the cells themselves are named by the first.
+    fill = won.mark_rect(aria=False).encode(
+        **cell, color=COLOUR, fillOpacity=alt.FillOpacity("alpha:Q", scale=None), tooltip=tip
+    )
     # A tie has stripes around its letters, of two both in the second's colour; each has an edge, since two modes of a
     # mapper, and two mappers to some eyes, are one colour.
     stripes = [
         unfilled()
         .transform_filter(f"datum.{field} !== ''")
-        .mark_rect(height=_STRIPE, yOffset=offset, stroke=INK, strokeWidth=1, strokeOpacity=0.45, cursor="pointer")
+        .mark_rect(
+            height=_STRIPE, yOffset=offset, stroke=INK, strokeWidth=1, strokeOpacity=0.45, cursor="pointer", aria=False
+        )
         .encode(
             **cell,
             color=alt.Color(f"{field}:N", scale=COLOUR_SCALE, legend=None),

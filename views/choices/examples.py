@@ -20,7 +20,7 @@ _memo = Memo()
 
 @dataclass(frozen=True)
 class Example:
-    """``title`` is the question that it answers; ``about`` what is swept, as Markdown; ``name`` what its button
+    """``title`` is the question that it answers; ``about`` what is swept; ``name`` what its button
     chooses; ``asked`` the request, as `parse_sweep` reads it."""
 
     title: str
@@ -36,13 +36,13 @@ _FOUR = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 EXAMPLES = (
     Example(
         "Where does vectorised code overtake the loop?",
-        "A line for each of four strategies, over the batch of `square` from 1 to 10,000.",
+        "A line for each of four strategies, over the batch of square from 1 to 10,000.",
         "the line over batch",
         {"workload": "square", "strategies": _FOUR, "axes": [{"name": "batch", "range": "1:10000"}]},
     ),
     Example(
         "How large should a chunk be?",
-        "Time and memory of `chunked` on `outer_reduce`, from one element a chunk to all 256.",
+        "Time and memory of chunked on outer_reduce, from one element a chunk to all 256.",
         "the line over chunk",
         {
             "workload": "outer_reduce",
@@ -52,7 +52,7 @@ EXAMPLES = (
     ),
     Example(
         "Who is fastest at which batch and which size?",
-        "A map of winners of `outer_product`; about half of its cells are measured, the others follow.",
+        "A map of winners of outer_product; about half of its cells are measured, the others follow.",
         "the map",
         {
             "workload": "outer_product",
@@ -71,7 +71,7 @@ def draw(asked: SweepRequest | None) -> None:
         for number, example in enumerate(EXAMPLES):
             with grid.cell(), st.container(gap="small", key=f"example_{number}"):
                 st.markdown(f"**{look.plain(example.title)}**")
-                st.caption(example.about)
+                st.caption(look.plain(example.about))
                 st.caption(f":material/timer: {look.plain(needs(example))}")
                 is_chosen = asked == example.request()
                 st.button(

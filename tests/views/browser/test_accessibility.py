@@ -14,8 +14,8 @@ from tests.steps import open_page
 
 pytestmark = pytest.mark.slow
 
-COMPARED, SWEPT = "c" * 24, "d" * 24
-PAGES = (f"?run={COMPARED}&tab=Code", f"sweep?run={SWEPT}", "sweep", "runs", "")
+COMPARED, SWEPT, MAPPED = "c" * 24, "d" * 24, "e" * 24
+PAGES = (f"?run={COMPARED}&tab=Code", f"sweep?run={SWEPT}", f"sweep?run={MAPPED}", "sweep", "runs", "")
 
 
 def contrast_of_run(page: Page) -> float:
@@ -37,6 +37,7 @@ def luminance(colour: str) -> float:
 def test_nothing_serious_on_any_page(new_page: Callable[..., Page], app_server: AppServer, watch: Watch, scheme: str):
     Store(app_server.home).save(synthetic.run(COMPARED))
     Store(app_server.home).save(synthetic.sweep(SWEPT))
+    Store(app_server.home).save(synthetic.winners(MAPPED))
     page = new_page(color_scheme=scheme)
     said = []
     for path in PAGES:
