@@ -83,11 +83,11 @@ def describe(roof: Limit) -> str:
 def tells(run: Run) -> bool:
     """True if the limit says something of the run's strategies: where it is that of starting an op, or one of them
     beats it, the model behind it does not hold here."""
-    return (
-        run.limit is not None
-        and run.limit.term != "dispatch-bound"
-        and not any(item.outcome == "ok" and item.twin_of is None and note(item) for item in run.measurements)
-    )
+    if run.limit is None or run.limit.term == "dispatch-bound":
+        return False
+    least_s = run.limit.seconds
+    right = (item.latency for item in run.measurements if item.outcome == "ok" and item.twin_of is None)
+    return all(latency.median_s >= least_s for latency in right if latency is not None)
 
 
 def fresh_pages(run: Run) -> str:

@@ -168,7 +168,7 @@ COLUMNS: tuple[Column, ...] = (
         last_in=("csv",),
         known=limit.tells,
         help="Latency over the theoretical floor (estimate): the least time that the bytes and the arithmetic of a "
-        "call allow. The probes behind it are good to ±15 %: 1 × stands for all from 0.85 to 1.",
+        "call allow. The probes behind it are good to ±15 %.",
     ),
     Column(value=lambda row: row.of_limit_note, csv="limit_note", last_in=("csv",)),
     Column(value=lambda row: row.limit.seconds if row.limit else None, unit=SECONDS, csv="limit_s", last_in=("csv",)),
