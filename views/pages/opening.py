@@ -41,7 +41,7 @@ def read(page: str, fields: Fields, of_run: Callable[[Run], Form]) -> Opened:
         params = st.session_state.get(_LEFT_AS, {}).get(page, {})
     run_id = params["run"][-1] if "run" in params else None
     snapshot, problem = find(run_id) if run_id else (None, "")
-    own = {} if snapshot is None else _own(snapshot, of_run)
+    own = {} if snapshot is None or snapshot.run.kind != page else _own(snapshot, of_run)
     if (page, run_id) != (before_page, before_run):
         st.session_state[_OPENED] = (page, run_id)
         form, notices = address.read(params, own, fields)

@@ -20,7 +20,8 @@ _FOLDED = f"""
 .st-key-body [class*=st-key-] {{scroll-margin-top: 7rem}}
 .st-key-run_line > .st-key-fold {{min-width: 0; flex: 0 1 auto}}
 .st-key-run_line > .st-key-run {{flex: none}}
-.st-key-fold button {{text-align: left; white-space: normal; height: auto}}
+.st-key-fold button {{text-align: left; height: auto}}
+.st-key-fold button p {{white-space: normal}}
 """
 # On a phone Run stays at the lower edge, the result of a link comes first, and so do examples.
 _PHONE = f"""
@@ -36,7 +37,7 @@ _PHONE = f"""
 # Without colour, and with the contrast that it has with it: it is still to be read.
 GREY = """<style>
 .st-key-body :is(canvas, svg, [data-testid=stMarkdownContainer], [data-testid=stHtml]) {filter: grayscale(1)}
-.st-key-body svg .background {fill: none}
+.st-key-body svg {background: none !important}
 </style>"""
 
 

@@ -168,3 +168,18 @@ def test_a_run_that_is_measured_again_has_its_own_choices_whatever_is_on_the_for
         app = calm(app.button(key="again").click().run())
         assert params(app) == {"run": [f"{1:024x}"], "baseline": ["loop.eager"]}
         assert (app.session_state["seed"], app.session_state["size_batch"]) == (0, 100)
+
+
+def test_a_sweep_that_was_opened_on_the_compare_page_has_its_choices_on_its_own():
+    with visited() as queue:
+        run = synthetic.winners("d" * 24)
+        queue.snapshots[run.id] = Snapshot(run, "finished", version=next(versions))
+        open_page("compare", run=run.id)
+        app = open_page("sweep", run=run.id)
+        assert [app.session_state[key] for key in ("sweep", "to", "sweep_2", "to_2")] == [
+            "batch",
+            "100",
+            "height",
+            "32",
+        ]
+        assert params(app) == {"run": [run.id]}
