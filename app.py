@@ -1,4 +1,4 @@
-"""Mapbench's front door: page configuration and navigation, nothing else."""
+"""Mapbench's front door: page configuration, navigation, and what is a step in the browser's history."""
 
 import streamlit as st
 
