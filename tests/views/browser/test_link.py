@@ -36,7 +36,7 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         wait_idle(page)
     chosen_at = page.url
     run_id = start(page)
-    assert page.url == f"{app_server.url}/?run={run_id}"
+    page.wait_for_url(f"{app_server.url}/?run={run_id}")
     assert page.evaluate("history.length") == steps + 1, "a choice is no step, a run is one"
 
     # Shared while it runs: the second browser sees it live, and so does the first one after a reload.

@@ -61,7 +61,7 @@ def test_choose_run_watch_and_read_the_result(new_page: Callable[..., Page], sta
     assert {m.strategy: m.outcome for m in run.measurements if not m.twin_of} == dict.fromkeys(
         ("loop.eager", "map_fn.graph", "map_fn.xla", "vectorized_map.graph", "batched.graph"), "ok"
     )
-    assert len(charts(page)) == 3
+    assert len(charts(page)) == 2
     assert charts(page)[0].startswith("Latency of 5 strategies") and charts(page)[1].startswith("Peak memory")
     # Marks move with the results: at the end the rows of the chart stand as the run ranks them.
     ranked = [slug for group in run.ranking for slug in group]
