@@ -30,7 +30,7 @@ def choose_workload(changed: Callable[[], None]) -> Workload:
     if st.session_state.get("workload") not in by_slug:  # its file was found to be broken just now
         st.session_state["workload"] = workloads.names()[0]
     slug = st.selectbox(
-        "Workload", slugs, key="workload", on_change=changed,
+        "Workload", slugs, index=place_of("workload", slugs), key="workload", on_change=changed,
         format_func=lambda slug: f"{by_slug[slug].group} · {slug}",
     )  # fmt: skip
     return by_slug[slug]
@@ -46,10 +46,24 @@ def start_with_defaults() -> None:
         st.session_state[option_key(option.name)] = chosen
 
 
+def current(key: str, default: Any = None) -> Any:
+    """Return what is chosen, to be a field's default too: a field whose code comes late to a browser, after a second
+    run of the page, knows nothing but its default."""
+    return st.session_state.get(key, default)
+
+
+def place_of(key: str, options: Sequence[str]) -> int:
+    """Return the place of what is chosen among the options of a list: its default, as of `current`."""
+    chosen = current(key)
+    return options.index(chosen) if chosen in options else 0
+
+
 def number(label: str, key: str, field: Field, **more: Any) -> Any:
     """Draw a field of whole numbers, or of seconds. It takes any number: one that is not valid is said beside it, where
     a field with bounds would keep the last valid one and measure that."""
-    return st.number_input(label, value=field.default, key=key, **more)
+    # One that may be empty can only be emptied where its default is nothing.
+    value = None if field.default is None else current(key, field.default)
+    return st.number_input(label, value=value, key=key, **more)
 
 
 def faults(fields: Mapping[str, Field]) -> list[str]:
@@ -117,7 +131,8 @@ def workload_options(workload: Workload, known: Mapping[str, Field]) -> tuple[di
     for option in workload.options:
         key = option_key(option.name)
         if option.values is not None:
-            picked = st.selectbox(option.name, [str(value) for value in option.values], key=key, help=option.help)
+            texts = [str(value) for value in option.values]
+            picked = st.selectbox(option.name, texts, index=place_of(key, texts), key=key, help=option.help)
             chosen[option.name] = option.parse(picked)
         else:
             chosen[option.name] = number(option.name, key, known[key], step=1, help=option.help)
@@ -131,9 +146,10 @@ def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str,
     devices are known while the measuring process is starting: any is taken at its word."""
     asked = st.session_state.get("device", "CPU:0")
     left, right = st.columns(2, wrap=False)
-    dtype = left.selectbox("dtype", list(workload.dtypes), key="dtype")
+    dtype = left.selectbox("dtype", workload.dtypes, index=place_of("dtype", workload.dtypes), key="dtype")
+    offered = list(dict.fromkeys(("CPU:0", *devices, asked)))
     device = right.selectbox(
-        "device", list(dict.fromkeys(("CPU:0", *devices, asked))), key="device",
+        "device", offered, index=offered.index(asked), key="device",
         help="Found by the measuring process; a GPU is listed where TensorFlow sees one.",
     )  # fmt: skip
     if not devices or device in devices:

@@ -23,6 +23,7 @@ from views.choices import address, grid
 from views.choices.address import AUTOMATIC, NONE, WORDS, Field, Form
 from views.choices.case import (
     choose_workload,
+    current,
     dtype_and_device,
     faults,
     number,
@@ -99,8 +100,10 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
     """Draw and return the rarely changed choices, and the words of the list of strategies."""
     everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
     with st.expander("Advanced", icon=":material/tune:", key="advanced"):
+        words = current("strategies", [])
         listed = st.multiselect(
-            "Strategies as a list", [*WORDS, NONE, *everything], key="strategies",
+            "Strategies as a list", list(dict.fromkeys((*WORDS, NONE, *everything, *words))), default=words,
+            key="strategies",
             accept_new_options=True, select_all=False,
             help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
         )  # fmt: skip
@@ -120,9 +123,10 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
             )  # fmt: skip
             seed = number("Seed", "seed", known["seed"], step=1, help="Of the inputs' random numbers.")
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
-        asked = st.session_state.get("baseline") or AUTOMATIC
+        asked = current("baseline") or AUTOMATIC
+        offered = list(dict.fromkeys((AUTOMATIC, *everything, asked)))
         baseline = st.selectbox(
-            "Baseline", list(dict.fromkeys((AUTOMATIC, *everything, asked))), key="baseline",
+            "Baseline", offered, index=offered.index(asked), key="baseline",
             help="What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed.",
         )  # fmt: skip
     # Outside of the folded part, where it would be missed.

@@ -23,7 +23,15 @@ from measure.sweep.request import (
 from measure.sweep.request import of_run as request_of_run
 from views.choices import address, compare, ranges
 from views.choices.address import NONE, WORDS, Field, Form
-from views.choices.case import choose_workload, dtype_and_device, sizes, start_with_defaults, workload_options
+from views.choices.case import (
+    choose_workload,
+    current,
+    dtype_and_device,
+    place_of,
+    sizes,
+    start_with_defaults,
+    workload_options,
+)
 from views.choices.ranges import Bounds, Range, sweepable
 from views.choices.summary import NOTHING
 from views.ui import look
@@ -148,7 +156,8 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     if st.session_state.get(key, offered[0]) not in offered:
         st.session_state[key] = offered[0]
     name = st.selectbox(
-        "Sweep" if number == 1 else "Second size", offered, key=key, on_change=_axis_changed, args=(number,),
+        "Sweep" if number == 1 else "Second size", offered, index=place_of(key, offered), key=key,
+        on_change=_axis_changed, args=(number,),
         format_func=lambda name: "none" if name == NOTHING else name,
         help=f"A size of the workload{f', or an option of strategies: {options}' if options else ''}."
         if number == 1 else "Two sizes make a map: who is fastest at each pair of them.",
@@ -160,18 +169,20 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     listed = "," in st.session_state.get(_key("from", number), "")
     with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
         first = st.text_input(
-            "Values" if listed else "From", key=_key("from", number),
+            "Values" if listed else "From", value=current(_key("from", number), ""), key=_key("from", number),
             width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
         )  # fmt: skip
         last = st.text_input(
-            "To", key=_key("to", number), width=90,
+            "To", value=current(_key("to", number), ""), key=_key("to", number), width=90,
             disabled=listed, help=f"to {bounds.most:,}",
         )  # fmt: skip
         points = st.number_input(
-            "Points", step=1, key=_key("points", number), width=110,
+            "Points", value=current(_key("points", number), 2), step=1, key=_key("points", number), width=110,
             disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
         )  # fmt: skip
-        scale = st.segmented_control("Scale", SCALES, default=SCALES[0], key=_key("scale", number), required=True)
+        scale = st.segmented_control(
+            "Scale", SCALES, default=current(_key("scale", number), SCALES[0]), key=_key("scale", number), required=True
+        )
     text = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
     text = first if listed else text
     axis = {"kind": bounds.kind, "name": name, "range": text, "scale": scale, "points": points}

@@ -68,6 +68,7 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         expect(run_button).to_be_in_viewport(ratio=1)
     page.locator("[data-testid=stMain]").evaluate("m => m.scrollTo(0, m.scrollHeight)")
     press(page, "fold")
+    wait_idle(page)
     expect(box).to_be_in_viewport()  # which is at the top
     for end in ("m.scrollHeight", "0"):
         page.locator("[data-testid=stMain]").evaluate(f"m => m.scrollTo(0, {end})")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, Watch, open_tab, shot, wait_idle
-from tests.steps import open_page
+from tests.steps import open_page, press
 
 pytestmark = pytest.mark.slow
 
@@ -224,3 +224,22 @@ def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, 
         route.continue_()
     wait_idle(page)
     expect(page.locator("[data-testid=stNumberInput]")).not_to_have_count(0)
+
+
+def test_a_field_whose_code_comes_late_has_the_runs_choice_and_not_a_default(page: Page, app_server: AppServer):
+    held: list[Route] = []
+    run = synthetic.run(RUN_ID[1:] + "2")
+    Store(app_server.home).save(replace(run, request=replace(run.request, size={**run.request.size, "batch": 64})))
+    for kind in ("NumberInput", "Multiselect"):
+        page.route(f"**/{kind}*.js", lambda route: held.append(route))
+    page.goto(f"{app_server.url}/?run={run.id}")
+    page.get_by_role("tab", name="Samples").click()  # runs the page once more
+    expect(page.get_by_role("tabpanel", name="Samples")).to_contain_text("rocess")
+    page.unroute("**/*.js")
+    for route in held:
+        route.continue_()
+    wait_idle(page)
+    press(page, "fold")
+    wait_idle(page)
+    expect(page.locator(".st-key-size_batch input")).to_have_value("64")
+    assert page.url.partition("?")[2] == f"run={run.id}&tab=Samples"
