@@ -163,8 +163,6 @@ def style(mappers: Iterable[str]) -> str:
         # Streamlit's own colours of code have a contrast of 3.6 to 4.3 with its background.
         "[data-testid=stCode] .token:is(.keyword, .function) {color: light-dark(#1459ab, #74b3f8) !important}",
         "[data-testid=stCode] .token.comment {color: light-dark(#5d6472, #9da6b5) !important}",
-        # The theme's own colour is light in the dark, for links and marks: white on it has a contrast of 2.9.
-        "[data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#1f5fbf, #2b6ad0)}",
         ".st-key-strategies_grid button {min-height: 1.7rem; padding-top: 0; padding-bottom: 0}",
     ]
     for mapper in mappers:
