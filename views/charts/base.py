@@ -137,7 +137,7 @@ def reach(low: str, high: str) -> alt.Chart:
     """Return a mark that nobody sees, which makes an axis reach from the least of one field to the most of another,
     whatever the other marks are: an axis without a value has no label."""
     ends = unfilled().transform_aggregate(low=f"min({low})", high=f"max({high})")
-    return ends.mark_rule(opacity=0).encode(y=alt.value(0))
+    return ends.mark_rule(opacity=0, aria=False).encode(y=alt.value(0))
 
 
 def spec(*layers: alt.Chart, **properties: Any) -> Spec:

@@ -43,16 +43,17 @@ def specification(unit: str, *, floor: bool) -> Spec:
 
     tip = tooltip("strategy", "peak", "output", "temporary", "process peak")
     thickness = alt.RelativeBandSize(band=0.56)
+    # As in the chart of latencies, a kind of marks that has none would be a picture without a name.
     output = (
         unfilled()
         .transform_filter("isValid(datum.output_at)")
-        .mark_bar(height=thickness)
+        .mark_bar(height=thickness, aria=False)
         .encode(y=STRATEGY, x=x("zero"), x2=alt.X2("output_at"), color=COLOUR, tooltip=tip)
     )
     temporary = (
         unfilled()
         .transform_filter("isValid(datum.peak_at) && datum.peak_at > datum.output_at")
-        .mark_bar(height=thickness, fillOpacity=0.35, strokeWidth=1.2)
+        .mark_bar(height=thickness, fillOpacity=0.35, strokeWidth=1.2, aria=False)
         .encode(
             y=STRATEGY,
             x=x("output_at"),
@@ -65,7 +66,7 @@ def specification(unit: str, *, floor: bool) -> Spec:
     process = (
         unfilled()
         .transform_filter("isValid(datum.process_at)")
-        .mark_tick(thickness=2, height=alt.RelativeBandSize(band=0.85), color=INK, opacity=0.75)
+        .mark_tick(thickness=2, height=alt.RelativeBandSize(band=0.85), color=INK, opacity=0.75, aria=False)
         .encode(y=STRATEGY, x=x("process_at"), tooltip=tip)
     )
     beyond = (

@@ -297,6 +297,12 @@ def test_specifications_are_valid_vega_lite_without_facets(spec):
     assert not {"facet", "hconcat", "vconcat", "row", "column"} & set(json.dumps(spec).replace('"', " ").split())
 
 
+@pytest.mark.parametrize("drawn", [latency.specification(floor=True), memory.specification("MiB", floor=True)])
+def test_marks_that_may_be_none_are_no_picture_without_a_name(drawn):
+    marks = [layer["mark"] for layer in drawn["layer"] if layer["mark"]["type"] != "text"]
+    assert len(marks) >= 4 and all(mark["aria"] is False for mark in marks)
+
+
 def test_a_revision_changes_the_corner_cells_that_the_front_end_compares(shown):
     frame = latency.frame(shown, None)
     old, new = base.revised(frame, "run", 1), base.revised(frame, "run", 2)
