@@ -110,13 +110,14 @@ class Record:
         def extended(replica: Replica) -> Replica:
             count, before = len(sampled.seconds), len(replica.samples_s)
             disturbed = replica.disturbed or []
-            # They came together, one after the other.
+            # They came together, one after the other, and after those before, which may have been heard of late.
+            least_s = replica.at_s[-1] if replica.at_s else 0.0
             after_s = [sampled.calls * sum(sampled.seconds[place + 1 :]) for place in range(count)]
             return replace(
                 replica,
                 calls_per_sample=sampled.calls,
                 rounds=[*replica.rounds, *[round_number] * count],
-                at_s=[*replica.at_s, *(round(at_s - later_s, 4) for later_s in after_s)],
+                at_s=[*replica.at_s, *(max(least_s, round(at_s - later_s, 4)) for later_s in after_s)],
                 samples_s=[*replica.samples_s, *(max(seconds, LEAST_SAMPLE_S) for seconds in sampled.seconds)],
                 disturbed=[*disturbed, *(before + number for number in sampled.disturbed)],
             )

@@ -239,6 +239,9 @@ def test_samples_that_come_together_were_taken_one_after_the_other(opened: Open)
     record.add_samples("loop.eager", 0, 1, 3.0, Sampled(2, [0.1], [0], True))
     (replica,) = record["loop.eager"].replicas
     assert replica.at_s == pytest.approx([1.0, 1.4, 2.0, 3.0]) and replica.disturbed == [3]
+    # The first message was heard of late: its last sample is not after those of the second.
+    record.add_samples("loop.eager", 0, 1, 3.05, Sampled(2, [0.1, 0.1], [], True))
+    assert record["loop.eager"].replicas[0].at_s[-2:] == [3.0, 3.05]
 
 
 def test_a_clock_that_has_not_moved_leaves_a_sample_that_has_a_logarithm(opened: Open) -> None:

@@ -46,7 +46,7 @@ def brings_back(form: Form, own: Form, fields: address.Fields) -> None:
     assert address.read(params, own, fields) == (form, ())
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(requests(), requests())
 def test_a_link_brings_back_a_comparisons_form_with_and_without_a_run(raw, other):
     form, own = compare_form(raw), compare_form(other)
@@ -58,7 +58,7 @@ def test_a_link_brings_back_a_comparisons_form_with_and_without_a_run(raw, other
     ) == set(parse(raw).strategies)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(sweeps(), sweeps())
 def test_a_link_brings_back_the_form_of_a_sweep_or_a_map_with_and_without_a_run(request_, other):
     form, own = sweep_form(request_), sweep_form(other)
@@ -71,7 +71,7 @@ def test_a_link_brings_back_the_form_of_a_sweep_or_a_map_with_and_without_a_run(
     assert address.write(own, own, sweep.fields) == {}
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(requests(), st.data())
 def test_what_is_changed_beside_a_run_is_all_that_the_address_has(raw, data):
     own = compare_form(raw)

@@ -24,7 +24,7 @@ from views.choices import address, compare, sweep
 from views.choices.address import Form
 
 # Each example is a visit of several seconds: a failing one is not made smaller.
-visits = settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.generate))
+visits = settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 
 class QueueRunner(FakeRunner):
