@@ -7,6 +7,7 @@ Such files are executed in processes of their own, never in this one.
 
 import dataclasses
 from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ _discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS",
 
 def _by_slug() -> Mapping[str, Mapper]:
     return _discovery.find().items
+
+
+def held() -> AbstractContextManager[None]:
+    """As long as this lasts, a person's own files are not looked at again for this thread."""
+    return _discovery.held()
 
 
 def mappers() -> tuple[Mapper, ...]:

@@ -6,6 +6,7 @@ MAPBENCH_WORKLOADS. Such files are executed in processes of their own, never in 
 """
 
 from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,11 @@ _discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, "work
 
 def _by_slug() -> Mapping[str, Workload]:
     return _discovery.find().items
+
+
+def held() -> AbstractContextManager[None]:
+    """As long as this lasts, a person's own files are not looked at again for this thread."""
+    return _discovery.held()
 
 
 def all() -> tuple[Workload, ...]:

@@ -13,8 +13,9 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -102,18 +103,31 @@ class Discovery(Generic[T]):
         self._package, self._attribute, self._kind = package, attribute, kind
         self._variable, self._own_folder, self._check = variable, own_folder, check
         self._lock = threading.RLock()
+        self._held = threading.local()
         self._package_items: dict[str, T] | None = None
         self._files: dict[str, _File[T]] = {}
         self._offers: Offers[T] | None = None
 
     def find(self) -> Offers[T]:
         """Return all that there is now; the same object as long as nothing has changed."""
+        held: Offers[T] | None = getattr(self._held, "offers", None)
+        if held is not None:
+            return held
         with self._lock:
             versions = self._versions()
             if self._offers is None or versions != {path: file.version for path, file in self._files.items()}:
                 self._read(versions)
                 self._offers = self._all()
             return self._offers
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """As long as this lasts, the files are not looked at again for this thread: a page asks some hundred times."""
+        self._held.offers = self.find()
+        try:
+            yield
+        finally:
+            self._held.offers = None
 
     def slug_in(self, path: str | Path) -> str:
         """Return the slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""

@@ -60,6 +60,15 @@ def test_files_in_the_home_are_found_and_executed_elsewhere(home: Path) -> None:
     assert not any(str(home) in str(getattr(module, "__file__", "")) for module in list(sys.modules.values()))
 
 
+def test_while_a_page_is_drawn_the_files_are_looked_at_once(home: Path) -> None:
+    with workloads.held(), strategies.held():
+        (home / "workloads" / "cube.py").write_text(CUBE)
+        (home / "mappers" / "through_dataset.py").write_text(EVERY_OTHER)
+        assert "cube" not in workloads.names()
+        assert "through_dataset" not in {mapper.slug for mapper in strategies.mappers()}
+    assert "cube" in workloads.names() and strategies.mapper("through_dataset").slug == "through_dataset"
+
+
 def test_one_setting_turns_them_off_where_strangers_come(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "workloads" / "cube.py").write_text(WITNESS + CUBE)
     (home / "broken.py").write_text("1 / 0")

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import strategies
+import workloads
 from measure import runner
 from measure.model.request import Request
 from measure.model.run import Run
@@ -61,7 +62,7 @@ def draw(
     process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
     Markdown; ``body`` draws the run, or the first visitor's page.
     """
-    with guard.calm("the page"):
+    with workloads.held(), strategies.held(), guard.calm("the page"):
         opened = opening.read(kind, fields, of_run)
         run = None if opened.snapshot is None else opened.snapshot.run
         if run is not None and run.kind != kind:
