@@ -56,7 +56,7 @@ def _by_slug() -> Mapping[str, Mapper]:
 
 
 def held() -> AbstractContextManager[None]:
-    """As long as this lasts, a person's own files are not looked at again for this thread."""
+    """Hold what there is for this thread: a person's own files are not looked at again meanwhile."""
     return _discovery.held()
 
 

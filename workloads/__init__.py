@@ -119,7 +119,7 @@ def _by_slug() -> Mapping[str, Workload]:
 
 
 def held() -> AbstractContextManager[None]:
-    """As long as this lasts, a person's own files are not looked at again for this thread."""
+    """Hold what there is for this thread: a person's own files are not looked at again meanwhile."""
     return _discovery.held()
 
 

@@ -122,7 +122,7 @@ class Discovery(Generic[T]):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """As long as this lasts, the files are not looked at again for this thread: a page asks some hundred times."""
+        """Hold what `find` returns for this thread: a page asks some hundred times, and the files are looked at once."""
         self._held.offers = self.find()
         try:
             yield
