@@ -122,7 +122,7 @@ class Discovery(Generic[T]):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold what `find` returns for this thread: a page asks some hundred times, and the files are looked at once."""
+        """Hold what `find` returns for this thread: a page asks some hundred times, and looks at the files once."""
         self._held.offers = self.find()
         try:
             yield
