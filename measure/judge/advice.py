@@ -59,6 +59,9 @@ COMPILED_VALUES = "compiled_values"
 # Calls with the elements in another order take as long, but for what the caches held: not several times as long, nor
 # longer by what it takes to trace or compile even a small program.
 _OTHER_TIMES, _OTHER_MORE_S = 3.0, 0.002
+# What is traced or compiled anew takes tens of times as long; a busy machine may make a few calls three times as long,
+# which is worth a warning but no rank.
+_SURELY_TIMES = 10.0
 
 
 def compiled_values(call_s: float, other_s: float) -> Warning | None:
@@ -75,12 +78,15 @@ def compiled_values(call_s: float, other_s: float) -> Warning | None:
 
 
 def other_values_s(items: Iterable[Measurement]) -> dict[str, float]:
-    """Seconds of a call with other values than those that were timed, of the strategies that are much slower then."""
+    """Seconds of a call with other values than those that were timed, of the strategies that are surely slower then."""
     return {
-        item.strategy: warning.values["other_s"]
+        item.strategy: other_s
         for item in items
         for warning in item.warnings
-        if warning.code == COMPILED_VALUES and isinstance(warning.values.get("other_s"), float)
+        if warning.code == COMPILED_VALUES
+        and isinstance(other_s := warning.values.get("other_s"), float)
+        and isinstance(call_s := warning.values.get("call_s"), float)
+        and other_s > _SURELY_TIMES * call_s
     }
 
 

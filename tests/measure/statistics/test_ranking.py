@@ -162,6 +162,13 @@ def test_what_is_quick_with_the_timed_values_alone_has_no_first_rank(slow_s: flo
     assert analysed(slowest, fast, slow).ranking == ranking
 
 
+def test_calls_that_are_three_times_as_long_with_other_values_cost_no_rank() -> None:
+    warning = advice.compiled_values(1e-3, 0.0035)
+    assert warning is not None, "a warning it is"
+    fast = replace(measurement("fast.xla", constant(1.0e-3, TIGHT)), warnings=[warning])
+    assert analysed(fast, measurement("slow.graph", constant(2.0e-3, TIGHT))).ranking[0] == ["fast.xla"]
+
+
 def test_a_single_strategy_is_not_called_the_fastest() -> None:
     assert verdict(analysed(measurement("a.graph", constant(1e-3, TIGHT)))).startswith("a.graph takes 1.00 ms [")
 
