@@ -18,18 +18,20 @@ _LIMITS = (2**14, 2**24)
 def requests(draw: st.DrawFn) -> dict[str, Any]:
     """A comparison's request as a mapping, of small sizes: any of them can be asked for."""
     workload = draw(st.sampled_from(list(workloads.all())))
-    offered = [strategy.slug for strategy in strategies.all_strategies(workload)]
+    options = {
+        each.name: draw(
+            st.sampled_from(each.values)
+            if each.values is not None
+            else st.integers(each.least or 0, 100 if each.most is None else each.most)
+        )
+        for each in workload.options
+    }
+    # An option may decide which rewrites a workload has.
+    offered = [strategy.slug for strategy in strategies.all_strategies(workload.variant(options))]
     return {
         "workload": workload.slug,
         "size": {each.name: draw(st.integers(each.least, min(each.most, each.least + 9))) for each in workload.sizes},
-        "workload_options": {
-            each.name: draw(
-                st.sampled_from(each.values)
-                if each.values is not None
-                else st.integers(each.least or 0, 100 if each.most is None else each.most)
-            )
-            for each in workload.options
-        },
+        "workload_options": options,
         "dtype": draw(st.sampled_from(workload.dtypes)),
         "device": draw(st.sampled_from(["CPU:0", "GPU:0", "GPU:3"])),
         "strategies": draw(
