@@ -114,7 +114,8 @@ def _of_tie(run: Run, leaders: list[str]) -> Take:
     measurements = [run.measurement(slug) for slug in leaders]
     share = apart(run, measurements, shown_levels(run))
     if share is None or share > TELLING:
-        why = "one process of each is too few"
+        single = any(sum(bool(each.samples_s) for each in item.replicas) < 2 for item in measurements)
+        why = "a single process is too few" if single else "processes of one differ by more than they do"
         if run.control is not None:
             why = f"this run cannot tell differences under {text.percent(run.control.resolution)}"
         reason = f"{counted(len(leaders)).lower()} may be the fastest, as {why}"
