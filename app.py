@@ -4,35 +4,49 @@ import streamlit as st
 
 from views.ui import look, steps
 
-st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
-st.logo(look.LOGO, size="large")
 
-page = st.navigation(
-    [
-        st.Page(
-            "views/pages/compare.py",
-            title="Compare",
-            icon=":material/compare_arrows:",
-            url_path="compare",
-            default=True,
-            help="Measures ways of mapping a function over a batch, and says which to use here.",
-        ),
-        st.Page(
-            "views/pages/sweep.py",
-            title="Sweep",
-            icon=":material/stacked_line_chart:",
-            url_path="sweep",
-            help="Measures over a range of sizes, and says where the winner changes.",
-        ),
-        st.Page(
-            "views/pages/runs.py",
-            title="Runs",
-            icon=":material/history:",
-            url_path="runs",
-            help="Every run that is kept: to find, open, export, delete, and import.",
-        ),
-    ],
-    position="top",
-)
-page.run()
-steps.draw()
+def draw() -> None:
+    """Draw the page that the address names."""
+    st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
+    st.logo(look.LOGO, size="large")
+    page = st.navigation(
+        [
+            st.Page(
+                "views/pages/compare.py",
+                title="Compare",
+                icon=":material/compare_arrows:",
+                url_path="compare",
+                default=True,
+                help="Measures ways of mapping a function over a batch, and says which to use here.",
+            ),
+            st.Page(
+                "views/pages/sweep.py",
+                title="Sweep",
+                icon=":material/stacked_line_chart:",
+                url_path="sweep",
+                help="Measures over a range of sizes, and says where the winner changes.",
+            ),
+            st.Page(
+                "views/pages/runs.py",
+                title="Runs",
+                icon=":material/history:",
+                url_path="runs",
+                help="Every run that is kept: to find, open, export, delete, and import.",
+            ),
+        ],
+        position="top",
+    )
+    page.run()
+    steps.draw()
+
+
+if __name__ == "__main__":
+    # Streamlit runs this file as a script at each interaction.
+    draw()
+else:
+    # `streamlit run` imports it once, for what serves the pages.
+    from starlette.middleware import Middleware
+
+    from views.pages.preview import Preview
+
+    app = st.App(__file__, middleware=[Middleware(Preview)])

@@ -111,7 +111,8 @@ def test_what_only_writes_its_output_peaks_at_its_bytes(made: _Made, slug: str):
 
 def test_map_fn_peaks_at_twice_its_output_while_it_stacks(made: _Made):
     memory = made.run.measurement("map_fn.graph").memory
-    assert memory is not None and memory.peak_bytes == pytest.approx(2 * OUTPUT_BYTES, rel=1e-3)
+    # The list of elements, a four hundredth of the output, may or may not be freed by then.
+    assert memory is not None and memory.peak_bytes == pytest.approx(2 * OUTPUT_BYTES, rel=3e-3)
     stacked = [held for held in memory.at_peak if "TensorListStack" in held.op]
     assert stacked and stacked[0].bytes == pytest.approx(OUTPUT_BYTES, rel=1e-3)
     assert memory.timeline is not None and max(memory.timeline.live_bytes) == memory.peak_bytes

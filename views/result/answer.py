@@ -4,7 +4,7 @@ change it. Each part has the way to its evidence."""
 import msgspec
 import streamlit as st
 
-from measure.judge import answer, verdict
+from measure.judge import answer
 from measure.judge.answer import Take
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
@@ -28,7 +28,7 @@ _ENDED = {
 def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str, *, imported: bool) -> None:
     """Draw the answer of a run that has ended. ``timed``: strategies that can be the ``baseline``; ``prefix`` begins
     the widgets' keys; ``imported``: its code may be anybody's."""
-    heading.headline(_memo.get((run.id, version, "verdict"), lambda: verdict.verdict(run)))
+    heading.headline(_memo.get((run.id, version, "verdict"), lambda: heading.verdict(run)))
     _ended(run)
     take = _memo.get((run.id, version, "take"), lambda: answer.take(run))
     if take.strategy is None:

@@ -5,7 +5,9 @@ import html
 import streamlit as st
 
 from measure.judge import answer
-from measure.model.run import Run
+from measure.judge import verdict as verdicts
+from measure.model.run import Analysis, Run
+from measure.sweep import findings
 
 
 def title(run: Run) -> None:
@@ -16,6 +18,22 @@ def title(run: Run) -> None:
         '<h1 style="font-size:1.1rem;font-weight:600;line-height:1.3;margin:0;padding:0;overflow-wrap:anywhere">'
         f"{html.escape(words)}</h1>"
     )
+
+
+def verdict(run: Run) -> str:
+    """Return the sentence that says how a run came out; empty where there is none.
+
+    It is made anew of what was measured, since a file from elsewhere may say anything. That of an earlier sweep is the
+    file's: samples were weighed in another way.
+    """
+    if run.kind == "compare":
+        return verdicts.verdict(run)
+    return run.verdict if is_earlier(run) or not run.verdict else findings.verdict(run)
+
+
+def is_earlier(run: Run) -> bool:
+    """True if a run was made by an earlier Mapbench, which weighed samples in another way."""
+    return run.analysis.version < Analysis().version
 
 
 def headline(words: str) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from measure.judge import rules
-from measure.model.run import Analysis, Crossover, Measurement, Run
+from measure.model.run import Crossover, Measurement, Run
 from measure.output.sweep_table import cost
 from measure.sweep import cells, findings
 from measure.sweep.crossovers import sentence
@@ -48,11 +48,8 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
 def _standing(run: Run, version: int, *, imported: bool) -> None:
     """Draw a sentence or two on how a sweep came out. One that was ``imported`` cannot be continued here."""
     if run.verdict:
-        # Made anew of the points, since a file from elsewhere may say anything.
-        earlier = run.analysis.version < Analysis().version
-        verdict = run.verdict if earlier else _memo.get((run.id, version, "verdict"), lambda: findings.verdict(run))
-        heading.headline(verdict)
-        if earlier and imported:
+        heading.headline(_memo.get((run.id, version, "verdict"), lambda: heading.verdict(run)))
+        if heading.is_earlier(run) and imported:
             st.caption(
                 ":material/info: This sentence is the file's: an earlier Mapbench weighed samples in another way."
             )

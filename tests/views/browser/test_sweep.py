@@ -164,8 +164,13 @@ def test_a_point_of_a_line_opens_its_comparison_and_two_strategies_can_be_asked_
     dots.first.click()
     expect(page.get_by_role("combobox", name="Show the comparison at")).to_have_value(re.compile(r"^batch 1 \("))
     expect(page.locator(".st-key-point")).to_contain_text(run.points[0].verdict)
+    wait_idle(page)
 
-    # By keys, since a list that is open is closed where the page is drawn anew.
-    page.get_by_role("combobox", name="Where does").fill("batched.graph")
+    # By keys, since a list that is open is closed where the page is drawn anew; and where it scrolls.
+    asked = page.get_by_role("combobox", name="Where does")
+    page.locator("[data-testid=stMain]").evaluate("m => m.scrollTo(0, 400)")
+    expect(asked).to_be_in_viewport(ratio=1)
+    asked.fill("batched.graph")
+    expect(page.get_by_role("option", name="batched.graph")).to_have_attribute("data-focused", "true")
     page.keyboard.press("Enter")
     expect(page.locator(".st-key-crossovers")).to_contain_text("batched.graph overtakes loop.eager at batch 4 [")

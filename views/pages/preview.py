@@ -1,0 +1,62 @@
+"""The preview of a link: programs that show one read the HTML of its page and run no scripts, so it stands there."""
+
+import html
+import logging
+from typing import cast
+
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from measure.judge import answer
+from views.pages import opening
+from views.result import heading
+
+_PAGES = ("", "compare", "sweep", "runs")
+_NAME = "Mapbench"
+_ABOUT = "Which way of mapping a function over a batch to use in TensorFlow: latency, memory and correctness compared."
+# What Streamlit puts into the HTML of a page, until its scripts run.
+_TITLE = "<title>Streamlit</title>"
+_log = logging.getLogger("mapbench.page")
+
+
+class Preview(BaseHTTPMiddleware):
+    """Names, in the HTML of a page, the case and the verdict of the run that its address names."""
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        if request.method != "GET" or request.url.path.rpartition("/")[2] not in _PAGES:
+            return await call_next(request)
+        # The text is changed here, so it may not come packed.
+        request.scope["headers"] = [item for item in request.scope["headers"] if item[0] != b"accept-encoding"]
+        response = await call_next(request)
+        if not response.headers.get("content-type", "").startswith("text/html"):
+            return response
+        parts = [part async for part in cast(StreamingResponse, response).body_iterator]
+        page = b"".join(part.encode() if isinstance(part, str) else part for part in parts).decode()
+        title, about = await run_in_threadpool(_said, request.query_params.get("run"))
+        return HTMLResponse(page.replace(_TITLE, _tags(title, about)), headers={"Cache-Control": "no-cache"})
+
+
+def _said(run_id: str | None) -> tuple[str, str]:
+    """Return title and description of the page of a run, or of none."""
+    try:
+        snapshot, problem = opening.find(run_id) if run_id else (None, "")
+        if snapshot is None:
+            return _NAME, problem or _ABOUT
+        about = heading.verdict(snapshot.run) if snapshot.state == "finished" else "This run is being measured."
+        return f"{answer.heading(snapshot.run)} · {_NAME}", about
+    except Exception:
+        # A page is shown without its preview rather than not at all.
+        _log.exception("the preview could not be made")
+        return _NAME, _ABOUT
+
+
+def _tags(title: str, about: str) -> str:
+    """Return title and description for browsers, and as the Open Graph protocol has them."""
+    title, about = html.escape(title), html.escape(about)
+    return (
+        f'<title>{title}</title><meta name="description" content="{about}" />'
+        f'<meta property="og:title" content="{title}" /><meta property="og:description" content="{about}" />'
+        f'<meta property="og:type" content="website" /><meta property="og:site_name" content="{_NAME}" />'
+    )
