@@ -63,12 +63,14 @@ def lost(page: Page) -> Iterator[None]:
 
 
 def open_page(page: Page, server: AppServer, query: str = "") -> None:
+    page.bring_to_front()
     page.add_init_script(_REMEMBER_SOCKETS)
     page.goto(f"{server.url}/{query}")
     wait_idle(page)
 
 
 def press(page: Page, key: str) -> None:
+    page.bring_to_front()  # a tab behind another is drawn once a second
     page.locator(f".st-key-{key} button").first.click()
 
 
@@ -93,6 +95,7 @@ def status(page: Page) -> Locator:
 
 
 def finish(page: Page) -> None:
+    page.bring_to_front()
     expect(page.locator(".st-key-progress")).to_have_count(0, timeout=RUN_MS)
     wait_idle(page)
 

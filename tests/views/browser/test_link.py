@@ -21,7 +21,7 @@ ASKED = "?size_batch=64&size_height=32&size_width=32&budget=10" + "".join(
 
 
 def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer, tmp_path: Path):
-    page, other = new_page(), new_page()
+    page = new_page()
     open_page(page, app_server, ASKED)
     box = page.locator(".st-key-size_batch input")
     box.fill(str(HELD_BATCH))
@@ -44,6 +44,7 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
     expect(page.get_by_text("Link copied").first).to_be_visible()
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == f"{app_server.url}/?run={run_id}"
+    other = new_page()
     other.goto(link)
     expect(other.locator(".st-key-progress")).to_be_visible()
     page.reload()
@@ -107,8 +108,8 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
         press(other, "again")
         other.wait_for_url(re.compile(rf"run=(?!{run_id})[0-9a-f]{{24}}"))
         again_id = run_id_of(other)
+        expect(other.locator(".st-key-reproduction")).to_contain_text("The verdict was reproduced")
         finish(other)
-    expect(other.locator(".st-key-reproduction")).to_contain_text("The verdict was reproduced")
     again = Store(app_server.home).load(again_id)
     assert again.parent == run_id and again.request == first.request
     shot(other, "reproduced", whole=True)
