@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from workloads.spec import Cost, Leaf, Workload, leaves, map_leaves, type_nest
@@ -44,12 +44,11 @@ class Case:
 
         Raises TypeError with a sentence where it needs one that no case has.
         """
-        return self._named(function, inspect.signature(function).parameters.values())
+        return self._named(function, _parameters(function))
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return the same of what ``function``, one that is handed tensors or arrays, names after its ``*``."""
-        parameters = inspect.signature(function).parameters.values()
-        return self._named(function, [one for one in parameters if one.kind is one.KEYWORD_ONLY])
+        return self._named(function, [one for one in _parameters(function) if one.kind is one.KEYWORD_ONLY])
 
     def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
@@ -107,3 +106,9 @@ class Case:
     def tensor_bytes(self) -> int:
         """Bytes of inputs, variables and the output: the least that any strategy holds."""
         return self.read_bytes + self.output_bytes
+
+
+# A page asks for them some sixty times at each of its draws.
+@lru_cache
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(function).parameters.values())
