@@ -23,6 +23,7 @@ from measure.model.request import (
     parse_workload,
 )
 from measure.model.run import RequestRecord
+from views.choices import texts
 from views.ui import look
 from views.ui.parameters import option_key, size_key
 from workloads.spec import Option, Workload
@@ -72,14 +73,14 @@ def read(params: Mapping[str, Sequence[str]], own: Mapping[str, Any], fields: Fi
                 try:
                     form[key] = field.read(params[key])
                 except ValueError as error:
-                    instead = ", ".join(filter(None, texts(form[key]))) or "none"
-                    notices.append(f"{look.sentence(str(error))} {instead} is used instead.")
+                    instead = ", ".join(filter(None, spelled(form[key]))) or texts.NO_VALUE
+                    notices.append(texts.USED_INSTEAD.format(fault=look.sentence(str(error)), value=instead))
     return form, tuple(notices)
 
 
 def write(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> dict[str, list[str]]:
     """Return the parameters with which `read` makes this form again."""
-    return {key: texts(form[key]) for key in changed(form, own, fields)}
+    return {key: spelled(form[key]) for key in changed(form, own, fields)}
 
 
 def changed(form: Mapping[str, Any], own: Mapping[str, Any], fields: Fields) -> list[str]:
@@ -94,7 +95,7 @@ def _unsaid(key: str, field: Field, form: Mapping[str, Any], own: Mapping[str, A
     return own[key] if of_run else field.default
 
 
-def texts(value: Any) -> list[str]:
+def spelled(value: Any) -> list[str]:
     """Return a choice as an address has it."""
     if isinstance(value, list):
         return value or [""]
@@ -167,9 +168,9 @@ def of_request(request: RequestRecord) -> Form:
     return values
 
 
-def text(texts: Sequence[str]) -> str:
+def text(given: Sequence[str]) -> str:
     """Read any text."""
-    return texts[-1]
+    return given[-1]
 
 
 def one_of(name: str, offered: Sequence[str]) -> Reader:
@@ -177,7 +178,7 @@ def one_of(name: str, offered: Sequence[str]) -> Reader:
 
     def read_word(word: str) -> str:
         if word not in offered:
-            raise ValueError(f"{name}={word} is not valid: choose one of {', '.join(offered)}")
+            raise ValueError(texts.INVALID_WORD.format(name=name, word=word, offered=", ".join(offered)))
         return word
 
     return _one(read_word)
@@ -187,13 +188,13 @@ def whole(name: str) -> Reader:
     """Return a reader of whole numbers."""
 
     def refuse(value: Any) -> None:
-        raise ValueError(f"{name}={value} is not valid: a whole number is needed")
+        raise ValueError(texts.INVALID_NUMBER.format(name=name, value=value))
 
     return _one(_whole(refuse))
 
 
 def _one(read_one: Callable[[str], Any]) -> Reader:
-    return lambda texts: read_one(texts[-1])
+    return lambda given: read_one(given[-1])
 
 
 def _whole(check: Callable[[Any], object], *, optional: bool = False) -> Callable[[str], int | None]:
@@ -227,14 +228,15 @@ def _option(option: Option, within: tuple[str, ...]) -> Field:
     return Field(str(option.default), _one(lambda text: str(option.parse(text))), within=within)
 
 
-def _words(texts: Sequence[str]) -> list[str]:
+def _words(given: Sequence[str]) -> list[str]:
     """Return all words, also those that mean nothing: the list of strategies shows them, and Run says so."""
-    return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    return [word.strip() for text in given for word in text.split(",") if word.strip()]
 
 
 def _dtype(workload: Workload, text: str) -> str:
     if text not in workload.dtypes:
-        raise RequestError(f"dtype {text!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+        valid = ", ".join(workload.dtypes)
+        raise RequestError(texts.INVALID_DTYPE.format(dtype=text, workload=workload.slug, valid=valid))
     return text
 
 

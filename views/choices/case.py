@@ -10,7 +10,7 @@ import streamlit as st
 
 import strategies
 import workloads
-from views.choices import address
+from views.choices import address, texts
 from views.choices.address import Field
 from views.ui import look
 from views.ui.parameters import option_key, size_key
@@ -30,7 +30,7 @@ def choose_workload(changed: Callable[[], None]) -> Workload:
     if st.session_state.get("workload") not in by_slug:  # its file was found to be broken just now
         st.session_state["workload"] = workloads.names()[0]
     slug = st.selectbox(
-        "Workload", slugs, index=place_of("workload", slugs), key="workload", on_change=changed,
+        texts.WORKLOAD, slugs, index=place_of("workload", slugs), key="workload", on_change=changed,
         format_func=lambda slug: f"{by_slug[slug].group} · {slug}",
     )  # fmt: skip
     return by_slug[slug]
@@ -91,7 +91,7 @@ def sizes(
     shown = {size_key(parameter.name): parameter for parameter in workload.sizes if parameter.name not in swept}
     with st.grid(2, min_column_width=110, gap="small", key="sizes"):
         for key, parameter in shown.items():
-            help_ = f"{parameter.help}; from {parameter.least:,} to {parameter.most:,}"
+            help_ = texts.SIZE_HELP.format(help=parameter.help, least=parameter.least, most=parameter.most)
             size[parameter.name] = number(parameter.name, key, known[key], step=1, help=help_)
     wrong = [shown[key].name for key in faults({key: known[key] for key in shown})]
     size |= {name: value for name, value in workload.default_size().items() if name in wrong}
@@ -112,7 +112,7 @@ def _size_presets(workload: Workload, size: dict[str, int]) -> None:
     fitting = [name for name, preset in workload.presets.items() if {**workload.default_size(), **preset} == size]
     st.session_state["size_preset"] = fitting[0] if fitting else None
     st.pills(
-        "Sizes", list(workload.presets), key="size_preset", on_change=_set_size, args=(workload,),
+        texts.SIZES, list(workload.presets), key="size_preset", on_change=_set_size, args=(workload,),
         label_visibility="collapsed",
     )  # fmt: skip
 
@@ -131,8 +131,8 @@ def workload_options(workload: Workload, known: Mapping[str, Field]) -> tuple[di
     for option in workload.options:
         key = option_key(option.name)
         if option.values is not None:
-            texts = [str(value) for value in option.values]
-            picked = st.selectbox(option.name, texts, index=place_of(key, texts), key=key, help=option.help)
+            values = [str(value) for value in option.values]
+            picked = st.selectbox(option.name, values, index=place_of(key, values), key=key, help=option.help)
             chosen[option.name] = option.parse(picked)
         else:
             chosen[option.name] = number(option.name, key, known[key], step=1, help=option.help)
@@ -146,18 +146,16 @@ def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str,
     devices are known while the measuring process is starting: any is taken at its word."""
     asked = st.session_state.get("device", "CPU:0")
     left, right = st.columns(2, wrap=False)
-    dtype = left.selectbox("dtype", workload.dtypes, index=place_of("dtype", workload.dtypes), key="dtype")
+    dtype = left.selectbox(texts.DTYPE, workload.dtypes, index=place_of("dtype", workload.dtypes), key="dtype")
     offered = list(dict.fromkeys(("CPU:0", *devices, asked)))
     device = right.selectbox(
-        "device", offered, index=offered.index(asked), key="device",
-        help="Found by the measuring process; a GPU is listed where TensorFlow sees one.",
+        texts.DEVICE, offered, index=offered.index(asked), key="device", help=texts.DEVICE_HELP,
     )  # fmt: skip
     if not devices or device in devices:
         return dtype, device, []
-    st.warning(
-        look.plain(f"{device} is not on this machine: {', '.join(devices)} can be used."), icon=":material/block:"
-    )
-    return dtype, device, ["device"]
+    missing = texts.DEVICE_MISSING.format(device=device, devices=", ".join(devices))
+    st.warning(look.plain(missing), icon=":material/block:")
+    return dtype, device, [texts.DEVICE]
 
 
 # --- the picture of its shapes, pure ---------------------------------------------------------------------------------
@@ -201,7 +199,7 @@ def _side(title: str, batch: int, leaves: Sequence[Leaf], largest: int) -> str:
 def picture_text(batch: int, inputs: Sequence[Leaf], outputs: Sequence[Leaf]) -> str:
     """In: 100 × 64 × 64 × 3 float32. Out: 100 × 64 × 64 × 3 float32."""
     sides = [" and ".join(f"{_shape(batch, leaf)} {leaf.dtype}" for leaf in leaves) for leaves in (inputs, outputs)]
-    return f"In: {sides[0]}. Out: {sides[1]}."
+    return texts.PICTURE.format(inputs=sides[0], outputs=sides[1])
 
 
 def picture_html(batch: int, inputs: Sequence[Leaf], outputs: Sequence[Leaf]) -> str:
@@ -211,10 +209,11 @@ def picture_html(batch: int, inputs: Sequence[Leaf], outputs: Sequence[Leaf]) ->
     arrow = (
         '<div style="display:flex;flex-direction:column;align-items:center;opacity:.85;padding-top:8px">'
         '<code style="font-size:.8rem">fn</code><div style="font-size:1.3rem;line-height:1.1">⟶</div>'
-        f'<div style="opacity:.75">{batch:,} times</div></div>'
+        f'<div style="opacity:.75">{texts.PICTURE_CALLS.format(batch=batch)}</div></div>'
     )
     return (
         f'<div role="img" aria-label="{html.escape(picture_text(batch, inputs, outputs))}" '
         'style="display:flex;align-items:flex-start;justify-content:space-around;gap:.4rem;font-size:.82rem;flex-wrap:wrap">'
-        f"{_side('in', batch, inputs, largest)}{arrow}{_side('out', batch, outputs, largest)}</div>"
+        f"{_side(texts.PICTURE_INPUT, batch, inputs, largest)}{arrow}"
+        f"{_side(texts.PICTURE_OUTPUT, batch, outputs, largest)}</div>"
     )

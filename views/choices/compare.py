@@ -19,7 +19,7 @@ from measure.model.request import (
     parse,
 )
 from measure.model.run import Run
-from views.choices import address, grid
+from views.choices import address, grid, texts
 from views.choices.address import AUTOMATIC, NONE, WORDS, Field, Form
 from views.choices.case import (
     choose_workload,
@@ -34,7 +34,7 @@ from views.choices.case import (
 from workloads.case import Case
 from workloads.spec import Workload
 
-_NAMES = {"budget": "time budget", "memory_limit": "memory limit", "threads": "threads", "seed": "seed"}
+_CHECKED = ("budget", "memory_limit", "threads", "seed")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def of_run(run: Run) -> Form:
         return {}
     form = address.of_request(request.record())
     presets = grid.presets_of(case_of(request))
-    for word, preset in zip(WORDS, (grid.DEFAULT, grid.ALL), strict=True):
+    for word, preset in zip(WORDS, (texts.PRESET_DEFAULT, texts.PRESET_ALL), strict=True):
         if set(presets[preset][1]) == set(request.strategies):
             return {**form, "strategies": [word]}
     return form
@@ -99,38 +99,35 @@ def strategies_and_advanced(
 def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str, Any], list[str]]:
     """Draw and return the rarely changed choices, and the words of the list of strategies."""
     everything = [strategy.slug for strategy in strategies.all_strategies(workload)]
-    with st.expander("Advanced", icon=":material/tune:", key="advanced"):
+    with st.expander(texts.ADVANCED, icon=":material/tune:", key="advanced"):
         words = current("strategies", [])
         listed = st.multiselect(
-            "Strategies as a list", list(dict.fromkeys((*WORDS, NONE, *everything, *words))), default=words,
+            texts.LIST, list(dict.fromkeys((*WORDS, NONE, *everything, *words))), default=words,
             key="strategies",
-            accept_new_options=True, select_all=False,
-            help="The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value",
+            accept_new_options=True, select_all=False, help=texts.LIST_HELP,
         )  # fmt: skip
         with st.grid(2, min_column_width=130, gap="small"):
             budget = number(
-                "Time budget (s)", "budget", known["budget"], step=10.0, format="%g",
-                help=f"From 1 to {MOST_BUDGET_S:,.0f} s. Sampling ends at the latest after this time; Run says "
-                "what that tells apart.",
+                texts.BUDGET, "budget", known["budget"], step=10.0, format="%g",
+                help=texts.BUDGET_HELP.format(most=MOST_BUDGET_S),
             )  # fmt: skip
             limit = number(
-                "Memory limit (MiB)", "memory_limit", known["memory_limit"], step=256, placeholder="none",
-                help="What needs more than this fails cleanly as out of memory.",
+                texts.MEMORY_LIMIT, "memory_limit", known["memory_limit"], step=256, placeholder=texts.NO_VALUE,
+                help=texts.MEMORY_LIMIT_HELP,
             )  # fmt: skip
             threads = number(
-                "Threads", "threads", known["threads"], step=1, placeholder="TensorFlow's choice",
-                help=f"Of TensorFlow's thread pools; from 1 to {MOST_THREADS:,}.",
+                texts.THREADS, "threads", known["threads"], step=1, placeholder=texts.THREADS_EMPTY,
+                help=texts.THREADS_HELP.format(most=MOST_THREADS),
             )  # fmt: skip
-            seed = number("Seed", "seed", known["seed"], step=1, help="Of the inputs' random numbers.")
+            seed = number(texts.SEED, "seed", known["seed"], step=1, help=texts.SEED_HELP)
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
         asked = current("baseline") or AUTOMATIC
         offered = list(dict.fromkeys((AUTOMATIC, *everything, asked)))
         baseline = st.selectbox(
-            "Baseline", offered, index=offered.index(asked), key="baseline",
-            help="What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed.",
+            texts.BASELINE, offered, index=offered.index(asked), key="baseline", help=texts.BASELINE_HELP,
         )  # fmt: skip
     # Outside of the folded part, where it would be missed.
-    wrong = [_NAMES[key] for key in faults({key: known[key] for key in _NAMES})]
+    wrong = [texts.FIELD_NAMES.get(key, key) for key in faults({key: known[key] for key in _CHECKED})]
     advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed}
     return {**advanced, "baseline": baseline, "wrong": wrong}, list(listed)
 
@@ -163,7 +160,7 @@ def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: d
         return Choices(None, str(error), base)
     refusal = fit.check(request, environment.available_memory()) or problem
     if refusal or not chosen:
-        return Choices(None, refusal or "Choose at least one strategy.", base)
+        return Choices(None, refusal or texts.NONE_CHOSEN, base)
     needs = forecast.forecast_run(case, chosen, request.budget_s)
     refusal, doubt = fit.beyond_limit(request, needs.per_strategy)
     return Choices(None if refusal else request, refusal, base, needs, doubt=doubt)

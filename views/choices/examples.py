@@ -10,7 +10,7 @@ import strategies
 from measure.machine import environment
 from measure.sweep.needs import forecast_sweep
 from measure.sweep.request import SweepRequest, parse_sweep
-from views.choices import address
+from views.choices import address, texts
 from views.choices.sweep import fields, form_of
 from views.ui import look
 from views.ui.memo import Memo
@@ -35,15 +35,11 @@ class Example:
 _FOUR = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 EXAMPLES = (
     Example(
-        "Where does vectorised code overtake the loop?",
-        "A line for each of four strategies, over the batch of square from 1 to 10,000.",
-        "the line over batch",
+        *texts.BATCH_EXAMPLE,
         {"workload": "square", "strategies": _FOUR, "axes": [{"name": "batch", "range": "1:10000"}]},
     ),
     Example(
-        "How large should a chunk be?",
-        "Time and memory of chunked on outer_reduce, from one element a chunk to all 256.",
-        "the line over chunk",
+        *texts.CHUNK_EXAMPLE,
         {
             "workload": "outer_reduce",
             "strategies": ("chunked.graph", "map_fn.graph", "vectorized_map.graph"),
@@ -51,9 +47,7 @@ EXAMPLES = (
         },
     ),
     Example(
-        "Who is fastest at which batch and which size?",
-        "A map of winners of outer_product; about half of its cells are measured, the others follow.",
-        "the map",
+        *texts.MAP_EXAMPLE,
         {
             "workload": "outer_product",
             "strategies": _FOUR,
@@ -66,7 +60,7 @@ EXAMPLES = (
 def draw(asked: SweepRequest | None) -> None:
     """Draw the cards; each has its forecast, and a button that makes its choices on the form. ``asked``: what the form
     asks for."""
-    st.markdown("**Sweep a size or an option, and see where the winner changes.** Choose what to sweep, or an example:")
+    st.markdown(texts.EXAMPLES_LEAD)
     with st.grid(3, min_column_width=230, gap="small", border=True, key="examples") as grid:
         for number, example in enumerate(EXAMPLES):
             with grid.cell(), st.container(gap="small", key=f"example_{number}"):
@@ -75,9 +69,9 @@ def draw(asked: SweepRequest | None) -> None:
                 st.caption(f":material/timer: {look.plain(needs(example))}")
                 is_chosen = asked == example.request()
                 st.button(
-                    "Chosen: press Run" if is_chosen else f"Choose {example.name}", key=f"choose_{number}",
-                    icon=":material/check:" if is_chosen else ":material/tune:", disabled=is_chosen,
-                    on_click=_choose, args=(example,),
+                    texts.EXAMPLE_CHOSEN if is_chosen else texts.CHOOSE_EXAMPLE.format(name=example.name),
+                    key=f"choose_{number}", icon=":material/check:" if is_chosen else ":material/tune:",
+                    disabled=is_chosen, on_click=_choose, args=(example,),
                 )  # fmt: skip
 
 
@@ -87,8 +81,9 @@ def needs(example: Example) -> str:
     forecast = _memo.get(
         (strategies.version(), example.name), lambda: forecast_sweep(request, environment.available_memory())
     )
-    count = f"{len(request.points())} {'cells' if len(request.axes) == 2 else 'points'}"
-    return f"{count}, about {look.duration(forecast.seconds)} and {look.size(forecast.peak_bytes)}"
+    said = texts.MAP_NEEDS if len(request.axes) == 2 else texts.LINE_NEEDS
+    time, memory = look.duration(forecast.seconds), look.size(forecast.peak_bytes)
+    return said.format(count=len(request.points()), time=time, memory=memory)
 
 
 def _choose(example: Example) -> None:

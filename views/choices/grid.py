@@ -12,6 +12,7 @@ import strategies
 from measure.model import forecast
 from measure.model.request import RequestError, default_strategies, parse_strategies
 from strategies.spec import MODES, Mapper
+from views.choices import texts
 from views.choices.address import NONE, WORDS
 from views.ui import look
 from views.ui.memo import Memo
@@ -25,7 +26,6 @@ _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 # Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
 # one alone would be no comparison.
 _THRIFTY, _FEWEST_SAVERS = 1.1, 3
-DEFAULT, ALL = "Default", "All"
 _memo = Memo()
 # Name → (words for the list of strategies, slugs that they stand for).
 Presets = dict[str, tuple[list[str], tuple[str, ...]]]
@@ -35,14 +35,14 @@ def resolve(case: Case, presets: Presets, words: list[str]) -> tuple[tuple[str, 
     """Return the chosen slugs, and what is wrong with the list."""
     words = [word for word in words if word != NONE] if len(words) > 1 else words
     if words == [NONE]:
-        return (), "Choose at least one strategy."
+        return (), texts.NONE_CHOSEN
     good: list[str] = []
     problems = []
     for word in words or [WORDS[0]]:
         if word == WORDS[0]:
-            good += presets[DEFAULT][1]
-            if not presets[DEFAULT][1]:
-                problems.append("At this size no strategy is forecast to finish in reasonable time: make it smaller.")
+            good += presets[texts.PRESET_DEFAULT][1]
+            if not presets[texts.PRESET_DEFAULT][1]:
+                problems.append(texts.NO_DEFAULT)
             continue
         try:
             good += parse_strategies(case, [word])
@@ -77,14 +77,14 @@ def _presets_of(case: Case) -> Presets:
         if forecasts[slug].peak_bytes <= _THRIFTY * least or slug in thriftiest[:_FEWEST_SAVERS]
     )
     return {
-        DEFAULT: ([WORDS[0]], default),
-        "The usual four": (usual(case.workload), tuple(usual(case.workload))),
-        "Everything in graph mode": (
+        texts.PRESET_DEFAULT: ([WORDS[0]], default),
+        texts.PRESET_USUAL: (usual(case.workload), tuple(usual(case.workload))),
+        texts.PRESET_GRAPH: (
             ["graph"],
             tuple(strategy.slug for strategy in offered if strategy.mode == "graph"),
         ),
-        "Memory savers": (list(savers), savers),
-        ALL: (["all"], everything),
+        texts.PRESET_SAVERS: (list(savers), savers),
+        texts.PRESET_ALL: (["all"], everything),
     }
 
 
@@ -112,15 +112,14 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
     same = [name for name, (_, slugs) in presets.items() if set(slugs) == set(chosen)]
     st.session_state["strategy_preset"] = same[0] if same else None
     st.pills(
-        "Strategies", list(presets), key="strategy_preset", on_change=_use_preset, args=(presets,),
-        help="How the function is mapped (rows), and how that runs (columns). "
-        "The name of a row or a column chooses all of it.",
+        texts.STRATEGIES, list(presets), key="strategy_preset", on_change=_use_preset, args=(presets,),
+        help=texts.STRATEGIES_HELP,
     )  # fmt: skip
     with st.grid(
         2 * len(MODES), min_column_width=40, wrap=False, gap=None, vertical_alignment="center", key="strategies_grid"
     ) as grid:
         with grid.cell(column_span=len(MODES)):
-            st.caption(f"{len(chosen)} chosen")
+            st.caption(texts.CHOSEN.format(count=len(chosen)))
         for mode in MODES:
             group = tuple(slug for slug, strategy in by_slug.items() if strategy.mode == mode)
             st.button(
@@ -136,7 +135,7 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
                 _row(grid, mapper, chosen, everything)
     typed = [slug for slug in chosen if slug not in everything]
     if typed:
-        st.caption(f"and, from the list under Advanced: {look.plain(', '.join(typed))}")
+        st.caption(texts.TYPED.format(strategies=look.plain(", ".join(typed))))
 
 
 def _row(grid: "GridContainer", mapper: Mapper, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
@@ -168,12 +167,13 @@ def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]
         st.session_state["more_shown"] = True
     st.session_state["more_chosen"] = count
     shown = bool(st.session_state.get("more_shown"))
-    words = f"{len(more)} more mapper{'s' * (len(more) > 1)}"
+    words = texts.FURTHER.format(count=len(more)) if len(more) > 1 else texts.ONE_FURTHER
+    if count and not shown:
+        words += f", {texts.CHOSEN.format(count=count)}"
     with grid.cell(column_span=2 * len(MODES)):
         st.button(
-            f"{'▾' if shown else '▸'} {words}{f', {count} chosen' if count and not shown else ''}",
-            key="more", type="tertiary", on_click=_fold, args=(not shown,), wrap=False,
-            help="Of these «Default» has nothing, and «All» has everything.",
+            f"{'▾' if shown else '▸'} {words}", key="more", type="tertiary", on_click=_fold, args=(not shown,),
+            wrap=False, help=texts.FURTHER_HELP,
         )  # fmt: skip
     return shown
 

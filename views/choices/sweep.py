@@ -21,7 +21,7 @@ from measure.sweep.request import (
     parse_sweep,
 )
 from measure.sweep.request import of_run as request_of_run
-from views.choices import address, compare, ranges
+from views.choices import address, compare, ranges, texts
 from views.choices.address import NONE, WORDS, Field, Form
 from views.choices.case import (
     choose_workload,
@@ -79,9 +79,9 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     case = Case(workload, size, dtype, options, device)
     chosen, unknown, advanced = compare.strategies_and_advanced(case, of_page)
     baseline = compare.baseline(advanced)
-    wrong = [*(["range"] if problem else []), *wrong, *wrong_options, *wrong_device, *advanced["wrong"]]
+    wrong = [*([texts.WRONG_RANGE] if problem else []), *wrong, *wrong_options, *wrong_device, *advanced["wrong"]]
     if wrong or unknown or not chosen:
-        unknown = unknown or (None if chosen else "Choose at least one strategy.")
+        unknown = unknown or (None if chosen else texts.NONE_CHOSEN)
         return SweepChoices(None, unknown, baseline, wrong=tuple(wrong))
     fixed = {name: value for name, value in size.items() if name not in swept}
     try:
@@ -94,7 +94,7 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
     )
     if not needs.peak_bytes:  # nothing is left to measure
         reasons = [reason for _, reason in needs.skipped] or needs.strategies_left_out()
-        return SweepChoices(None, f"No point of this sweep can fit. {reasons[0]}", baseline)
+        return SweepChoices(None, texts.NOTHING_FITS.format(reason=reasons[0]), baseline)
     return SweepChoices(request, None, baseline, needs)
 
 
@@ -155,12 +155,12 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
         offered = _seconds(known, taken)
     if st.session_state.get(key, offered[0]) not in offered:
         st.session_state[key] = offered[0]
+    help_ = texts.FIRST_AXIS_OPTIONS_HELP.format(options=options) if options else texts.FIRST_AXIS_HELP
     name = st.selectbox(
-        "Sweep" if number == 1 else "Second size", offered, index=place_of(key, offered), key=key,
+        texts.FIRST_AXIS if number == 1 else texts.SECOND_AXIS, offered, index=place_of(key, offered), key=key,
         on_change=_axis_changed, args=(number,),
-        format_func=lambda name: "none" if name == NOTHING else name,
-        help=f"A size of the workload{f', or an option of strategies: {options}' if options else ''}."
-        if number == 1 else "Two sizes make a map: who is fastest at each pair of them.",
+        format_func=lambda name: texts.NO_VALUE if name == NOTHING else name,
+        help=help_ if number == 1 else texts.SECOND_AXIS_HELP,
     )  # fmt: skip
     if name == NOTHING:
         return {}, None
@@ -169,19 +169,24 @@ def _axis(number: int, known: Mapping[str, Bounds], taken: str | None) -> tuple[
     listed = "," in st.session_state.get(_key("from", number), "")
     with st.container(horizontal=True, gap="small", key=f"range_{number}", vertical_alignment="bottom"):
         first = st.text_input(
-            "Values" if listed else "From", value=current(_key("from", number), ""), key=_key("from", number),
-            width=_LIST_WIDTH if listed else 90, help=f"from {bounds.least:,}; or the values themselves, as 1, 2, 8",
+            texts.LISTED_VALUES if listed else texts.FROM, value=current(_key("from", number), ""),
+            key=_key("from", number), width=_LIST_WIDTH if listed else 90,
+            help=texts.FROM_HELP.format(least=bounds.least),
         )  # fmt: skip
         last = st.text_input(
-            "To", value=current(_key("to", number), ""), key=_key("to", number), width=90,
-            disabled=listed, help=f"to {bounds.most:,}",
+            texts.TO, value=current(_key("to", number), ""), key=_key("to", number), width=90,
+            disabled=listed, help=texts.TO_HELP.format(most=bounds.most),
         )  # fmt: skip
         points = st.number_input(
-            "Points", value=current(_key("points", number), 2), step=1, key=_key("points", number), width=110,
-            disabled=listed, help=f"from 2 to {MOST_POINTS}; further ones are measured where lines cross",
+            texts.POINTS, value=current(_key("points", number), 2), step=1, key=_key("points", number), width=110,
+            disabled=listed, help=texts.POINTS_HELP.format(most=MOST_POINTS),
         )  # fmt: skip
         scale = st.segmented_control(
-            "Scale", SCALES, default=current(_key("scale", number), SCALES[0]), key=_key("scale", number), required=True
+            texts.SCALE,
+            SCALES,
+            default=current(_key("scale", number), SCALES[0]),
+            key=_key("scale", number),
+            required=True,
         )
     text = f"{first.strip()}:{last.strip()}" if first.strip() or last.strip() else ""
     text = first if listed else text
