@@ -14,7 +14,7 @@ from measure.model.run_file import decode
 from measure.runner import Snapshot
 from views.choices.address import fields
 from views.choices.compare import Choices, choose, of_run
-from views.pages import frame
+from views.pages import frame, texts
 from views.result import heading
 from views.ui import look
 from views.ui.memo import Memo
@@ -23,9 +23,6 @@ _EXAMPLE = Path(__file__).parent.with_name("example_run.json")
 # Of the last runs of this server, so many say how far processes differ on its machine.
 _LATELY = 5
 _SPREADS = Memo()
-_HOW_TO_READ = (
-    "Further left is faster, a shorter bar needs less memory, and rows joined by a bracket cannot be told apart."
-)
 
 
 @functools.cache
@@ -37,16 +34,17 @@ def _needs(chosen: Choices) -> str:
     if chosen.needs is None or chosen.request is None:
         return ""
     count = len(chosen.request.strategies)
-    needs = (
-        f"{count} strateg{'ies' if count > 1 else 'y'}: needs about **{look.size(chosen.needs.peak_bytes)}** "
-        f"and **{look.duration(chosen.needs.seconds)}**"
+    needs = texts.NEEDS.format(
+        asked=texts.STRATEGIES.format(count=count) if count > 1 else texts.ONE_STRATEGY,
+        memory=look.size(chosen.needs.peak_bytes),
+        time=look.duration(chosen.needs.seconds),
     )
     if count == 1:
         return needs
     lately = [run for run in runner.shared().finished() if run.kind == "compare"][-_LATELY:]
     spread = _SPREADS.get(tuple(run.id for run in lately), lambda: outlook.spread(lately))
     sharp = outlook.resolution(chosen.needs, chosen.request.budget_s, spread)
-    return f"{needs}, and tells the fastest apart where they differ by **{text.percent(sharp)}**"
+    return texts.TELLS_APART.format(needs=needs, difference=text.percent(sharp))
 
 
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
@@ -66,12 +64,11 @@ def _body(snapshot: Snapshot | None, chosen: Choices) -> None:
 
 
 def _about_example(run: Run) -> None:
-    cpu = str(run.environment.get("cpu_model") or run.environment.get("cpu") or "another machine")
-    st.html(
-        '<div style="opacity:.85"><b>An example, measured before.</b> '
-        f"{html.escape(run.request.workload)} on {html.escape(cpu)}, {html.escape(run.created[:10])}. {_HOW_TO_READ} "
-        "Choose what you have, and press Run to measure it here.</div>"
+    cpu = str(run.environment.get("cpu_model") or run.environment.get("cpu") or texts.EXAMPLE_CPU)
+    about = texts.EXAMPLE_ABOUT.format(
+        workload=html.escape(run.request.workload), cpu=html.escape(cpu), date=html.escape(run.created[:10])
     )
+    st.html(f'<div style="opacity:.85"><b>{texts.EXAMPLE}</b> {about}</div>')
 
 
 frame.draw("compare", fields=fields, choose=choose, of_run=of_run, needs=_needs, body=_body)

@@ -18,7 +18,7 @@ from measure.runner import Snapshot
 from measure.sweep.request import SweepRequest
 from views.choices import address, summary
 from views.choices.address import Fields, Form
-from views.pages import opening
+from views.pages import opening, texts
 from views.pages.opening import Opened
 from views.result import actions, progress
 from views.ui import guard, layout, look
@@ -62,7 +62,7 @@ def draw(
     process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
     Markdown; ``body`` draws the run, or the first visitor's page.
     """
-    with workloads.held(), strategies.held(), guard.calm("the page"):
+    with workloads.held(), strategies.held(), guard.calm(texts.PAGE):
         opened = opening.read(kind, fields, of_run)
         run = None if opened.snapshot is None else opened.snapshot.run
         if run is not None and run.kind != kind:
@@ -73,7 +73,7 @@ def draw(
         st.html(layout.style(folded=folded))
         _notices(opened)
         bar, form, result = _slots(run, folded=folded)
-        with form, guard.calm("the choices"):
+        with form, guard.calm(texts.CHOICES):
             chosen = choose(runner.shared().host().devices)
         with bar:
             _run_bar(chosen, needs(chosen), run if folded else None)
@@ -96,7 +96,7 @@ def _slots(run: Run | None, *, folded: bool) -> tuple[DeltaGenerator, DeltaGener
     left, right = st.columns([0.34, 0.66], gap="large")
     with left:
         if run is not None:
-            st.button("▾ Fold the choices", key="fold", type="tertiary", on_click=_unfold, args=(None,))
+            st.button(texts.FOLD, key="fold", type="tertiary", on_click=_unfold, args=(None,))
         form = st.container(key="form")
         return st.container(key="run_bar", gap="small"), form, right.container(key="result")
 
@@ -112,7 +112,7 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
     if refusal:
         st.warning(look.plain(refusal), icon=":material/block:")
     if chosen.wrong:
-        st.caption(f":material/block: Run waits for a valid {look.plain(' and '.join(chosen.wrong))}.")
+        st.caption(texts.RUN_WAITS.format(choices=look.plain(" and ".join(chosen.wrong))))
     elif needs and folded_for is None:
         st.caption(needs)
     if chosen.doubt and not refusal:
@@ -126,7 +126,7 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
                 f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,)
             )  # fmt: skip
         st.button(
-            "Run", type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
+            texts.RUN, type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
             on_click=actions.start, args=(chosen.request,), disabled=chosen.request is None or refusal is not None,
             width="content" if folded_for else "stretch",
         )  # fmt: skip
@@ -140,9 +140,9 @@ def _host() -> None:
     if host.state == "ready":
         st.rerun()
     elif host.state == "failed":
-        st.error(f"The measuring process does not start: {look.plain(host.message)}", icon=":material/error:")
+        st.error(texts.HOST_FAILED.format(reason=look.plain(host.message)), icon=":material/error:")
     else:
-        st.caption(f":material/hourglass_top: {look.plain(host.message or 'TensorFlow is being loaded')}")
+        st.caption(f":material/hourglass_top: {look.plain(host.message or texts.HOST_STARTS)}")
 
 
 def _other_choices(opened: Opened, chosen: Choices, fields: Fields) -> list[str]:
@@ -181,17 +181,13 @@ def _result(opened: Opened, chosen: C, others: list[str], draw_body: Callable[[S
 def _agreement(opened: Opened, others: list[str]) -> None:
     """Say where the result is one of other choices than those on the form, and offer to take its choices."""
     if not opened.own:
-        st.caption(":material/info: This run cannot be asked for here: the choices are not its own.")
+        st.caption(texts.NOT_ITS_CHOICES)
     if others:
         st.html(layout.GREY)
         with st.container(key="agreement", border=True, horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(
-                f":material/info: **These are results of other choices**: {look.plain(', '.join(others))}. "
-                "Run measures the new ones.",
-                width="stretch",
-            )
+            st.markdown(texts.OTHER_CHOICES.format(choices=look.plain(", ".join(others))), width="stretch")
             own = {key: value for key, value in opened.own.items() if key != "baseline"}
-            st.button("Take the choices of this result", key="take", on_click=opening.choose, args=(own,))
+            st.button(texts.TAKE_CHOICES, key="take", on_click=opening.choose, args=(own,))
 
 
 def _others() -> None:

@@ -14,6 +14,7 @@ from measure.model.run import Run
 from measure.runner import Snapshot
 from views.choices import address
 from views.choices.address import Fields, Form
+from views.pages import texts
 from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
@@ -57,7 +58,7 @@ def write(page: str, opened: Opened, fields: Fields) -> None:
     # The open tab of a result is the one that writes itself.
     for name in [name for name in st.query_params if name not in wanted and name != "tab"]:
         del st.query_params[name]
-    changes = {name: texts for name, texts in wanted.items() if st.query_params.get_all(name) != texts}
+    changes = {name: values for name, values in wanted.items() if st.query_params.get_all(name) != values}
     if changes:
         st.query_params.update(changes)
     st.session_state.setdefault(_LEFT_AS, {})[page] = _address()
@@ -94,11 +95,11 @@ def _own(snapshot: Snapshot, of_run: Callable[[Run], Form]) -> Form:
 def find(run_id: str) -> tuple[Snapshot | None, str]:
     """Return the run, live or stored, or the sentence why there is none."""
     if not place.is_id(run_id):
-        return None, f"«{run_id[:60]}» is not the id of a run: an id is 24 digits and letters from a to f."
+        return None, texts.NO_ID.format(text=run_id[:60])
     try:
         snapshot = runner.shared().snapshot(run_id)
     except (ValueError, StoreError) as error:
-        return None, f"Run {run_id} cannot be read: {error}."
+        return None, texts.UNREADABLE.format(id=run_id, reason=error)
     if snapshot is None:
-        return None, f"Run {run_id} is not known here: it was measured on another machine, or deleted."
+        return None, texts.UNKNOWN.format(id=run_id)
     return snapshot, ""

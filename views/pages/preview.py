@@ -10,12 +10,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from measure.judge import answer
-from views.pages import opening
+from views.pages import opening, texts
 from views.result import heading
 
 _PAGES = ("", "compare", "sweep", "runs")
-_NAME = "Mapbench"
-_ABOUT = "Which way of mapping a function over a batch to use in TensorFlow: latency, memory and correctness compared."
 # What Streamlit puts into the HTML of a page, until its scripts run.
 _TITLE = "<title>Streamlit</title>"
 _log = logging.getLogger("mapbench.page")
@@ -43,13 +41,13 @@ def _said(run_id: str | None) -> tuple[str, str]:
     try:
         snapshot, problem = opening.find(run_id) if run_id else (None, "")
         if snapshot is None:
-            return _NAME, problem or _ABOUT
-        about = heading.verdict(snapshot.run) if snapshot.state == "finished" else "This run is being measured."
-        return f"{answer.heading(snapshot.run)} · {_NAME}", about
+            return texts.NAME, problem or texts.ABOUT
+        about = heading.verdict(snapshot.run) if snapshot.state == "finished" else texts.PREVIEW_UNFINISHED
+        return f"{answer.heading(snapshot.run)} · {texts.NAME}", about
     except Exception:
         # A page is shown without its preview rather than not at all.
         _log.exception("the preview could not be made")
-        return _NAME, _ABOUT
+        return texts.NAME, texts.ABOUT
 
 
 def _tags(title: str, about: str) -> str:
@@ -58,5 +56,5 @@ def _tags(title: str, about: str) -> str:
     return (
         f'<title>{title}</title><meta name="description" content="{about}" />'
         f'<meta property="og:title" content="{title}" /><meta property="og:description" content="{about}" />'
-        f'<meta property="og:type" content="website" /><meta property="og:site_name" content="{_NAME}" />'
+        f'<meta property="og:type" content="website" /><meta property="og:site_name" content="{texts.NAME}" />'
     )

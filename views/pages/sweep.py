@@ -4,7 +4,7 @@ from measure.runner import Snapshot
 from measure.sweep.places import readable
 from views.choices import examples
 from views.choices.sweep import SweepChoices, choose, fields, of_run
-from views.pages import frame
+from views.pages import frame, texts
 from views.ui import look
 
 
@@ -13,12 +13,14 @@ def _needs(chosen: SweepChoices) -> str:
     if chosen.needs is None or chosen.request is None:
         return ""
     count, points = len(chosen.request.base.strategies), len(chosen.request.points())
-    needs = (
-        f"{points} points, {count} strateg{'ies' if count > 1 else 'y'}: needs about "
-        f"**{look.size(chosen.needs.peak_bytes)}** and **{look.duration(chosen.needs.seconds)}**"
+    compared = texts.STRATEGIES.format(count=count) if count > 1 else texts.ONE_STRATEGY
+    needs = texts.NEEDS.format(
+        asked=f"{texts.POINTS.format(count=points)}, {compared}",
+        memory=look.size(chosen.needs.peak_bytes),
+        time=look.duration(chosen.needs.seconds),
     )
     for at, reason in chosen.needs.skipped:
-        needs += f"\n- :material/block: {look.plain(readable(at))} is left out: {look.plain(reason)}"
+        needs += texts.POINT_LEFT_OUT.format(point=look.plain(readable(at)), reason=look.plain(reason))
     for sentence in chosen.needs.strategies_left_out():
         needs += f"\n- :material/timer_off: {look.plain(sentence)}"
     return needs

@@ -1,0 +1,98 @@
+"""The texts of the pages, in the order in which a person meets them."""
+
+# --- the link of a run, and its preview ------------------------------------------------------------------------------
+
+NAME = "Mapbench"
+ABOUT = "Which way of mapping a function over a batch to use in TensorFlow: latency, memory and correctness compared."
+PREVIEW_UNFINISHED = "This run is being measured."
+NO_ID = "«{text}» is not the id of a run: an id is 24 digits and letters from a to f."
+UNREADABLE = "Run {id} cannot be read: {reason}."
+UNKNOWN = "Run {id} is not known here: it was measured on another machine, or deleted."
+# Parts of a page, which a fault may keep from being shown.
+PAGE = "the page"
+CHOICES = "the choices"
+
+# --- Run, above or below the choices of Compare and Sweep ------------------------------------------------------------
+
+FOLD = "▾ Fold the choices"
+ONE_STRATEGY = "1 strategy"
+STRATEGIES = "{count} strategies"
+POINTS = "{count} points"
+NEEDS = "{asked}: needs about **{memory}** and **{time}**"
+TELLS_APART = "{needs}, and tells the fastest apart where they differ by **{difference}**"
+POINT_LEFT_OUT = "\n- :material/block: {point} is left out: {reason}"
+RUN_WAITS = ":material/block: Run waits for a valid {choices}."
+RUN = "Run"
+HOST_STARTS = "TensorFlow is being loaded"
+HOST_FAILED = "The measuring process does not start: {reason}"
+
+# --- the first visitor's page of Compare -----------------------------------------------------------------------------
+
+EXAMPLE = "An example, measured before."
+EXAMPLE_ABOUT = (
+    "{workload} on {cpu}, {date}. "
+    "Further left is faster, a shorter bar needs less memory, and rows joined by a bracket cannot be told apart. "
+    "Choose what you have, and press Run to measure it here."
+)
+EXAMPLE_CPU = "another machine"
+
+# --- a result beside other choices -----------------------------------------------------------------------------------
+
+NOT_ITS_CHOICES = ":material/info: This run cannot be asked for here: the choices are not its own."
+OTHER_CHOICES = ":material/info: **These are results of other choices**: {choices}. Run measures the new ones."
+TAKE_CHOICES = "Take the choices of this result"
+
+# --- the list of runs ------------------------------------------------------------------------------------------------
+
+SEARCH = "Search"
+SEARCH_EMPTY = "verdict, machine, date …"
+WORKLOAD = "Workload"
+STATUS = "Status"
+STATUSES = {
+    "complete": "complete",
+    "budget": "budget spent",
+    "cancelled": "cancelled",
+    "interrupted": "interrupted",
+    "running": "running",
+}
+IMPORTED_TOO = ", imported"
+DEVICE = "Device"
+ANY = "all"
+NO_RUNS = "No run is kept yet: measure one on the Compare page, or import a run file."
+NO_MATCH = "No run matches. Other words or fewer filters may find more."
+SHOWN = "{first:,} to {last:,} of {count:,} runs, the newest first"
+TABLE = "Runs, the newest first"
+OPEN = ":material/open_in_new: Open"
+DATE_COLUMN = "date ({zone})"
+WORKLOAD_COLUMN = "workload"
+SIZE_COLUMN = "size"
+VERDICT_COLUMN = "verdict"
+STATUS_COLUMN = "status"
+DEVICE_COLUMN = "device"
+MACHINE_COLUMN = "machine"
+STORE_FAILED = "The store of runs cannot be used: {reason}."
+
+# --- export and delete -----------------------------------------------------------------------------------------------
+
+SELECT = "Select runs to export or delete them."
+SELECTED = "{count} selected"
+EXPORT = "Export"
+DELETE = "Delete"
+DELETE_HELP = "Running ones stay."
+DELETE_OWN_HELP = "Only runs of one's own session can be deleted here."
+ASK = "Delete runs?"
+ASK_ONE = "Nothing brings this run back, and links to it will say so."
+ASK_MANY = "Nothing brings these {count} runs back, and links to them will say so."
+KEEP = "Keep"
+ONE_DELETED = "1 run deleted."
+DELETED = "{count} runs deleted."
+NOT_DELETED = "Nothing was deleted: {reason}."
+
+# --- import ----------------------------------------------------------------------------------------------------------
+
+IMPORT = "Import a run file"
+IMPORT_HELP = "A run that was exported elsewhere. It is checked, marked as imported, and nothing in it is executed."
+IMPORTED = "{file} was imported."
+IMPORTED_BEFORE = "{file} holds a run that is here already."
+NOT_IMPORTED = "{file} was not imported: {reason}."
+OPEN_IMPORTED = "Open it"
