@@ -20,7 +20,7 @@ from measure.model.run import Run
 from measure.model.run_file import decode, encode
 from measure.output import rows
 from measure.output.rows import Row
-from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, timeline, totals
+from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, texts, timeline, totals
 from views.charts.base import Spec
 from views.ui import look
 
@@ -69,11 +69,11 @@ def _timeline(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
 
 
 COMPARE = {
-    "latency": Picture("Latency of one call, with its 95 % interval", _latency),
-    "memory": Picture("Memory of one call: output solid, temporary pale", _memory),
-    "break-even": Picture("Total time by number of calls", _totals, legend=True),
-    "samples": Picture("Every sample, by round", _samples, legend=True),
-    "timeline": Picture("Memory held over one call", _timeline, legend=True),
+    "latency": Picture(texts.LATENCY_TITLE, _latency),
+    "memory": Picture(texts.MEMORY_TITLE, _memory),
+    "break-even": Picture(texts.TOTALS_TITLE, _totals, legend=True),
+    "samples": Picture(texts.SAMPLES_TITLE, _samples, legend=True),
+    "timeline": Picture(texts.TIMELINE_TITLE, _timeline, legend=True),
 }
 
 
@@ -97,16 +97,14 @@ def _front(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
 
 
-_FRONT = {"front": Picture("Latency against memory: nothing beats what the line joins", _front)}
+_FRONT = {"front": Picture(texts.FRONT_TITLE, _front)}
 LINES = {
-    "latency": Picture("Latency of one call, with its 95 % interval", _swept("latency"), legend=True),
-    "memory": Picture("Peak memory of one call", _swept("memory"), legend=True),
+    "latency": Picture(texts.LATENCY_TITLE, _swept("latency"), legend=True),
+    "memory": Picture(texts.PEAK_TITLE, _swept("memory"), legend=True),
     **_FRONT,
 }
 MAP = {
-    "map": Picture(
-        "Who is fastest; striped: a tie; pale: inferred from its neighbours", _map, legend=True, note=_letters
-    ),
+    "map": Picture(texts.MAP_TITLE, _map, legend=True, note=_letters),
     **_FRONT,
 }
 NAMES = tuple(dict.fromkeys((*COMPARE, *LINES, *MAP)))
@@ -162,7 +160,7 @@ def specification(run: Run, name: str) -> Spec | None:
 
 
 def _size(run: Run) -> str:
-    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    swept = {axis.name: texts.SWEPT.format(first=axis.values[0], last=axis.values[-1]) for axis in run.axes}
     fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
     return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
 
@@ -200,7 +198,7 @@ def render(run: Run, name: str, form: str) -> bytes:
         command, input=encode(run), capture_output=True, cwd=PROJECT, timeout=_PATIENCE_S, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"the chart could not be drawn: {done.stderr.decode(errors='replace')[-500:]}")
+        raise RuntimeError(texts.NOT_DRAWN.format(reason=done.stderr.decode(errors="replace")[-500:]))
     return done.stdout
 
 
@@ -209,17 +207,17 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m views.charts.files", description=main.__doc__)
     parser.add_argument("name", choices=(*NAMES, "all"))
     parser.add_argument("form", choices=FORMATS)
-    parser.add_argument("--into", type=Path, default=Path(), help="folder for 'all'")
-    parser.add_argument("--name", dest="stem", default="run", help="what the files of 'all' begin with")
+    parser.add_argument("--into", type=Path, default=Path(), help=texts.FOLDER_HELP)
+    parser.add_argument("--name", dest="stem", default="run", help=texts.NAME_HELP)
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     run = decode(sys.stdin.buffer.read())  # a file from elsewhere has been checked by whoever let it in
     if chosen.name != "all" and chosen.name not in of(run):
-        print(f"a {run.kind} has no chart «{chosen.name}»: it has {', '.join(of(run))}", file=sys.stderr)
+        print(texts.NO_CHART.format(kind=run.kind, name=chosen.name, names=", ".join(of(run))), file=sys.stderr)
         return 1
     if chosen.name != "all":
         data = convert(run, chosen.name, chosen.form)
         if data is None:
-            print("the run has nothing to show in this chart", file=sys.stderr)
+            print(texts.EMPTY_CHART, file=sys.stderr)
             return 1
         sys.stdout.buffer.write(data)
         return 0

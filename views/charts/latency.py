@@ -10,7 +10,7 @@ from measure.judge import limit, ties
 from measure.model.run import Limit, Run
 from measure.output.notes import in_words
 from measure.output.rows import Row
-from views.charts import base
+from views.charts import base, texts
 from views.charts.base import (
     COLOUR,
     INK,
@@ -30,8 +30,7 @@ from views.charts.base import (
 )
 from views.ui import look
 
-_TOOLTIP = ("strategy", "latency", "first call", "faster than baseline")
-_OF_FLOOR = "× theoretical floor"
+_TOOLTIP = ("strategy", "latency", texts.FIRST_CALL, texts.FASTER)
 # A logarithmic axis is labelled at 1, 2 and 5: of any factor of 5 it labels two values at least.
 _LEAST_SPAN = 5.0
 _UNTIMED_S = (1e-4, 0.1)  # seconds that the axis shows while nothing is timed
@@ -74,7 +73,7 @@ def specification(*, floor: bool) -> Spec:
             x=x("median"),
             color=COLOUR,
             shape=SHAPE,
-            tooltip=tooltip(*_TOOLTIP, *((_OF_FLOOR,) if floor else ())),
+            tooltip=tooltip(*_TOOLTIP, *((texts.OF_FLOOR,) if floor else ())),
         )
     )
     # A line through the rows of a tie, not a rule from the first to the last: a field of its own for the last one
@@ -116,11 +115,11 @@ def frame(rows: list[Row], floor: Limit | None) -> pd.DataFrame:
                 "value": _value(row),
                 "note": "" if row.median_s is not None else _why_not(row),
                 "latency": _latency(row),
-                "first call": look.seconds(row.first_call_s),
-                "faster than baseline": look.factor(row.factor),
+                texts.FIRST_CALL: look.seconds(row.first_call_s),
+                texts.FASTER: look.factor(row.factor),
                 "axis_low": low,
                 "axis_high": high,
-                **({} if floor is None else {"floor": floor.seconds, _OF_FLOOR: limit.shown(row.of_limit)}),
+                **({} if floor is None else {"floor": floor.seconds, texts.OF_FLOOR: limit.shown(row.of_limit)}),
             }
         )
     numbers = ("median", "low", "high", "tie")
@@ -144,7 +143,7 @@ def _axis(rows: list[Row], floor: Limit | None) -> tuple[float, float]:
 
 
 def _why_not(row: Row) -> str:
-    return "not timed" if row.outcome in ("ok", "not_run") else row.status
+    return texts.NOT_TIMED if row.outcome in ("ok", "not_run") else row.status
 
 
 def _value(row: Row) -> str:
@@ -158,7 +157,8 @@ def _latency(row: Row) -> str:
     if row.median_s is None:
         return look.MISSING
     if row.interval is None:
-        return look.seconds(row.median_s) + (" (1 process)" if row.processes == 1 else "")
+        latency = look.seconds(row.median_s)
+        return texts.ONE_PROCESS.format(latency=latency) if row.processes == 1 else latency
     return look.seconds_with_interval(row.median_s, *row.interval)
 
 
@@ -166,17 +166,18 @@ def caption(rows: list[Row], run: Run) -> str:
     """Return what the chart's marks mean, as far as it has them, and why a bracket joins what its bars keep apart;
     plain text."""
     timed = [row for row in rows if row.median_s is not None]
-    parts = ["dot: time of one call"]
-    parts += ["bar: 95 % interval"] if any(row.interval for row in timed) else []
+    parts = [texts.DOT]
+    parts += [texts.BAR] if any(row.interval for row in timed) else []
     if any(row.processes == 1 for row in timed):
-        parts.append("no bar: 1 process, ranked only where the gap is far beyond what processes differ by")
-    parts += ["bracket: a tie"] if joined(rows) else []
+        parts.append(texts.NO_BAR)
+    parts += [texts.BRACKET] if joined(rows) else []
     floor = floor_of(run)
-    parts += [f"dashed: {limit.FLOOR}, {limit.describe(floor)}"] if floor is not None else []
+    if floor is not None:
+        parts.append(texts.FLOOR.format(floor=limit.FLOOR, about=limit.describe(floor)))
     sentences = [look.sentence("; ".join(parts)), limit.fresh_pages(run) if floor is not None else ""]
     apart = ties.apart(run)
     reasons = in_words((row.slug, apart[row.slug]) for row in rows if row.slug in apart)
-    sentences += [f"Joined although the bars lie apart: {'; '.join(reasons)}."] if reasons else []
+    sentences += [texts.JOINED_APART.format(reasons="; ".join(reasons))] if reasons else []
     return " ".join(filter(None, sentences))
 
 
@@ -184,13 +185,16 @@ def takeaway(rows: list[Row]) -> str:
     """Return what the chart says, for people who do not see it."""
     timed = [row for row in rows if row.median_s is not None and row.outcome == "ok"]
     if not timed:
-        return "Latency of each strategy: none has been measured yet."
+        return texts.NO_LATENCY
     slowest = max(timed, key=lambda row: row.median_s or 0.0)
     bracketed = joined(rows)
     fastest = [row for row in timed if row.slug in bracketed and row.tie == timed[0].tie] or timed[:1]
-    leaders = " and ".join(row.slug for row in fastest[:4])
-    return (
-        f"Latency of {len(timed)} strategies on a logarithmic axis: {leaders} {'tie' if len(fastest) > 1 else 'is'} "
-        f"fastest with {look.seconds(fastest[0].median_s)}, "
-        f"{slowest.slug} is slowest with {look.seconds(slowest.median_s)}."
+    leaders, latency = " and ".join(row.slug for row in fastest[:4]), look.seconds(fastest[0].median_s)
+    return texts.LATENCIES.format(
+        count=len(timed),
+        fastest=texts.FASTEST_TIE.format(strategies=leaders, latency=latency)
+        if len(fastest) > 1
+        else texts.FASTEST.format(strategy=leaders, latency=latency),
+        slowest=slowest.slug,
+        latency=look.seconds(slowest.median_s),
     )

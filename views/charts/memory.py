@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from measure.output.rows import Row
+from views.charts import texts
 from views.charts.base import (
     COLOUR,
     COLOUR_SCALE,
@@ -41,7 +42,7 @@ def specification(unit: str, *, floor: bool) -> Spec:
         )
         return alt.X(f"{field}:Q", scale=alt.Scale(zero=True, nice=False, padding=2), axis=axis)
 
-    tip = tooltip("strategy", "peak", "output", "temporary", "process peak")
+    tip = tooltip("strategy", "peak", "output", "temporary", texts.PROCESS_PEAK)
     thickness = alt.RelativeBandSize(band=0.56)
     # As in the chart of latencies, a kind of marks that has none would be a picture without a name.
     output = (
@@ -107,11 +108,11 @@ def frame(rows: list[Row]) -> pd.DataFrame:
                 "process_at": process / scale if process is not None and process <= end else None,
                 "beyond": f"{look.size(process)} →" if process is not None and process > end else "",
                 "value": look.size(row.peak_bytes) if known else "",
-                "note": "" if known else "not measured" if row.outcome in ("ok", "not_run") else row.status,
+                "note": "" if known else texts.NOT_MEASURED if row.outcome in ("ok", "not_run") else row.status,
                 "peak": look.size(row.peak_bytes),
                 "output": look.size(row.output_bytes),
                 "temporary": look.size(row.temporary_bytes),
-                "process peak": look.size(process),
+                texts.PROCESS_PEAK: look.size(process),
             }
         )
     numbers = ("output_at", "peak_at", "process_at")
@@ -130,24 +131,30 @@ def _end(rows: list[Row]) -> float:
 def caption(rows: list[Row]) -> str:
     """Return what the chart's marks mean, as far as it has them; plain text."""
     peaks = [row.process_peak_bytes for row in rows if row.process_peak_bytes is not None]
-    parts = ["solid: output", "pale: temporary"]
-    parts += ["tick: process peak"] if any(peak <= _end(rows) for peak in peaks) else []
-    parts += ["→: a process peak beyond the axis"] if any(peak > _end(rows) for peak in peaks) else []
+    parts = [texts.SOLID, texts.PALE]
+    parts += [texts.TICK] if any(peak <= _end(rows) for peak in peaks) else []
+    parts += [texts.ARROW] if any(peak > _end(rows) for peak in peaks) else []
+    marks = look.sentence("; ".join(parts))
     known = next((row for row in rows if row.input_bytes is not None), None)
     if known is None:
-        return look.sentence("; ".join(parts))
-    captured = f" and {look.size(known.captured_bytes)} of variables" if known.captured_bytes else ""
-    return f"{look.sentence('; '.join(parts))} Not counted: {look.size(known.input_bytes)} of inputs{captured}."
+        return marks
+    uncounted = texts.VARIABLES_NOT_COUNTED if known.captured_bytes else texts.INPUTS_NOT_COUNTED
+    inputs, variables = look.size(known.input_bytes), look.size(known.captured_bytes)
+    return f"{marks} {uncounted.format(inputs=inputs, variables=variables)}"
 
 
 def takeaway(rows: list[Row]) -> str:
     """Return what the chart says, for people who do not see it."""
     known = [row for row in rows if row.peak_bytes is not None]
     if not known:
-        return "Memory of each strategy: none has been measured yet."
+        return texts.NO_MEMORY
     least = min(known, key=lambda row: row.peak_bytes or 0)
     most = max(known, key=lambda row: row.peak_bytes or 0)
-    return (
-        f"Peak memory of one call of {len(known)} strategies: from {look.size(least.peak_bytes)} ({least.slug}) "
-        f"to {look.size(most.peak_bytes)} ({most.slug}, {look.size(most.temporary_bytes)} of it temporary)."
+    return texts.MEMORIES.format(
+        count=len(known),
+        least=look.size(least.peak_bytes),
+        thriftiest=least.slug,
+        most=look.size(most.peak_bytes),
+        hungriest=most.slug,
+        temporary=look.size(most.temporary_bytes),
     )

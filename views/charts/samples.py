@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 
 from measure.model.run import Run
-from views.charts import names
+from views.charts import names, texts
 from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look
 
@@ -19,7 +19,8 @@ def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
     for m in run.measurements:
         if m.strategy not in slugs and m.twin_of not in slugs:
             continue
-        name = f"{look.label(m.twin_of, m.mode)}, entered twice" if m.twin_of else look.label(m.strategy, m.mode)
+        name = look.label(m.twin_of or m.strategy, m.mode)
+        name = texts.TWIN.format(strategy=name) if m.twin_of else name
         for replica in m.replicas:
             for place, (round_, sample_s) in enumerate(zip(replica.rounds, replica.samples_s, strict=False)):
                 points.append(
@@ -37,7 +38,7 @@ def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
                         "round": round_,
                         "seconds": sample_s,
                         "latency": look.seconds(sample_s),
-                        "calls in a sample": replica.calls_per_sample,
+                        texts.CALLS_IN_SAMPLE: replica.calls_per_sample,
                     }
                 )
     made = pd.DataFrame(points)
@@ -45,15 +46,15 @@ def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
 
 
 def _specification() -> Spec:
-    y = seconds_axis("time of one call")
+    y = seconds_axis(texts.TIME_OF_CALL)
     base = unfilled().encode(
-        x=alt.X("place:Q", axis=alt.Axis(title="round", tickMinStep=1, format="d")),
+        x=alt.X("place:Q", axis=alt.Axis(title=texts.ROUND_AXIS, tickMinStep=1, format="d")),
         y=y("seconds"),
         color=COLOUR,
     )
     lines = base.mark_line(strokeWidth=1, opacity=0.35).encode(detail=alt.Detail(field="line"))
     points = base.mark_point(size=40, opacity=0.85).encode(
-        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", "calls in a sample")
+        shape=SHAPE, tooltip=tooltip("strategy", "replica", "round", "latency", texts.CALLS_IN_SAMPLE)
     )
     return spec(lines, points, *names.layers(y), height=names.HEIGHT, padding=PADDING)
 

@@ -17,6 +17,7 @@ from measure.statistics import pareto
 from measure.statistics.pareto import Dial
 from measure.sweep import findings
 from measure.sweep.omissions import DOES_NOT_FIT
+from views.charts import texts
 from views.charts.base import (
     COLOUR,
     INK,
@@ -49,11 +50,11 @@ _ABOVE = -5  # pixels from a point's height to the bottom of its name
 
 
 def _specification() -> Spec:
-    y = seconds_axis("time of one call", _EDGE)
+    y = seconds_axis(texts.TIME_OF_CALL, _EDGE)
 
     def x(field: str) -> alt.X:
         scale = alt.Scale(type="log", nice=False, padding=_SIDE_EDGE)
-        return alt.X(f"{field}:Q", scale=scale, axis=memory_axis("peak memory of one call"))
+        return alt.X(f"{field}:Q", scale=scale, axis=memory_axis(texts.PEAK_OF_CALL))
 
     opacity = alt.Opacity("alpha:Q", scale=None, legend=None)
     ends = of_kind("end").mark_point(opacity=0).encode(x=x("x"))
@@ -80,7 +81,7 @@ def _specification() -> Spec:
     )
     # Above its point and at its right, where a falling curve leaves room; at its left where it would leave the chart.
     at_right = f"(1 - datum.share) * width > {_NAME_WIDTH}"
-    texts = (
+    beside = (
         of_kind("name")
         .mark_text(
             align=alt.expr(f"{at_right} ? 'left' : 'right'"), dx=alt.expr(f"{at_right} ? 7 : -7"),
@@ -100,7 +101,7 @@ def _specification() -> Spec:
             tooltip=tooltip("strategy", "standing"),
         )
     )
-    return spec(ends, limit, steps, curve, leaders, dots, rings, texts, rim, height=_HEIGHT, padding=PADDING)
+    return spec(ends, limit, steps, curve, leaders, dots, rings, beside, rim, height=_HEIGHT, padding=PADDING)
 
 
 SPEC = _specification()
@@ -158,7 +159,7 @@ def frame(measurements: Sequence[Measurement], dials: Sequence[Dial], limit_byte
             for order, item in enumerate(along)
         ]
         nearest = by_slug[pareto.nearest_chunk(dial)]
-        standing = f"nearest to the chunk that Mapbench would choose, {dial.chosen:,}"
+        standing = texts.NEAREST_CHUNK.format(chunk=dial.chosen)
         rows.append({**_at(nearest), "kind": "chosen", "strategy": nearest.strategy, "standing": standing})
     if limit_bytes is not None:
         rows.append({"kind": "limit", "x": limit_bytes / MIB})
@@ -169,8 +170,8 @@ def frame(measurements: Sequence[Measurement], dials: Sequence[Dial], limit_byte
     made = pd.DataFrame(rows)
     for column in ("order", "beside"):
         made[column] = made[column].astype(float)
-    texts = ("strategy", "name", "colour", "mode", "latency", "memory", "standing")
-    return made.assign(**{column: made[column].fillna("") if column in made else "" for column in texts})
+    words = ("strategy", "name", "colour", "mode", "latency", "memory", "standing")
+    return made.assign(**{column: made[column].fillna("") if column in made else "" for column in words})
 
 
 def _at(item: Measurement) -> dict[str, Any]:
@@ -182,8 +183,8 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
     assert item.latency is not None and item.memory is not None
     fits = limit_bytes is None or item.memory.peak_bytes <= limit_bytes
     latency = item.latency
-    standing = "the fastest that fits" if item is best else "the fastest in so little memory"
-    standing = standing if on_front else "another is faster and needs no more memory"
+    standing = texts.FASTEST_FITTING if item is best else texts.ON_FRONT
+    standing = standing if on_front else texts.BEATEN
     return {
         **_at(item),
         "kind": "strategy",
@@ -194,7 +195,7 @@ def _row(item: Measurement, on_front: bool, best: Measurement | None, limit_byte
         "alpha": 1.0 if on_front and fits else _FADED,
         "latency": look.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s),
         "memory": look.size(item.memory.peak_bytes),
-        "standing": standing if fits else "needs more memory than is available",
+        "standing": standing if fits else texts.TOO_LARGE,
     }
 
 
@@ -287,20 +288,18 @@ def sentence(measurements: Sequence[Measurement], limit_bytes: float) -> str:
     best = pareto.fastest_within(measurements, limit_bytes)
     if best is None or best.latency is None or best.memory is None:
         least = pareto.bounds(measurements)
-        return (
-            f"Nothing fits into {look.size(limit_bytes)}: the least that is needed is {look.size(least and least[0])}."
-        )
+        return texts.NOTHING_FITS.format(available=look.size(limit_bytes), least=look.size(least and least[0]))
     latency = look.seconds_with_interval(best.latency.median_s, best.latency.low_s, best.latency.high_s)
-    needed = look.size(best.memory.peak_bytes)
-    return f"With {look.size(limit_bytes)} available, {best.strategy} is fastest: {latency} in {needed}."
+    available, memory = look.size(limit_bytes), look.size(best.memory.peak_bytes)
+    return texts.FITS.format(available=available, strategy=best.strategy, latency=latency, memory=memory)
 
 
 def takeaway(measurements: Sequence[Measurement]) -> str:
     """Return what the chart says, for people who do not see it."""
     names = [f"{item.strategy} ({_figures(item)})" for item in pareto.front(measurements)]
     if not names:
-        return "Latency against memory: nothing has both yet."
-    return f"Latency against memory: the fastest for each amount of memory: {', '.join(names)}."
+        return texts.NO_FRONT
+    return texts.FRONT.format(strategies=", ".join(names))
 
 
 def _figures(item: Measurement) -> str:
@@ -310,15 +309,10 @@ def _figures(item: Measurement) -> str:
 
 def about(dials: Sequence[Dial]) -> str:
     """Return what the marks of the chart mean, and where its dials run."""
-    said = (
-        "Thin line: the fastest for each amount of memory. Faded: another is faster and needs no more, or it "
-        "needs more than is available. ✕ at the edge: out of memory."
-    )
+    sentences = [texts.THIN_LINE]
     for dial in dials:
-        ends = " and ".join(filter(None, (dial.start, dial.end)))
-        said += (
-            f" Coloured line: chunked.{dial.mode} from {dial.chunks[0][0]:,} to {dial.chunks[-1][0]:,} elements a chunk"
-            f"{f', between {ends}' if dial.start and dial.end else ''}. Ring: the measured chunk that is nearest to "
-            f"{dial.chosen:,}, which Mapbench would choose."
-        )
-    return said
+        line = texts.COLOURED_LINE_BETWEEN if dial.start and dial.end else texts.COLOURED_LINE
+        first, last = dial.chunks[0][0], dial.chunks[-1][0]
+        sentences.append(line.format(mode=dial.mode, first=first, last=last, start=dial.start, end=dial.end))
+        sentences.append(texts.RING.format(chunk=dial.chosen))
+    return " ".join(sentences)

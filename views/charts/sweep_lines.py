@@ -11,7 +11,7 @@ import pandas as pd
 from measure.model.run import Axis, Crossover, Measurement, Point, Run
 from measure.sweep.crossovers import sentence
 from measure.sweep.lines import Line, lines
-from views.charts import names
+from views.charts import names, texts
 from views.charts.base import (
     COLOUR,
     DASH,
@@ -37,7 +37,7 @@ Quantity = Literal["latency", "memory"]
 
 _HEIGHT = 360
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
-_TITLES = {"latency": "time of one call", "memory": "peak memory of one call"}
+_TITLES = {"latency": texts.TIME_OF_CALL, "memory": texts.PEAK_OF_CALL}
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
 # Opacity of a band, and of lines beside two that are asked about.
 _BAND, _FADED = 0.18, 0.22
@@ -57,7 +57,7 @@ def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: 
             # All of the range from the start: lines grow into it.
             scale=alt.Scale(type="log" if scale == "log" else "linear", domain=[first, last], nice=False, padding=8),
             axis=alt.Axis(
-                title=f"{axis}, log axis" if scale == "log" else axis,
+                title=texts.LOG_AXIS.format(axis=axis) if scale == "log" else axis,
                 format="~s",
                 labelOverlap=True,
                 gridOpacity=DECADES if scale == "log" else 1.0,
@@ -178,7 +178,7 @@ def _points(line: Line, run: Run, quantity: Quantity) -> list[dict[str, Any]]:
         }
         rows.append(row)
         if line.flat:  # a strategy that does not depend on the axis is a level
-            rows[-1]["at"] = f"does not depend on {run.axes[0].name}"
+            rows[-1]["at"] = texts.FLAT.format(axis=run.axes[0].name)
             rows = [{**row, "x": float(end)} for end in (run.axes[0].values[0], run.axes[0].values[-1])]
     return rows
 
@@ -274,17 +274,18 @@ def takeaway(run: Run, quantity: Quantity) -> str:
     """Return what the chart says, for people who do not see it."""
     axis = run.axes[0]
     drawn = [line for line in lines(run.points, run.axes) if _heights(line, quantity)]
-    name = "Latency" if quantity == "latency" else "Peak memory"
+    name = texts.LATENCY if quantity == "latency" else texts.PEAK_MEMORY
     if not drawn:
-        return f"{name} over {axis.name}: nothing has been measured yet."
+        return texts.NO_LINES.format(quantity=name, axis=axis.name)
     ends = []
     for end in (min, max):
         value = end(value for line in drawn for value in _heights(line, quantity))
         there = {line.slug: height for line in drawn if (height := _heights(line, quantity).get(value)) is not None}
         least = min(there, key=lambda slug: there[slug])
         amount = look.seconds(there[least]) if quantity == "latency" else look.size(there[least] * MIB)
-        ends.append(f"at {value:,} least with {least}, {amount}")
+        ends.append(texts.LEAST.format(value=value, strategy=least, amount=amount))
     crossed = [
         sentence(crossover) for crossover in run.crossovers if crossover.value is not None and quantity == "latency"
     ]
-    return f"{name} of {len(drawn)} strategies over {axis.name}, {'; '.join(dict.fromkeys([*ends, *crossed]))}."
+    findings = "; ".join(dict.fromkeys([*ends, *crossed]))
+    return texts.LINES.format(quantity=name, count=len(drawn), axis=axis.name, findings=findings)

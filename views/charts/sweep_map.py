@@ -12,7 +12,7 @@ from measure.model.run import Point, Run
 from measure.sweep import cells
 from measure.sweep.lines import Line, leaders, lines
 from measure.sweep.places import readable
-from views.charts import failures
+from views.charts import failures, texts
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
 
@@ -27,17 +27,6 @@ _MOST_LETTERS = 3
 _ALPHA = {"measured": 0.5, "inferred": 0.14}
 # In a cell without a winner.
 _SIGNS = {"without": "✕", "running": "…"}
-_STATES = {"running": "being measured", "budget": "not reached", "skipped": "left out"}
-# A cell's shade → what the legend says of it, in the legend's order.
-_SHADES = {
-    "measured": "measured",
-    "inferred": "not measured: its neighbours agree",
-    "tie": "a tie",
-    "without": "no winner",
-    "running": "being measured",
-    "waiting": "waiting",
-    "missed": "not reached",
-}
 
 
 @functools.cache
@@ -154,17 +143,17 @@ def shades(run: Run) -> list[str]:
     seen = {shade(point) for point in run.points}
     if any(len(leaders(point, run.axes)) > 1 for point in run.points):
         seen.add("tie")
-    return [name for name in _SHADES if name in seen]
+    return [name for name in texts.SHADES if name in seen]
 
 
 def state(point: Point) -> str:
     if cells.inferred(point):
-        return point.reason or "not measured: its neighbours agree"
+        return point.reason or texts.SHADES["inferred"]
     if point.ranking:
-        return "measured"
+        return texts.SHADES["measured"]
     if point.status == "complete":
-        return "no winner"
-    return text.standing(_STATES.get(point.status, point.status), point.reason)
+        return texts.SHADES["without"]
+    return text.standing(texts.STATES.get(point.status, point.status), point.reason)
 
 
 def lead(point: Point, run: Run) -> str:
@@ -176,13 +165,15 @@ def lead(point: Point, run: Run) -> str:
             return look.MISSING
         over, other = measured
         factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
-        return f"{factor} {interval} faster than {other}{', a tie' if len(point.ranking) == 1 else ''}"
+        said = texts.LEAD_TIE if len(point.ranking) == 1 else texts.LEAD
+        return said.format(factor=factor, interval=interval, other=other)
     around = [measured for near in cells.rests_on(run, point) if (measured := cells.lead(run, near)) is not None]
     if not around:
         return look.MISSING
     low, high = (look.number(end([over.ratio for over, _ in around])) for end in (min, max))
-    where = f"at the {len(around)} measured cells around it" if len(around) > 1 else "at the measured cell beside it"
-    return f"{low if low == high else f'{low} to {high}'} × faster than the next {where}"
+    factors = low if low == high else texts.FACTORS.format(low=low, high=high)
+    said = texts.LEAD_AROUND if len(around) > 1 else texts.LEAD_BESIDE
+    return said.format(factors=factors, count=len(around))
 
 
 def legend_html(run: Run) -> str:
@@ -192,7 +183,7 @@ def legend_html(run: Run) -> str:
     for name, letter in letters(run).items():
         mapper, mode = _mapper_and_mode(lines_.get(name))
         names.append(f"{_box(_tint(look.css_colour(mapper), 50), letter)} {look.strategy_html(name, mapper, mode)}")
-    return _flow(names) + _flow(f"{_swatch(name)} {html.escape(_SHADES[name])}" for name in shades(run))
+    return _flow(names) + _flow(f"{_swatch(name)} {html.escape(texts.SHADES[name])}" for name in shades(run))
 
 
 def _flow(parts: Iterable[str]) -> str:
@@ -226,10 +217,9 @@ def takeaway(run: Run) -> str:
     for point in run.points:
         for name in leaders(point, run.axes):
             won[name] = won.get(name, 0) + 1
+    across, up = run.axes[0].name, run.axes[1].name
     if not won:
-        return f"Map of winners over {run.axes[0].name} and {run.axes[1].name}: nothing has been measured yet."
-    counts = ", ".join(f"{name} in {count}" for name, count in sorted(won.items(), key=lambda item: -item[1]))
-    return (
-        f"Map of winners over {run.axes[0].name} and {run.axes[1].name}, {len(run.points)} cells: fastest, or tied, "
-        f"are {counts}."
-    )
+        return texts.NO_MAP.format(across=across, up=up)
+    most_first = sorted(won.items(), key=lambda item: -item[1])
+    winners = ", ".join(texts.CELLS_WON.format(strategy=name, count=count) for name, count in most_first)
+    return texts.MAP.format(across=across, up=up, count=len(run.points), winners=winners)

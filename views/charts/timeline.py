@@ -7,7 +7,7 @@ import pandas as pd
 
 from measure.model.run import Measurement
 from measure.output.rows import Row
-from views.charts import names
+from views.charts import names, texts
 from views.charts.base import COLOUR, DASH, MIB, MIB_AXIS, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
 
@@ -63,7 +63,7 @@ def specification(*, share: bool) -> Spec:
         return alt.Y(
             f"{field}:Q",
             scale=alt.Scale(zero=True, nice=False),
-            axis=alt.Axis(title="memory held", labelExpr=MIB_AXIS, tickCount=5),
+            axis=alt.Axis(title=texts.HELD_AXIS, labelExpr=MIB_AXIS, tickCount=5),
         )
 
     base = unfilled().encode(
@@ -71,7 +71,7 @@ def specification(*, share: bool) -> Spec:
             "at:Q",
             scale=alt.Scale(nice=False),
             axis=alt.Axis(
-                title="share of the call" if share else "time within the call (profiled, so slower than timed)",
+                title=texts.SHARE_AXIS if share else texts.TIME_AXIS,
                 labelExpr=f"datum.label + ' {'%' if share else 'ms'}'",
             ),
         ),

@@ -10,7 +10,7 @@ import pandas as pd
 from measure.model.run import Latency
 from measure.output.rows import Row
 from measure.statistics import break_even
-from views.charts import names
+from views.charts import names, texts
 from views.charts.base import COLOUR, DASH, PADDING, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look
 
@@ -32,8 +32,9 @@ class Stretch:
     @property
     def text(self) -> str:
         """``37 [20, 66] calls``."""
-        interval = f" [{self.low:,}, {self.high:,}]" if self.low is not None and self.high is not None else ""
-        return f"{self.first:,}{interval} calls"
+        if self.low is None or self.high is None:
+            return texts.CALLS.format(first=self.first)
+        return texts.CALLS_INTERVAL.format(first=self.first, low=self.low, high=self.high)
 
 
 def cheapest(rows: list[Row]) -> list[Stretch]:
@@ -84,14 +85,12 @@ def _interval(median_s: float, low_s: float | None, high_s: float | None) -> Lat
 def sentence(stretches: list[Stretch]) -> str:
     """Cheapest in total: loop.eager at first, batched.eager from 2 [2, 3] calls on, batched.xla from 37 [20, 66] on."""
     if not stretches:
-        return "No strategy has both a first call and a latency."
+        return texts.NO_TOTALS
     if len(stretches) == 1:
-        return f"Cheapest in total, first call included: {stretches[0].slug}, however many calls are made."
-    parts = [
-        f"{stretch.slug} {f'from {stretch.text} on' if number else 'at first'}"
-        for number, stretch in enumerate(stretches)
-    ]
-    return f"Cheapest in total, first call included: {', '.join(parts)}."
+        return texts.ALWAYS_CHEAPEST.format(strategy=stretches[0].slug)
+    parts = [texts.AT_FIRST.format(strategy=stretches[0].slug)]
+    parts += [texts.FROM_CALLS.format(strategy=stretch.slug, calls=stretch.text) for stretch in stretches[1:]]
+    return texts.CHEAPEST.format(stretches=", ".join(parts))
 
 
 def frame(rows: list[Row]) -> pd.DataFrame:
@@ -111,7 +110,7 @@ def frame(rows: list[Row]) -> pd.DataFrame:
                         "mode": row.mode,
                         "calls": count,
                         "total": total_s,
-                        "total time": look.seconds(total_s),
+                        texts.TOTAL_TIME: look.seconds(total_s),
                     }
                 )
     made = pd.DataFrame(points)
@@ -119,12 +118,12 @@ def frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def _specification() -> Spec:
-    y = seconds_axis("total time, first call included")
+    y = seconds_axis(texts.TOTAL_AXIS)
     base = unfilled().encode(
         x=alt.X(
             "calls:Q",
             scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(title="number of calls", format="~s", labelOverlap=True),
+            axis=alt.Axis(title=texts.CALLS_AXIS, format="~s", labelOverlap=True),
         ),
         y=y("total"),
         color=COLOUR,
@@ -132,7 +131,7 @@ def _specification() -> Spec:
     )
     lines = base.mark_line(strokeWidth=2).encode(strokeDash=DASH)
     # Lines are thin to point at: invisible points carry the tooltips.
-    points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", "calls", "total time"))
+    points = base.mark_point(opacity=0, size=120).encode(tooltip=tooltip("strategy", "calls", texts.TOTAL_TIME))
     return spec(lines, points, *names.layers(y), height=names.HEIGHT, padding=PADDING)
 
 
