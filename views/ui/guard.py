@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from views.ui import texts
 from workloads.discovery import DiscoveryError
 
 _log = logging.getLogger("mapbench.page")
@@ -21,8 +22,4 @@ def calm(what: str) -> Iterator[None]:
         st.rerun()
     except Exception:
         _log.exception("%s could not be drawn", what)
-        st.error(
-            f"A fault in Mapbench kept {what} from being shown. Measuring is not affected; "
-            "the server's log holds the details. Reloading the page may help.",
-            icon=":material/error:",
-        )
+        st.error(texts.FAULT.format(part=what), icon=":material/error:")

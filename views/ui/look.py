@@ -22,6 +22,7 @@ from measure.model.text import (
     shortened,
     size,
 )
+from views.ui import texts
 
 __all__ = [
     "GLYPHS",
@@ -204,7 +205,7 @@ def duration(value_s: float | None) -> str:
     if value_s is None:
         return MISSING
     if value_s < 1:
-        return "under 1 s"
+        return texts.SHORT_TIME
     whole = round(value_s)
     if whole < 60:
         return f"{whole} s"

@@ -2,9 +2,12 @@
 
 import streamlit as st
 
-_HTML = """<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M18 16.1c-.8 0-1.4.3-2 .8l-7.1-4.2
+from views.ui import texts
+
+_HTML = f"""<button type="button"><svg viewBox="0 0 24 24" aria-hidden="true"><path
+d="M18 16.1c-.8 0-1.4.3-2 .8l-7.1-4.2
 c.1-.2.1-.5.1-.7s0-.5-.1-.7L16 7.2c.5.5 1.2.8 2 .8a3 3 0 1 0-3-3c0 .2 0 .5.1.7L8 9.8A3 3 0 1 0 8 14.2l7.1 4.2
-c-.1.2-.1.4-.1.6a3 3 0 1 0 3-2.9Z"/></svg><span>Share</span></button><span role="status"></span>
+c-.1.2-.1.4-.1.6a3 3 0 1 0 3-2.9Z"/></svg><span>{texts.SHARE["label"]}</span></button><span role="status"></span>
 """
 
 _CSS = """
@@ -44,15 +47,15 @@ export default function ({ data, parentElement }) {
     area.remove();
     if (!copied) throw new Error("the browser does not copy");
   };
-  button.title = "Copies a link that opens this run";
+  button.title = data.texts.title;
   button.onclick = async () => {
     try {
       await copy(link());
-      word.textContent = status.textContent = "Link copied";
+      word.textContent = status.textContent = data.texts.copied;
     } catch {
-      window.prompt("Copy this link:", link());
+      window.prompt(data.texts.by_hand, link());
     }
-    setTimeout(() => { word.textContent = "Share"; status.textContent = ""; }, 2500);
+    setTimeout(() => { word.textContent = data.texts.label; status.textContent = ""; }, 2500);
   };
 }
 """
@@ -61,4 +64,4 @@ _button = st.components.v2.component("mapbench_share", html=_HTML, css=_CSS, js=
 
 
 def button(run_id: str) -> None:
-    _button(data={"run": run_id}, key=f"share_{run_id}", width="content")
+    _button(data={"run": run_id, "texts": texts.SHARE}, key=f"share_{run_id}", width="content")
