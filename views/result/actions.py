@@ -15,7 +15,7 @@ from measure.output import export
 from measure.runner import Snapshot
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run
-from views.result import heading, reproduction, sweep_continue
+from views.result import heading, reproduction, sweep_continue, texts
 from views.ui import guard, look, session, share, steps, times
 from views.ui.memo import Memo
 
@@ -45,7 +45,7 @@ def _again(run: Run) -> None:
         else:
             start(parse(msgspec.to_builtins(run.request)), parent=run.id)
     except RequestError as error:
-        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+        st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
 
 
 def draw(snapshot: Snapshot) -> None:
@@ -53,7 +53,7 @@ def draw(snapshot: Snapshot) -> None:
     run, finished = snapshot.run, snapshot.state == "finished"
     outlook = ""
     heading.title(run)
-    with guard.calm("the buttons"), st.container(key="about_run", gap="small"):
+    with guard.calm(texts.THE_BUTTONS), st.container(key="about_run", gap="small"):
         if finished:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
@@ -66,8 +66,8 @@ def draw(snapshot: Snapshot) -> None:
                 )
             if finished:
                 st.button(
-                    "Measure again here", key="again", icon=":material/replay:", on_click=_again, args=(run,),
-                    help="The same request on this machine; then says whether the verdict was reproduced.",
+                    texts.AGAIN, key="again", icon=":material/replay:", on_click=_again, args=(run,),
+                    help=texts.AGAIN_HELP,
                 )  # fmt: skip
                 _export(run, snapshot.version)
         if outlook:
@@ -79,26 +79,26 @@ def draw(snapshot: Snapshot) -> None:
 def _origin(run: Run, *, imported: bool) -> str:
     """Measured 2025-01-15 10:30 (Europe/Berlin) on Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB, with TensorFlow
     2.21.0."""
-    words = f"Measured {times.local(run.created)} ({times.zone()})"
+    words = texts.MEASURED.format(time=times.local(run.created), zone=times.zone())
     machine, version = environment.machine(run.environment), run.environment.get("tensorflow")
-    words += f" on {machine}" if machine else ""
-    words += f", with TensorFlow {version}" if version else ""
-    mark = ":violet-badge[:material/upload_file: imported] " if imported else ""
+    words += texts.ON_MACHINE.format(machine=machine) if machine else ""
+    words += texts.WITH_TENSORFLOW.format(version=version) if version else ""
+    mark = texts.IMPORTED if imported else ""
     return f"{mark}{look.plain(words)}"
 
 
 def _export(run: Run, version: int) -> None:
     # Drawn when it is open: ten buttons are not for every rerun.
-    with st.popover("Export", icon=":material/download:", key="export", on_change="rerun") as opened:
+    with st.popover(texts.EXPORT, icon=":material/download:", key="export", on_change="rerun") as opened:
         if not opened.open:
             return
         link = (st.context.url or "").partition("?")[0]
-        _download("Run file (JSON)", partial(encode, run), "json", run, "Everything, without loss; can be imported.")
-        _download("Table (CSV)", partial(export.table_csv, run), "csv", run, "One line for each strategy.")
-        _download("Samples (CSV)", partial(export.samples_csv, run), "samples.csv", run, "Every raw sample.")
+        _download(texts.RUN_FILE, partial(encode, run), "json", run, texts.RUN_FILE_HELP)
+        _download(texts.TABLE_FILE, partial(export.table_csv, run), "csv", run, texts.TABLE_FILE_HELP)
+        _download(texts.SAMPLES_FILE, partial(export.samples_csv, run), "samples.csv", run, texts.SAMPLES_FILE_HELP)
         _download(
-            "Summary (Markdown)", partial(export.markdown, run, f"{link}?run={run.id}" if link else None), "md", run,
-            "For a pull request: verdict, table, environment, link.",
+            texts.SUMMARY_FILE, partial(export.markdown, run, f"{link}?run={run.id}" if link else None), "md", run,
+            texts.SUMMARY_FILE_HELP,
         )  # fmt: skip
         from views.charts import files  # what draws them is not needed before
 

@@ -9,20 +9,14 @@ from measure.judge.answer import Take
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from strategies import script
-from views.result import actions, details, heading
+from views.result import actions, details, heading, texts
 from views.ui import look
 from views.ui.memo import Memo
 from views.ui.parameters import option_key, size_key
 
 _memo = Memo()
 _COLOURS = {"clear": "green", "tie": "blue", "cannot tell": "orange", "no choice": "gray", "nothing": "gray"}
-_KEPT = "what was measured is kept"
 _SWEEP = "views/pages/sweep.py"
-_ENDED = {
-    "cancelled": "Cancelled",
-    "interrupted": "Interrupted",
-    "budget": "The time budget was spent before the ranking was decided",
-}
 
 
 def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str, *, imported: bool) -> None:
@@ -39,17 +33,17 @@ def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix:
             _take(run, take, prefix, imported=imported)
         with right, st.container(gap="small"):
             _against(run, version, baseline, timed, prefix)
-            _listed("What it costs", answer.costs(run, baseline), "Break even", prefix)
+            _listed(texts.COSTS, answer.costs(run, baseline), texts.TAB_BREAK_EVEN, prefix)
             _changes(run, prefix)
 
 
 def _ended(run: Run) -> None:
     if run.status == "complete":
         return
-    words = _ENDED.get(run.status, run.status)
+    words = texts.ENDED.get(run.status, run.status)
     if run.status == "interrupted" and run.stop_reason:
         words = f"{words}: {run.stop_reason}"
-    kept = "" if _KEPT in words else f" {look.sentence(_KEPT)}"
+    kept = "" if texts.KEPT in words else f" {look.sentence(texts.KEPT)}"
     st.caption(f":material/info: {look.plain(words)}.{kept}")
 
 
@@ -58,22 +52,21 @@ def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
     item = run.measurement(take.strategy)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.html(
-            '<div style="font-size:1.1rem"><span style="opacity:.75">Take</span> '
+            f'<div style="font-size:1.1rem"><span style="opacity:.75">{texts.TAKE}</span> '
             f"<b>{look.strategy_html(item.strategy, item.mapper, item.mode)}</b></div>",
             width="content",
         )
-        _evidence("Why", prefix)
+        _evidence(texts.TAB_WHY, prefix)
     st.markdown(f":{_COLOURS[take.word]}-badge[{take.word}] {look.plain(take.reason)}")
     if item.code is not None and not imported and (lines := script.mapping(item.code.source)):
         st.code(lines, language="python", wrap_lines=True)
     if take.again and not prefix:
         count = len(take.again)
         settles = take.word == "tie" or count < len(run.request.strategies)
-        label = f"Settle this tie in {take.budget_s:.0f} s" if settles else (
-            f"Measure all {count} with a budget of {take.budget_s:.0f} s")  # fmt: skip
+        label = texts.SETTLE if settles else texts.MEASURE_ALL
         st.button(
-            label, key="settle", icon=":material/balance:", on_click=_settle, args=(run, take),
-            help=f"Measures {count} strategies in turns, with nothing else alive, in as many processes as that allows.",
+            label.format(count=count, budget_s=take.budget_s), key="settle", icon=":material/balance:",
+            on_click=_settle, args=(run, take), help=texts.SETTLE_HELP.format(count=count),
         )  # fmt: skip
 
 
@@ -83,7 +76,7 @@ def _settle(run: Run, take: Take) -> None:
     try:
         actions.start(parse(asked))
     except RequestError as error:
-        st.session_state["notices"] = (f"This cannot be measured here: {error}.",)
+        st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
 
 
 def _against(run: Run, version: int, baseline: str | None, timed: list[str], prefix: str) -> None:
@@ -92,21 +85,17 @@ def _against(run: Run, version: int, baseline: str | None, timed: list[str], pre
         return
     lines = []
     for other in known:
-        value, interval = look.factor_with_interval(other.ratio, other.low, other.high)
-        told = (
-            f"{value} {interval} as fast"
-            if other.low > 1
-            else f"as fast, to what this run can tell ({value} {interval}),"
-        )
-        lines.append(f"{told} as {other.strategy}, {other.role}")
-    _listed("Against what others take", lines, "Side by side", prefix)
+        factor, interval = look.factor_with_interval(other.ratio, other.low, other.high)
+        told = texts.FASTER_THAN if other.low > 1 else texts.AS_FAST_AS
+        lines.append(told.format(factor=factor, interval=interval, strategy=other.strategy, role=other.role))
+    _listed(texts.AGAINST, lines, texts.TAB_SIDE, prefix)
     if baseline is not None:
         key = f"{prefix}against"
         st.session_state[key] = baseline
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption("Baseline", width="content")
+            st.caption(texts.BASELINE, width="content")
             st.selectbox(
-                "Baseline",
+                texts.BASELINE,
                 timed,
                 key=key,
                 on_change=_set_baseline,
@@ -132,18 +121,18 @@ def _listed(part: str, lines: list[str], evidence: str, prefix: str) -> None:
 def _evidence(tab: str, prefix: str) -> None:
     st.button(
         tab, type="tertiary", key=look.key(f"{prefix}evidence", tab), icon=":material/south:", on_click=details.show,
-        args=(tab, prefix), help=f"Shows the tab «{tab}».",
+        args=(tab, prefix), help=texts.EVIDENCE_HELP.format(tab=tab),
     )  # fmt: skip
 
 
 def _changes(run: Run, prefix: str) -> None:
     lines = answer.changes(run)
     with st.container(gap=None, key=f"{prefix}changes"):
-        st.markdown("**What would change it**")
+        st.markdown(texts.CHANGES)
         if lines:
             st.markdown("\n".join(f"- {look.plain(line)}" for line in lines))
         st.page_link(
-            _SWEEP, label="Another size: sweep the batch", icon=":material/stacked_line_chart:",
+            _SWEEP, label=texts.SWEEP_LINK, icon=":material/stacked_line_chart:",
             query_params=_sweep(run),
         )  # fmt: skip
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from measure import runner
 from measure.model.place import StoreError
 from measure.model.run_file import encode
-
-# In an archive: the text that names the runs which are not in it.
-_LEFT_OUT = "left out.txt"
+from views.result import texts
 
 
 def pack(ids: Sequence[str]) -> bytes:
@@ -20,10 +18,10 @@ def pack(ids: Sequence[str]) -> bytes:
         try:
             run = store.load(run_id)
         except (ValueError, StoreError) as error:
-            left_out.append(f"Run {run_id} cannot be read: {error}.")
+            left_out.append(texts.UNREADABLE.format(run=run_id, error=error))
             continue
         if run is None:
-            left_out.append(f"Run {run_id} has been deleted.")
+            left_out.append(texts.DELETED.format(run=run_id))
         else:
             files[f"mapbench-{run_id}.json"] = encode(run)
     if len(ids) == 1 and files:
@@ -31,7 +29,7 @@ def pack(ids: Sequence[str]) -> bytes:
     if len(ids) == 1:
         return "\n".join(left_out).encode()
     if left_out:
-        files[_LEFT_OUT] = "\n".join([*left_out, ""]).encode()
+        files[texts.LEFT_OUT_FILE] = "\n".join([*left_out, ""]).encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():

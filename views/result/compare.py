@@ -9,7 +9,7 @@ from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
 from views.charts import base, latency, memory
-from views.result import answer, correctness, details, problems, strategy_table, tables
+from views.result import answer, correctness, details, problems, strategy_table, tables, texts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
@@ -56,14 +56,14 @@ def draw_comparison(
     timed = [m.strategy for m in rows.baselines(run)]
     baseline = rows.choose_baseline(run, baseline)
     shown = _memo.get((run.id, version, finished, baseline), lambda: _shown(run, version, baseline))
-    with guard.calm("the result"):
+    with guard.calm(texts.THE_RESULT):
         if finished:
             answer.draw(run, version, baseline, timed, prefix, imported=imported)
         draw_doubts(tables.doubts(run))
         _charts(shown, prefix)
     if finished:
         details.draw(run, version, shown.rows, baseline, prefix, imported=imported)
-    with guard.calm("the rest of the result"):
+    with guard.calm(texts.THE_REST):
         if not finished:
             strategy_table.draw(run, version, shown.rows, prefix, baseline=baseline)
         correctness.draw(shown.rows, prefix)
@@ -82,12 +82,12 @@ def _charts(shown: Shown, prefix: str) -> None:
     count = len(shown.rows)
     with st.grid(2, min_column_width=380, gap="medium", key="charts") as grid:
         with grid.cell():
-            st.markdown("**Latency** of one call, log axis")
+            st.markdown(texts.LATENCY)
             spec = base.sized(latency.specification(floor=shown.floor), count)
             st.vega_lite_chart(shown.latency, spec, key=f"{prefix}latency", alt=shown.latency_alt)
             st.caption(look.plain(shown.latency_caption))
         with grid.cell():
-            st.markdown("**Memory** of one call")
+            st.markdown(texts.MEMORY)
             spec = base.sized(memory.specification(shown.memory_unit, floor=shown.floor), count)
             st.vega_lite_chart(shown.memory, spec, key=f"{prefix}memory", alt=shown.memory_alt)
             st.caption(look.plain(shown.memory_caption))

@@ -7,23 +7,25 @@ import streamlit as st
 
 from measure.model.run import Correctness, LeafCheck, Measurement
 from measure.output.rows import Row
-from views.result import strategy_table
+from views.result import strategy_table, texts
 from views.ui import look
 from views.ui.memo import packed
 
 
 def draw(rows: list[Row], prefix: str) -> None:
     """Draw the sentence, and a table that is made when it is opened. ``prefix`` begins its key."""
-    st.markdown(f"**Correctness** · {look.plain(sentence(rows))}")
+    st.markdown(texts.CORRECTNESS.format(sentence=look.plain(sentence(rows))))
     if not any(row.correct is not None for row in rows):
         return
-    with st.expander("Errors of each strategy", type="compact", key=f"{prefix}errors", on_change="rerun") as opened:
+    with st.expander(texts.ERRORS, type="compact", key=f"{prefix}errors", on_change="rerun") as opened:
         if opened.open:
             table = packed(frame(rows))
             st.dataframe(
                 table, hide_index=True, key=f"{prefix}correctness", row_height=strategy_table.ROW_HEIGHT,
-                height=strategy_table.height(table), alt="Each strategy's largest errors against the float64 reference",
-                column_config={"strategy": st.column_config.Column(width=strategy_table.name_width(rows), pinned=True)},
+                height=strategy_table.height(table), alt=texts.ERRORS_ALT,
+                column_config={
+                    texts.STRATEGY_COLUMN: st.column_config.Column(width=strategy_table.name_width(rows), pinned=True)
+                },
             )  # fmt: skip
 
 
@@ -31,12 +33,12 @@ def frame(rows: list[Row]) -> pd.DataFrame:
     """Return one line per checked strategy: passed or not, and the three largest errors. Wrong ones first."""
     lines = [
         {
-            "strategy": row.label,
-            "check": "✓ pass" if row.correct else "✕ wrong",
-            "largest absolute error": look.error_size(row.max_abs),
-            "relative": look.error_size(row.max_rel),
-            "in ULP": look.error_size(row.max_ulp),
-            "NaN differs": f"{row.nan_mismatches:,}",
+            texts.STRATEGY_COLUMN: row.label,
+            texts.CHECK: texts.PASS if row.correct else texts.WRONG,
+            texts.LARGEST_ERROR: look.error_size(row.max_abs),
+            texts.RELATIVE_ERROR: look.error_size(row.max_rel),
+            texts.ULP_ERROR: look.error_size(row.max_ulp),
+            texts.NAN_DIFFERS: f"{row.nan_mismatches:,}",
         }
         for row in sorted(rows, key=lambda row: bool(row.correct))
         if row.correct is not None
@@ -51,12 +53,13 @@ def sentence(rows: list[Row]) -> str:
     right = [row for row in checked if row.correct]
     wrong = [row.slug for row in checked if not row.correct]
     if not checked:
-        return "No output has been compared with the reference yet."
-    parts = [f"{len(wrong)} of {len(checked)} wrong: {', '.join(wrong)}."] if wrong else []
+        return texts.NOTHING_COMPARED
+    parts = []
+    if wrong:
+        parts.append(texts.SOME_WRONG.format(wrong=len(wrong), checked=len(checked), strategies=", ".join(wrong)))
     if right:
-        one = len(right) == 1
-        who = right[0].slug if one else f"{'The other' if wrong else 'All'} {len(right)}"
-        parts.append(f"{who} {'agrees' if one else 'agree'} with float64 {_nearness(right)}.")
+        agree = texts.ONE_AGREES if len(right) == 1 else texts.OTHERS_AGREE if wrong else texts.ALL_AGREE
+        parts.append(agree.format(strategy=right[0].slug, count=len(right), nearness=_nearness(right)))
     return " ".join(parts)
 
 
@@ -68,7 +71,8 @@ def tolerances(measurement: Measurement) -> list[str]:
         allowed = [f"{name} {look.error_size(leaf.tolerance.get(name))}" for name in ("absolute", "relative")
                    if isinstance(leaf.tolerance.get(name), (int, float)) and leaf.tolerance.get(name)]  # fmt: skip
         if allowed and (leaf.mismatch_share or leaf.nan_mismatches):
-            sentences.append(f"In {leaf.path or 'the output'} an error of {' or '.join(allowed)} is allowed.")
+            output = leaf.path or texts.THE_OUTPUT
+            sentences.append(texts.ALLOWED_ERROR.format(output=output, errors=texts.OR.join(allowed)))
     return sentences
 
 
@@ -76,20 +80,19 @@ def _nearness(right: list[Row]) -> str:
     """Say how far right strategies are from the reference: in ULP where that tells something of every value."""
     leaves = [leaf for row in right if row.measurement.correctness for leaf in row.measurement.correctness.leaves]
     if not leaves:
-        return "within tolerance"
+        return texts.WITHIN_TOLERANCE
     if all(leaf.max_abs == 0 for leaf in leaves):
-        return "exactly"
+        return texts.EXACTLY
     if any(_is_near_zero(leaf) for leaf in leaves):
         most = max(leaf.max_abs or 0.0 for leaf in leaves)
-        return (
-            f"within tolerance: the largest absolute error is {look.error_size(most)}. Some values are so near to zero "
-            "that ULP say nothing of them"
-        )
+        return texts.NEAR_ZERO.format(error=look.error_size(most))
     most = max(leaf.max_ulp or 0.0 for leaf in leaves)
     kinds = {leaf.dtype for leaf in leaves if leaf.max_ulp is not None}
     if not most:  # of a file from elsewhere
-        return "within tolerance"
-    return f"within {_at_most(most)} ULP" + (f" of {kinds.pop()}" if len(kinds) == 1 else "")
+        return texts.WITHIN_TOLERANCE
+    if len(kinds) == 1:
+        return texts.WITHIN_ULP_OF.format(ulp=_at_most(most), dtype=kinds.pop())
+    return texts.WITHIN_ULP.format(ulp=_at_most(most))
 
 
 def _is_near_zero(leaf: LeafCheck) -> bool:

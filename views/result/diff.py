@@ -5,6 +5,8 @@ import html
 from collections import Counter
 from itertools import zip_longest
 
+from views.result import texts
+
 _STYLE = """<style>
 .mb-diff {display: grid; grid-template-columns: 1fr 1fr; overflow-x: auto; border-radius: 6px;
   border: 1px solid light-dark(#d4dae3, #354256); font-family: ui-monospace, "Source Code Pro", monospace;
@@ -36,7 +38,7 @@ def pairs(left: str, right: str) -> list[tuple[str | None, str | None, bool]]:
     searched for."""
     a, b = left.splitlines(), right.splitlines()
     if max(len(a), len(b)) > MOST_LINES:
-        raise TooLong(f"They have more than {MOST_LINES:,} lines, too many to be compared here.")
+        raise TooLong(texts.TOO_LONG.format(most=MOST_LINES))
     common = _too_common(a, b)
     matcher = difflib.SequenceMatcher(lambda line: line in common, a, b, autojunk=False)
     compared: list[tuple[str | None, str | None, bool]] = []
@@ -79,4 +81,5 @@ def side_by_side(left: str, right: str, left_name: str, right_name: str) -> str:
     cells = [f'<div class="head">{html.escape(left_name)}</div><div class="head">{html.escape(right_name)}</div>']
     for a, b, same in compared:
         cells.append(_cell(a, same, "−", "gone") + _cell(b, same, "+", "new"))
-    return f'{_STYLE}<div class="mb-diff" role="region" tabindex="0" aria-label="Differences">{"".join(cells)}</div>'
+    label = texts.DIFFERENCES
+    return f'{_STYLE}<div class="mb-diff" role="region" tabindex="0" aria-label="{label}">{"".join(cells)}</div>'

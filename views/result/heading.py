@@ -8,12 +8,13 @@ from measure.judge import answer
 from measure.judge import verdict as verdicts
 from measure.model.run import Analysis, Run
 from measure.sweep import findings
+from views.result import texts
 
 
 def title(run: Run) -> None:
     """Draw the case of a run, and have the browser's title name it."""
     words = answer.heading(run)
-    st.set_page_config(page_title=f"{words} · Mapbench")
+    st.set_page_config(page_title=texts.PAGE_TITLE.format(case=words))
     st.html(
         '<h1 style="font-size:1.1rem;font-weight:600;line-height:1.3;margin:0;padding:0;overflow-wrap:anywhere">'
         f"{html.escape(words)}</h1>"

@@ -10,7 +10,7 @@ from measure.judge import rules
 from measure.model.run import Run
 from measure.output.notes import by_sentence, in_words
 from measure.output.rows import Row
-from views.result import correctness
+from views.result import correctness, texts
 from views.ui import look
 
 # Sentences of ours are shorter, but for one that quotes an error; what TensorFlow says is often longer.
@@ -57,13 +57,13 @@ def has_noise(rows: list[Row]) -> bool:
 def draw(rows: list[Row], run: Run, prefix: str) -> None:
     """Draw what did not work, then what a person should know before trusting a figure. ``prefix`` begins the keys."""
     if failed := failures(rows, run):
-        st.markdown(f"**Did not work** ({sum(len(failure.rows) for failure in failed)})")
+        st.markdown(texts.DID_NOT_WORK.format(count=sum(len(failure.rows) for failure in failed)))
         with st.container(border=True, gap="small", key="failures"):
             for number, failure in enumerate(failed):
                 _failure(failure, f"{prefix}detail_{number}")
     if said := notes(rows, run):
         open_ = len(said) <= _FEW_NOTES or has_noise(rows)
-        with st.expander(f"Good to know ({len(said)})", expanded=open_, icon=":material/info:"):
+        with st.expander(texts.GOOD_TO_KNOW.format(count=len(said)), expanded=open_, icon=":material/info:"):
             st.caption("\n".join(f"- {look.plain(note)}" for note in said))
 
 
@@ -76,7 +76,7 @@ def _failure(failure: Failure, key: str) -> None:
         f'<div style="overflow-wrap:anywhere">{html.escape(failure.sentence)}</div>'
     )
     if failure.details:
-        label = "Full text" if len(failure.details) == 1 else f"Full texts ({len(failure.details)})"
+        label = texts.FULL_TEXT if len(failure.details) == 1 else texts.FULL_TEXTS.format(count=len(failure.details))
         with st.expander(label, type="compact", key=key, on_change="rerun") as opened:
             if opened.open:
                 for slugs, text in failure.details:
@@ -90,7 +90,7 @@ def _sentence(row: Row, run: Run) -> str:
     if row.outcome == "out_of_memory":
         return _too_much(run)  # what could not be allocated differs from strategy to strategy: the details have it
     sentence = "" if row.sentence.endswith(":") else row.sentence  # TensorFlow's «Graph execution error:»
-    sentence = sentence or _by_outcome(row)
+    sentence = sentence or texts.BY_OUTCOME.get(row.outcome, texts.NO_MESSAGE)
     if row.outcome == "wrong":
         sentence = " ".join((look.sentence(sentence), *correctness.tolerances(row.measurement)))
     return sentence
@@ -99,19 +99,10 @@ def _sentence(row: Row, run: Run) -> str:
 def _too_much(run: Run) -> str:
     limit = run.request.memory_limit_mib
     if limit is None:
-        return "It needs more memory than there is: a smaller batch may fit."
-    return f"It needs more memory than the limit of {limit:,} MiB: a smaller batch or a higher limit may help."
-
-
-def _by_outcome(row: Row) -> str:
-    sentences = {
-        "timeout": "It did not finish in its time.",
-        "unsupported": "It cannot run this way.",
-        "wrong": "Its values differ from the reference.",
-    }
-    return sentences.get(row.outcome, "It ended without a message.")
+        return texts.OUT_OF_MEMORY
+    return texts.OVER_LIMIT.format(limit=limit)
 
 
 def _details(rows: list[Row], sentence: str) -> list[tuple[list[str], str]]:
-    texts = [(row.slug, row.detail.strip() or row.sentence.strip()) for row in rows]
-    return by_sentence((slug, text) for slug, text in texts if text.rstrip(".") not in sentence)
+    said = [(row.slug, row.detail.strip() or row.sentence.strip()) for row in rows]
+    return by_sentence((slug, text) for slug, text in said if text.rstrip(".") not in sentence)

@@ -1,0 +1,417 @@
+"""This file holds every text of a run's page, in the order in which a person meets them.
+
+Longer than others, since it is one list that is read in one go.
+"""
+
+# --- shared by several parts -----------------------------------------------------------------------------------------
+
+STRATEGY = "Strategy"
+STRATEGY_COLUMN = "strategy"
+OP = "op"
+KERNEL = "kernel"
+COUNT = "count"
+TIME = "time"
+NONE = "none"
+CANCEL = "Cancel"
+NO_STRATEGY = "The run has no strategy."
+NOT_MEASURABLE = "This cannot be measured here: {error}."
+DID_NOT_WORK = "**Did not work** ({count})"
+ENDED = {
+    "cancelled": "Cancelled",
+    "interrupted": "Interrupted",
+    "budget": "The time budget was spent before the ranking was decided",
+}
+# In the sentence of a fault: what could not be shown.
+THE_RESULT = "the result"
+THE_REST = "the rest of the result"
+
+# --- a run that waits or runs (progress.py) --------------------------------------------------------------------------
+
+THE_PROGRESS = "the progress"
+RANGE = "{first:,} to {last:,}"
+STOP = "Stop here"
+STOP_HELP = "Ends with what is known by now: the verdict, then the floor and the process peaks."
+CANCEL_HELP = "Ends the work within a second; what has been measured is kept."
+ONE_BEFORE = "waiting in the queue: 1 run before this one. {now}"
+RUNS_BEFORE = "waiting in the queue: {count} runs before this one. {now}"
+RUNNING = "running"
+ROUND = "{stage}, round {number}"
+ELAPSED = "{duration} elapsed"
+LEFT = "about {duration} left"
+LATE = "it takes longer than forecast"
+NEARLY_DONE = "nearly done"
+NOW = "Now: {title}."
+NOW_LEFT = "Now: {title}, {left}."
+ONE_RUNS = "A comparison is running on this machine; yours will wait for its turn. {now}"
+OTHERS_WAIT = "A comparison is running on this machine, and {count} waiting; yours will wait for its turn. {now}"
+POINTS = "points: {counts}"
+
+# --- the heading (heading.py) ----------------------------------------------------------------------------------------
+
+PAGE_TITLE = "{case} · Mapbench"
+
+# --- where a run comes from, and the buttons (actions.py) ------------------------------------------------------------
+
+THE_BUTTONS = "the buttons"
+IMPORTED = ":violet-badge[:material/upload_file: imported] "
+MEASURED = "Measured {time} ({zone})"
+ON_MACHINE = " on {machine}"
+WITH_TENSORFLOW = ", with TensorFlow {version}"
+AGAIN = "Measure again here"
+AGAIN_HELP = "The same request on this machine; then says whether the verdict was reproduced."
+EXPORT = "Export"
+RUN_FILE = "Run file (JSON)"
+RUN_FILE_HELP = "Everything, without loss; can be imported."
+TABLE_FILE = "Table (CSV)"
+TABLE_FILE_HELP = "One line for each strategy."
+SAMPLES_FILE = "Samples (CSV)"
+SAMPLES_FILE_HELP = "Every raw sample."
+SUMMARY_FILE = "Summary (Markdown)"
+SUMMARY_FILE_HELP = "For a pull request: verdict, table, environment, link."
+
+# --- going on with a sweep (sweep_continue.py) -----------------------------------------------------------------------
+
+CONTINUE = "Continue"
+CONTINUE_HELP = "Measures what is missing; what there is is not measured again."
+CONTINUE_FITS = "Continue needs about {needed} of the time budget of {budget}."
+CONTINUE_IN_VAIN = "A time budget of {budget} is too short for what is missing"
+CONTINUE_SHORT = (
+    "Continue needs about {needed}, and with a time budget of {budget} leaves out {short} of the {missing} "
+    "measurements that are missing"
+)
+NO_BUDGET_ENOUGH = "{what}; no budget is enough for all of them."
+BUDGET_ENOUGH = "{what}; {enough} are enough for all of them: set it under Advanced."
+NOT_CONTINUED = "This cannot be continued here: {error}."
+
+# --- a run that repeats another one (reproduction.py) ----------------------------------------------------------------
+
+REPEATS_UNKNOWN = ":material/replay: It repeats a run that is not known here."
+CONTINUES_UNKNOWN = ":material/replay: It repeats or continues a run that is not known here."
+CONTINUES = ":material/resume: It continues an earlier sweep, with all that one measured."
+SHOW_FIRST = "Show the first run"
+THEN_AND_NOW = "Then and now"
+RANKS_CHANGED = "Ranks that changed: {moves}."
+RANKS_SAME = "All ranks are the same."
+MOVED_BEYOND = "{strategy} {before} → {now} (beyond chance)"
+MOVED_WITHIN = "{strategy} {before} → {now} (within chance)"
+RANK_THEN = "rank then"
+RANK_NOW = "rank now"
+LATENCY_CHANGE = "latency over that of {reference}, now against then"
+BEYOND_CHANCE = "beyond chance"
+YES = "yes"
+NO = "no"
+REPEATED_ALT = "Each strategy's rank in both runs, and how its latency has changed relative to the others"
+POINT_OUTCOME = "outcome"
+POINT_RANKS = "ranks that changed"
+REPEATED_SWEEP_ALT = "For each point, whether its leaders lead again, and which ranks have changed"
+
+# --- the answer of a comparison (answer.py) --------------------------------------------------------------------------
+
+KEPT = "what was measured is kept"
+TAKE = "Take"
+SETTLE = "Settle this tie in {budget_s:.0f} s"
+MEASURE_ALL = "Measure all {count} with a budget of {budget_s:.0f} s"
+SETTLE_HELP = "Measures {count} strategies in turns, with nothing else alive, in as many processes as that allows."
+AGAINST = "Against what others take"
+FASTER_THAN = "{factor} {interval} as fast as {strategy}, {role}"
+AS_FAST_AS = "as fast, to what this run can tell ({factor} {interval}), as {strategy}, {role}"
+BASELINE = "Baseline"
+COSTS = "What it costs"
+CHANGES = "**What would change it**"
+SWEEP_LINK = "Another size: sweep the batch"
+EVIDENCE_HELP = "Shows the tab «{tab}»."
+
+# --- the charts of a comparison (compare.py) -------------------------------------------------------------------------
+
+LATENCY = "**Latency** of one call, log axis"
+MEMORY = "**Memory** of one call"
+
+# --- the tabs (details.py) -------------------------------------------------------------------------------------------
+
+TAB_TABLE = "Table"
+TAB_BREAK_EVEN = "Break even"
+TAB_WHY = "Why"
+TAB_SAMPLES = "Samples"
+TAB_MEMORY = "Memory over one call"
+TAB_SIDE = "Side by side"
+TAB_CODE = "Code"
+TAB_ENVIRONMENT = "Environment"
+THE_TAB = "the tab «{tab}»"
+
+# --- the tab «Table» (strategy_table.py) -----------------------------------------------------------------------------
+
+FASTER = "× faster than {baseline}"
+TABLE_ALT = "The figures of all strategies"
+COLUMNS = "Columns"
+COLUMNS_LABEL = "Columns of the table"
+
+# --- the tab «Break even» (details.py, tables.py) --------------------------------------------------------------------
+
+NO_TOTALS = "No strategy has both a first call and a latency."
+TOTALS_ABOUT = "The first call traces and compiles; each further one costs the latency."
+COMPILED = "compiled"
+AGAINST_EAGER = "against {strategy}"
+BREAK_EVEN_ALT = "For each compiled strategy, after how many calls it has cost less than each eager one"
+BREAK_EVEN_NOTE = (
+    "Calls, the first included, after which what stands at the left has cost less in total, with {confidence} "
+    "intervals; the scatter of first calls between processes is in them. Where latencies are too close to tell, ≥ "
+    "stands before the fewest calls that it may take."
+)
+RUNTIME_START = (
+    " TensorFlow and XLA take up to {start} once per process to start, whatever the strategy: that is not counted."
+)
+
+# --- the tab «Why» (why.py) ------------------------------------------------------------------------------------------
+
+NO_REASONS_IMPORTED = "This run holds no reasons. «Measure again here» gives one that can be asked for them."
+NO_REASONS_EXAMPLE = "This run holds no reasons. A comparison of your own can be asked for them."
+EXPLAIN_ABOUT = (
+    "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: a second "
+    "or two each. The figures of the run stay as they are."
+)
+EXPLAINED = "{explained} of {able} strategies are explained."
+EXPLAIN = "Explain this run"
+EXPLAIN_REST = "Explain the rest"
+THE_EXPLANATION = "the progress of the explanation"
+EXPLANATION_WAITS = "waiting in the queue"
+FIGURES_ALT = "What happens in one call of each strategy"
+# Format and explanation of each column of numbers.
+FIGURES = {
+    "call": ("%.4g ms", "Median of calls that nobody watched."),
+    "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
+    "on the GPU": ("%.4g ms", "How long at least one kernel ran on the GPU, whatever the host did meanwhile."),
+    "in ops": ("%.4g ms", "How long at least one op or kernel ran on the host."),
+    "in Python": ("%.4g ms", "How long the calling thread was outside of TensorFlow's runtime."),
+    "building graphs": ("%.4g ms", "How long the call traced functions."),
+    "waiting": ("%.4g ms", "How long the calling thread waited for the GPU."),
+    "between ops": ("%.4g ms", "The rest of the call that the profiler watched: starting ops and scheduling them."),
+    "ops": ("%d", "Ops executed in one call."),
+    "kernels": ("%d", "Kernels of XLA or of a GPU in one call."),
+    "fusions": ("%d", "Kernels that XLA made of several instructions."),
+    "nodes": ("%d", "Nodes of the traced graph and its functions."),
+    "threads": ("%d", "Threads that were busy."),
+    "cores": ("%.2f", "Processor time over time."),
+}
+TRACES = "traces"
+FALLS_BACK = "falls back for"
+TRACED_FIRST = "{count:,} in the first call"
+TRACED_WARM = "{count:,} in the next ones"
+TRACED_PER_CALL = "{count:.3g} a call"
+TRACED_ITSELF = "the strategy itself {count:,} times"
+OPS = "**Ops** of one call"
+OPS_ALT = "The ops of one call"
+KERNELS = "**Kernels** of one call"
+KERNELS_ALT = "The kernels of one call"
+FUSIONS = "**Fusions**, and what they fused"
+FUSION = "fusion"
+FUSED = "of"
+FUSIONS_ALT = "The fusions of XLA's program"
+NO_ARTIFACTS = "Graph, program and trace cannot be read: {error}."
+GRAPH = "Graph"
+GRAPH_HELP = "The traced graph and its functions, a line for each node."
+HLO = "Optimised HLO"
+HLO_HELP = "XLA's program after all its passes."
+TRACE = "Trace"
+TRACE_HELP = "What the profiler saw of one call: open it in ui.perfetto.dev."
+
+# --- the tab «Samples» (details.py) ----------------------------------------------------------------------------------
+
+NO_SAMPLE = "No sample was taken."
+ALL = "all"
+SAMPLES_OF_ONE = "{samples:,} samples of 1 strategy"
+SAMPLES_OF = "{samples:,} samples of {strategies} strategies"
+SAMPLES_ALT = "{samples}, by round; a line joins the samples of one process."
+SAMPLES_ABOUT = (
+    "{samples}. A point is one sample, the mean of some calls in a row; a line joins those of one process. {control}"
+)
+SAMPLES_CONTROL = "The control is {strategy}, entered twice."
+
+# --- the tab «Memory over one call» (details.py) ---------------------------------------------------------------------
+
+NO_TIMELINES = "No strategy has a timeline of its memory."
+THREE = "the three that matter"
+TIMELINE_ALT = "Memory held over one call: the most is {size}. ({strategy})"
+TIMELINE_ABOUT = "One steady call; inputs and captured variables exist before it and are not counted."
+THREE_ABOUT = " Drawn: the first, the one that needs the least, and the baseline or the one that needs the most."
+AT_PEAK = "**Held at the peak of {size}**, by the op that allocated it"
+OP_UNNAMED = "not named"
+HELD = "memory"
+SHARE = "share"
+AT_PEAK_ALT = "What held memory at the peak of {strategy}"
+
+# --- the tab «Side by side» (side_by_side.py, diff.py) ---------------------------------------------------------------
+
+ONE_STRATEGY = "The run has only one strategy."
+ONE = "One"
+OTHER = "Another"
+PAIR_RATIO = "{fast} is {factor} {interval} as fast as {slow}"
+PAIR_TIES = "{ratio}: they tie in this run's ranking, so that may be chance"
+PAIR_CHANCE = "{ratio}: that may be chance"
+ONE_UNTIMED = "{one} has no latency"
+BOTH_UNTIMED = "{one} and {other} have no latency"
+SAME_MEMORY = "both need {size}"
+PAIR_MEMORY = "{more} needs {high} of memory, {less} {low}"
+SIDE_TIMELINE = "**Memory over one call**"
+NEITHER_TIMELINE = "Neither has a timeline of its memory."
+SIDE_TIMELINE_ALT = "Memory held over one call of {strategies}"
+ONLY_TIMELINE = "Only {strategy} has a timeline."
+AND = " and "
+SIDE_OPS = "**Ops and kernels** of one call"
+OPS_UNKNOWN = "What runs in a call of {strategies} is not known."
+OPS_UNASKED = "What runs in a call of {strategies} is not known. {how}"
+HOW_HERE = "Open the tab «Why» to ask for it."
+HOW_IMPORTED = "«Measure again here» gives a run that can be asked for it."
+HOW_EXAMPLE = "A comparison of your own can be asked for it."
+NO_OPS = "Neither runs an op of TensorFlow's."
+OP_OR_KERNEL = "op or kernel"
+KIND = "kind"
+COUNT_CHANGE = "Δ count"
+TIME_CHANGE = "Δ time"
+COUNT_OF = "{strategy}: count"
+TIME_OF = "{strategy}: time"
+SIDE_OPS_ALT = "Ops of {one} beside those of {other}"
+SIDE_OPS_ABOUT = "Δ: how much more {other} has than {one}."
+SIDE_CODE = "**Code**"
+SAME_TEXTS = "They are the same."
+TOO_LONG = "They have more than {most:,} lines, too many to be compared here."
+DIFFERENCES = "Differences"
+SIDE_HLO = "**Optimised HLO**"
+ONLY_COMPILED = "Only {strategy} is compiled by XLA, so there are no two programs to compare."
+NO_PROGRAMS = "XLA's programs are not known. {how}"
+PROGRAMS_ABOUT = "Without metadata; the tab «Why» has the whole texts."
+ONE_ELEMENT_ALONE = " That of {one} is the element function's alone."
+BOTH_ELEMENT_ALONE = " That of {one} and that of {other} is the element function's alone."
+
+# --- the tab «Code» (details.py) -------------------------------------------------------------------------------------
+
+CODE_ABOUT = "Whole scripts: they run with TensorFlow and NumPy alone, and are the code that was measured."
+CODE_IMPORTED = (
+    "This code is from an imported file. It is shown as text, and nothing here has executed it: read it before you do."
+)
+SCRIPT_OF = "Script of"
+COMPARED_WITH = "Compared with"
+SCRIPT_UNKNOWN = "# The script of this strategy is not known: {error}\n"
+SCRIPT_NOT_HELD = "# The file does not hold the script of this strategy.\n"
+VECTORISED = (
+    ":material/info: Of the elements that `tf.vectorized_map` maps at once, `tf.print` and assertions in the function "
+    "run for one only, without a warning."
+)
+BOTH_SCRIPTS = "Both scripts, to copy: first {one}, then {other}."
+
+# --- the tab «Environment» (details.py) ------------------------------------------------------------------------------
+
+FACT = "fact"
+VALUE = "value"
+ENVIRONMENT_ALT = "What the comparison was measured on"
+FACT_RUN = "run"
+FACT_CREATED = "created"
+FACT_STATUS = "status"
+FACT_END = "ended because"
+FACT_ANALYSIS = "analysis"
+ANALYSIS = "{method}; {confidence:.0%} intervals"
+FACT_PROBES = "probes"
+FACT_CONTROL = "control"
+CONTROL = "{strategy} entered twice: ratio {ratio:.3f} [{low}, {high}]"
+
+# --- how right the values are (correctness.py) -----------------------------------------------------------------------
+
+CORRECTNESS = "**Correctness** · {sentence}"
+NOTHING_COMPARED = "No output has been compared with the reference yet."
+SOME_WRONG = "{wrong} of {checked} wrong: {strategies}."
+ONE_AGREES = "{strategy} agrees with float64 {nearness}."
+ALL_AGREE = "All {count} agree with float64 {nearness}."
+OTHERS_AGREE = "The other {count} agree with float64 {nearness}."
+EXACTLY = "exactly"
+WITHIN_TOLERANCE = "within tolerance"
+WITHIN_ULP = "within {ulp} ULP"
+WITHIN_ULP_OF = "within {ulp} ULP of {dtype}"
+NEAR_ZERO = (
+    "within tolerance: the largest absolute error is {error}. Some values are so near to zero that ULP say nothing of "
+    "them"
+)
+ERRORS = "Errors of each strategy"
+CHECK = "check"
+PASS = "✓ pass"
+WRONG = "✕ wrong"
+LARGEST_ERROR = "largest absolute error"
+RELATIVE_ERROR = "relative"
+ULP_ERROR = "in ULP"
+NAN_DIFFERS = "NaN differs"
+ERRORS_ALT = "Each strategy's largest errors against the float64 reference"
+
+# --- what did not work, and what is good to know (problems.py, correctness.py) ---------------------------------------
+
+OUT_OF_MEMORY = "It needs more memory than there is: a smaller batch may fit."
+OVER_LIMIT = "It needs more memory than the limit of {limit:,} MiB: a smaller batch or a higher limit may help."
+BY_OUTCOME = {
+    "timeout": "It did not finish in its time.",
+    "unsupported": "It cannot run this way.",
+    "wrong": "Its values differ from the reference.",
+}
+NO_MESSAGE = "It ended without a message."
+ALLOWED_ERROR = "In {output} an error of {errors} is allowed."
+THE_OUTPUT = "the output"
+OR = " or "
+FULL_TEXT = "Full text"
+FULL_TEXTS = "Full texts ({count})"
+GOOD_TO_KNOW = "Good to know ({count})"
+
+# --- how a sweep came out (sweep.py) ---------------------------------------------------------------------------------
+
+FILES_SENTENCE = ":material/info: This sentence is the file's: an earlier Mapbench weighed samples in another way."
+SWEEP_ENDED = ENDED | {"budget": "The time budget was spent"}
+POINTS_KEPT = ":material/info: {ended}: {done} of {points} points are complete. What was measured is kept."
+POINTS_CONTINUE = (
+    ":material/info: {ended}: {done} of {points} points are complete. What was measured is kept, and Continue measures "
+    "the rest."
+)
+NOTHING_MEASURED = "No point was measured. {reason}"
+DOUBT_AT = "at {place}: {doubt}"
+DOUBT_AT_TWO = "at {place}, and likewise at 1 more point: {doubt}"
+DOUBT_AT_MORE = "at {place}, and likewise at {count} more points: {doubt}"
+
+# --- a sweep over one axis (sweep.py, sweep_pair.py) -----------------------------------------------------------------
+
+SWEEP_LATENCY = "**Latency** of one call over {axis}"
+SWEEP_LATENCY_ABOUT = (
+    "Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run."
+)
+CROSSOVERS = "**Where one overtakes another**"
+PAIR_ONE = "Where does"
+PAIR_OTHER = "overtake"
+NO_CROSSOVER = "One strategy leads throughout the range: nobody overtakes it."
+ONE_PAIR_APART = "1 more pair of leading strategies that do not cross"
+PAIRS_APART = "{count} more pairs of leading strategies that do not cross"
+SWEEP_MEMORY = "**Memory** of one call over {axis}"
+NOT_RUN = "**Not run** ({count})"
+SCALING = "**Scaling**: latency ≈ a + b · {axis}"
+FIXED_COST = "fixed cost per call, a"
+SLOPE = "{slope}, b"
+PER_ELEMENT = "cost per element"
+PER_OTHER = "cost for each of {axis}"
+FIT_NOTE = "note"
+SCALING_ALT = "Fixed cost per call and {slope} of each strategy"
+
+# --- a sweep over two axes (sweep.py) --------------------------------------------------------------------------------
+
+MAP = "**Who is fastest** at each {across} and {up}: {measured} of {cells} cells measured"
+
+# --- one point of a sweep (sweep_point.py) ---------------------------------------------------------------------------
+
+THE_POINT = "the point"
+POINT_AT = "Show the comparison at"
+POINT_PLACEHOLDER = "choose a point, or click one above"
+COMPARE_LINK = "Open these choices on the Compare page"
+
+# --- latency against memory (sweep.py) -------------------------------------------------------------------------------
+
+THE_FRONT = "latency against memory"
+FRONT = "**Latency against memory**"
+FRONT_AT = "At"
+MEMORY_DIAL = "Memory available"
+
+# --- run files of chosen runs (archive.py) ---------------------------------------------------------------------------
+
+UNREADABLE = "Run {run} cannot be read: {error}."
+DELETED = "Run {run} has been deleted."
+LEFT_OUT_FILE = "left out.txt"
