@@ -15,13 +15,11 @@ from measure.model.run import Measurement, Run
 from measure.output.rows import Row
 from strategies import script
 from views.charts import base, names, samples, timeline, totals
-from views.result import diff, side_by_side, strategy_table, tables, why
+from views.result import diff, side_by_side, strategy_table, tables, texts, why
 from views.ui import guard, look, scroll
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
-_ALL, _THREE = "all", "the three that matter"
-_NOTHING = "none"
 _PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
@@ -30,20 +28,20 @@ def draw(run: Run, version: int, rows: list[Row], baseline: str | None, prefix: 
     """Draw the tabs, of which only the open one has a body. ``imported``: the run comes from elsewhere, and its code
     from anybody."""
     tabs: dict[str, Callable[[Run, int, list[Row], str], None]] = {
-        "Table": partial(strategy_table.draw, baseline=baseline),
-        "Break even": _break_even,
-        "Why": partial(why.draw, imported=imported),
-        "Samples": _samples,
-        "Memory over one call": _memory,
-        "Side by side": partial(side_by_side.draw, source_of=_held if imported else _source, imported=imported),
-        "Code": _imported_code if imported else _code,
-        "Environment": _environment,
+        texts.TAB_TABLE: partial(strategy_table.draw, baseline=baseline),
+        texts.TAB_BREAK_EVEN: _break_even,
+        texts.TAB_WHY: partial(why.draw, imported=imported),
+        texts.TAB_SAMPLES: _samples,
+        texts.TAB_MEMORY: _memory,
+        texts.TAB_SIDE: partial(side_by_side.draw, source_of=_held if imported else _source, imported=imported),
+        texts.TAB_CODE: _imported_code if imported else _code,
+        texts.TAB_ENVIRONMENT: _environment,
     }
     with st.container(key=f"{prefix}tabs"):
         drawn = st.tabs(list(tabs), key="tab", on_change="rerun", bind="query-params")
         for tab, (name, body) in zip(drawn, tabs.items(), strict=True):
             if tab.open:
-                with tab, guard.calm(f"the tab «{name}»"):
+                with tab, guard.calm(texts.THE_TAB.format(tab=name)):
                     body(run, version, rows, prefix)
     scroll.follow(f"{prefix}tabs")
 
@@ -62,14 +60,14 @@ def _frame(key: tuple[object, ...], make: Callable[[], pd.DataFrame]) -> pa.Tabl
 def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     frame = _frame((run.id, version, "totals"), lambda: totals.frame(rows))
     if not frame.num_rows:
-        st.caption("No strategy has both a first call and a latency.")
+        st.caption(texts.NO_TOTALS)
         return
     sentence = totals.sentence(totals.cheapest(rows))
     st.markdown(look.plain(sentence))
     timed = [row for row in rows if row.outcome == "ok" and row.median_s is not None]
     st.html(look.legend_html([row.mapper for row in timed], [row.mode for row in timed], lines=True))
     st.vega_lite_chart(frame, names.sized(totals.SPEC, frame), key=f"{prefix}totals", alt=sentence)
-    st.caption("The first call traces and compiles; each further one costs the latency.")
+    st.caption(texts.TOTALS_ABOUT)
     table = _memo.get((run.id, version, "break even"), lambda: packed(tables.break_even_frame(run)))
     if table.num_rows:
         st.dataframe(
@@ -78,7 +76,7 @@ def _break_even(run: Run, version: int, rows: list[Row], prefix: str) -> None:
                 name: st.column_config.TextColumn(name, pinned=not number, width=_PAIR_WIDTH if number else None)
                 for number, name in enumerate(table.column_names)
             },
-            alt="For each compiled strategy, after how many calls it has cost less than each eager one",
+            alt=texts.BREAK_EVEN_ALT,
         )  # fmt: skip
         st.caption(look.plain(tables.break_even_note(run)))
 
@@ -93,53 +91,47 @@ def _pick(label: str, slugs: list[str], key: str, *first: str) -> str:
 def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     slugs = [row.slug for row in rows if row.samples]
     if not slugs:
-        st.caption("No sample was taken.")
+        st.caption(texts.NO_SAMPLE)
         return
-    picked = _pick("Strategy", slugs, "samples_of", _ALL)
-    chosen = slugs if picked == _ALL else [picked]
+    picked = _pick(texts.STRATEGY, slugs, "samples_of", texts.ALL)
+    chosen = slugs if picked == texts.ALL else [picked]
     frame = _frame((run.id, version, "samples", picked), lambda: samples.frame(run, chosen))
     drawn = [row for row in rows if row.slug in chosen]
     st.html(look.legend_html([row.mapper for row in drawn], [row.mode for row in drawn], lines=False))
-    count = f"{frame.num_rows:,} samples of {len(chosen)} strateg{'ies' if len(chosen) > 1 else 'y'}"
+    of = texts.SAMPLES_OF_ONE if len(chosen) == 1 else texts.SAMPLES_OF
+    count = of.format(samples=frame.num_rows, strategies=len(chosen))
     st.vega_lite_chart(
         frame, names.sized(samples.SPEC, frame), key=f"{prefix}samples",
-        alt=f"{count}, by round; a line joins the samples of one process.",
+        alt=texts.SAMPLES_ALT.format(samples=count),
     )  # fmt: skip
-    st.caption(
-        f"{count}. A point is one sample, the mean of some calls in a row; a line joins those of one process. "
-        + (
-            f"The control is {look.plain(run.control.strategy)}, entered twice."
-            if run.control and run.control.strategy in chosen
-            else ""
-        )
-    )
+    control = ""
+    if run.control and run.control.strategy in chosen:
+        control = texts.SAMPLES_CONTROL.format(strategy=look.plain(run.control.strategy))
+    st.caption(texts.SAMPLES_ABOUT.format(samples=count, control=control))
 
 
 def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     known = {m.strategy: m for m in timeline.known(run.measurements)}
     slugs = [row.slug for row in rows if row.slug in known]
     if not slugs:
-        st.caption("No strategy has a timeline of its memory.")
+        st.caption(texts.NO_TIMELINES)
         return
     three = timeline.telling([row for row in rows if row.slug in known])
-    groups = {_THREE: three, _ALL: slugs} if len(slugs) > len(three) else {_ALL: slugs}
-    picked = _pick("Strategy", slugs, "memory_of", *groups)
+    groups = {texts.THREE: three, texts.ALL: slugs} if len(slugs) > len(three) else {texts.ALL: slugs}
+    picked = _pick(texts.STRATEGY, slugs, "memory_of", *groups)
     share = picked in groups
     chosen = [known[slug] for slug in groups.get(picked, [picked])]
     st.html(look.legend_html([m.mapper for m in chosen], [m.mode for m in chosen], lines=True))
     peak = max(chosen, key=lambda m: m.memory.peak_bytes if m.memory else 0)
-    alt = f"Memory held over one call: the most is {look.size(peak.memory.peak_bytes if peak.memory else None)}."
+    most = look.size(peak.memory.peak_bytes if peak.memory else None)
     frame = _frame((run.id, version, "timeline", picked), lambda: timeline.frame(chosen, share=share))
     st.vega_lite_chart(
         frame,
         names.sized(timeline.specification(share=share), frame),
         key=f"{prefix}timeline_{share}",
-        alt=f"{alt} ({peak.strategy})",
+        alt=texts.TIMELINE_ALT.format(size=most, strategy=peak.strategy),
     )
-    about = "One steady call; inputs and captured variables exist before it and are not counted."
-    if picked == _THREE:
-        about += " Drawn: the first, the one that needs the least, and the baseline or the one that needs the most."
-    st.caption(about)
+    st.caption(texts.TIMELINE_ABOUT + (texts.THREE_ABOUT if picked == texts.THREE else ""))
     if not share:
         _at_peak(chosen[0])
 
@@ -147,15 +139,15 @@ def _memory(run: Run, version: int, rows: list[Row], prefix: str) -> None:
 def _at_peak(m: Measurement) -> None:
     if m.memory is None or not m.memory.at_peak:
         return
-    st.markdown(f"**Held at the peak of {look.size(m.memory.peak_bytes)}**, by the op that allocated it")
+    st.markdown(texts.AT_PEAK.format(size=look.size(m.memory.peak_bytes)))
     frame = pd.DataFrame(
         [
-            {"op": part.op or "not named", "memory": look.size(part.bytes),
-             "share": look.percent(part.bytes / m.memory.peak_bytes) if m.memory.peak_bytes else look.MISSING}
+            {texts.OP: part.op or texts.OP_UNNAMED, texts.HELD: look.size(part.bytes),
+             texts.SHARE: look.percent(part.bytes / m.memory.peak_bytes) if m.memory.peak_bytes else look.MISSING}
             for part in m.memory.at_peak
         ]
     )  # fmt: skip
-    st.dataframe(frame, hide_index=True, key="at_peak", alt=f"What held memory at the peak of {m.strategy}")
+    st.dataframe(frame, hide_index=True, key="at_peak", alt=texts.AT_PEAK_ALT.format(strategy=m.strategy))
 
 
 def _source(run: Run, slug: str) -> str:
@@ -167,79 +159,75 @@ def _source(run: Run, slug: str) -> str:
     try:
         return script.build(case_of(request), slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)
     except (KeyError, ValueError) as error:
-        return f"# The script of this strategy is not known: {error}\n"
+        return texts.SCRIPT_UNKNOWN.format(error=error)
 
 
 def _held(run: Run, slug: str) -> str:
     """Return the script that the run holds, and no other."""
     code = run.measurement(slug).code
-    return code.source if code is not None else "# The file does not hold the script of this strategy.\n"
+    return code.source if code is not None else texts.SCRIPT_NOT_HELD
 
 
 def _imported_code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
-    st.warning(
-        "This code is from an imported file. It is shown as text, and nothing here has executed it: read it before you "
-        "do.",
-        icon=":material/upload_file:",
-    )
+    st.warning(texts.CODE_IMPORTED, icon=":material/upload_file:")
     _scripts(run, rows, _held)
 
 
 def _code(run: Run, version: int, rows: list[Row], prefix: str) -> None:
-    st.caption("Whole scripts: they run with TensorFlow and NumPy alone, and are the code that was measured.")
+    st.caption(texts.CODE_ABOUT)
     _scripts(run, rows, _source)
 
 
 def _scripts(run: Run, rows: list[Row], source_of: Callable[[Run, str], str]) -> None:
     slugs = [row.slug for row in rows]
     if not slugs:
-        st.caption("The run has no strategy.")
+        st.caption(texts.NO_STRATEGY)
         return
     left, right = st.columns(2)
     with left:
-        shown = _pick("Script of", slugs, "code_of")
+        shown = _pick(texts.SCRIPT_OF, slugs, "code_of")
     with right:
-        other = _pick("Compared with", [slug for slug in slugs if slug != shown], "code_against", _NOTHING)
+        other = _pick(texts.COMPARED_WITH, [slug for slug in slugs if slug != shown], "code_against", texts.NONE)
     source = source_of(run, shown)
-    if other == _NOTHING:
+    if other == texts.NONE:
         _trap(source)
         st.code(source, line_numbers=True)
         return
     its = source_of(run, other)
     _trap(source, its)
     st.html(diff.side_by_side(source, its, shown, other))
-    st.caption(f"Both scripts, to copy: first {look.plain(shown)}, then {look.plain(other)}.")
+    st.caption(texts.BOTH_SCRIPTS.format(one=look.plain(shown), other=look.plain(other)))
     st.code(source, height=220)
     st.code(its, height=220)
 
 
 def _trap(*sources: str) -> None:
     if any(_VECTORISED in source for source in sources):
-        st.caption(
-            ":material/info: Of the elements that `tf.vectorized_map` maps at once, `tf.print` and assertions in the "
-            "function run for one only, without a warning."
-        )
+        st.caption(texts.VECTORISED)
 
 
 def _environment(run: Run, version: int, rows: list[Row], prefix: str) -> None:
     facts = [*environment.describe(run.environment), *_about(run)]
-    frame = pd.DataFrame([{"fact": str(label), "value": str(value)} for label, value in facts])
+    frame = pd.DataFrame([{texts.FACT: str(label), texts.VALUE: str(value)} for label, value in facts])
     st.dataframe(
-        frame, hide_index=True, key="environment", height="content", alt="What the comparison was measured on",
-        column_config={"fact": st.column_config.TextColumn(width="medium"),
-                       "value": st.column_config.TextColumn(width="large")},
+        frame, hide_index=True, key="environment", height="content", alt=texts.ENVIRONMENT_ALT,
+        column_config={texts.FACT: st.column_config.TextColumn(width="medium"),
+                       texts.VALUE: st.column_config.TextColumn(width="large")},
     )  # fmt: skip
 
 
 def _about(run: Run) -> list[tuple[str, str]]:
-    facts = [("run", run.id), ("created", run.created), ("status", run.status), ("ended because", run.stop_reason)]
-    facts += [("analysis", f"{run.analysis.method}; {run.analysis.confidence:.0%} intervals")]
+    facts = [(texts.FACT_RUN, run.id), (texts.FACT_CREATED, run.created)]
+    facts += [(texts.FACT_STATUS, run.status), (texts.FACT_END, run.stop_reason)]
+    analysis = texts.ANALYSIS.format(method=run.analysis.method, confidence=run.analysis.confidence)
+    facts += [(texts.FACT_ANALYSIS, analysis)]
     if run.limit is not None:
         facts.append((limit.FLOOR, limit.describe(run.limit)))
-        facts.append(("probes", limit.probes(run.limit)))
+        facts.append((texts.FACT_PROBES, limit.probes(run.limit)))
     if run.control is not None:
-        low, high = look.factor(run.control.low), look.factor(run.control.high)
-        facts.append(
-            ("control", f"{run.control.strategy} entered twice: ratio {run.control.ratio:.3f} [{low}, {high}]")
-        )
+        control = texts.CONTROL.format(
+            strategy=run.control.strategy, ratio=run.control.ratio, low=look.factor(run.control.low),
+            high=look.factor(run.control.high),
+        )  # fmt: skip
+        facts.append((texts.FACT_CONTROL, control))
     return facts

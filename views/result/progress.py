@@ -10,6 +10,7 @@ from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
 from measure.runner import Snapshot
 from measure.sweep.lines import line_of
+from views.result import texts
 from views.ui import guard, look
 
 # While nothing is timed the page may look often; while timing it would take from what is measured.
@@ -51,7 +52,7 @@ def _is_timing(snapshot: Snapshot) -> bool:
 
 
 def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: float) -> None:
-    with guard.calm("the progress"):
+    with guard.calm(texts.THE_PROGRESS):
         snapshot = runner.shared().snapshot(run_id)
         if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
             st.rerun()
@@ -68,13 +69,13 @@ def _draw(snapshot: Snapshot) -> None:
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
             if snapshot.here and _is_timing(snapshot):
                 st.button(
-                    "Stop here", key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
-                    help="Ends with what is known by now: the verdict, then the floor and the process peaks.",
+                    texts.STOP, key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
+                    help=texts.STOP_HELP,
                 )  # fmt: skip
             if snapshot.here:
                 st.button(
-                    "Cancel", key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
-                    help="Ends the work within a second; what has been measured is kept.",
+                    texts.CANCEL, key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
+                    help=texts.CANCEL_HELP,
                 )  # fmt: skip
         st.caption(look.plain(_standing(snapshot)))
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
@@ -99,21 +100,23 @@ def cancel(run_id: str) -> None:
 def _title(run: Run) -> str:
     known = run.request.workload in workloads.names()
     name = workloads.get(run.request.workload).title if known else run.request.workload
-    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    swept = {axis.name: texts.RANGE.format(first=axis.values[0], last=axis.values[-1]) for axis in run.axes}
     fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
     return f"{name}, {', '.join(f'{key} {value}' for key, value in {**fixed, **swept}.items())}"
 
 
 def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
-        count = snapshot.position
-        return f"waiting in the queue: {count} run{'s' * (count != 1)} before this one. {_whose_turn()}"
+        waits = texts.ONE_BEFORE if snapshot.position == 1 else texts.RUNS_BEFORE
+        return waits.format(count=snapshot.position, now=_whose_turn())
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
-    round_ = "" if snapshot.round_number is None else f", round {snapshot.round_number}"
-    parts = [look.shortened(f"{snapshot.message or 'running'}{round_}", _MESSAGE_SIGNS)]
+    stage = snapshot.message or texts.RUNNING
+    if snapshot.round_number is not None:
+        stage = texts.ROUND.format(stage=stage, number=snapshot.round_number)
+    parts = [look.shortened(stage, _MESSAGE_SIGNS)]
     if snapshot.elapsed_s is not None:
-        parts.append(f"{look.duration(snapshot.elapsed_s)} elapsed")
+        parts.append(texts.ELAPSED.format(duration=look.duration(snapshot.elapsed_s)))
     if snapshot.remaining_s is not None:
         parts.append(_remaining(snapshot, snapshot.remaining_s))
     return " · ".join(parts)
@@ -123,12 +126,12 @@ def _remaining(snapshot: Snapshot, left_s: float) -> str:
     """Say what is left by the forecast, which can be wrong: a strategy that has not been sampled by then is not nearly
     done."""
     if left_s >= 1:
-        return f"about {look.duration(left_s)} left"
+        return texts.LEFT.format(duration=look.duration(left_s))
     late = any(
         m.outcome in ("ok", "not_run") and snapshot.stages.get(m.strategy, m.stage) not in _SAMPLED
         for m in strategies_of(snapshot.run)
     )
-    return "it takes longer than forecast" if late else "nearly done"
+    return texts.LATE if late else texts.NEARLY_DONE
 
 
 def _whose_turn() -> str:
@@ -137,8 +140,9 @@ def _whose_turn() -> str:
     first = runner.shared().snapshot(queue[0]) if queue else None
     if first is None:
         return ""
-    left = "" if first.remaining_s is None else f", {_remaining(first, first.remaining_s)}"
-    return f"Now: {_title(first.run)}{left}."
+    if first.remaining_s is None:
+        return texts.NOW.format(title=_title(first.run))
+    return texts.NOW_LEFT.format(title=_title(first.run), left=_remaining(first, first.remaining_s))
 
 
 def others() -> str | None:
@@ -146,8 +150,8 @@ def others() -> str | None:
     queue = runner.shared().queue()
     if not queue:
         return None
-    waiting = f", and {len(queue) - 1} waiting" if len(queue) > 1 else ""
-    return f"A comparison is running on this machine{waiting}; yours will wait for its turn. {_whose_turn()}"
+    going_on = texts.ONE_RUNS if len(queue) == 1 else texts.OTHERS_WAIT
+    return going_on.format(count=len(queue) - 1, now=_whose_turn())
 
 
 _POINT_SIGNS = {"complete": "●", "running": "◐", "waiting": "○", "skipped": "–"}
@@ -161,7 +165,7 @@ def _points(run: Run) -> str:
     return (
         '<div role="status" aria-live="off" style="font-size:.9rem">'
         f'<div style="letter-spacing:.15em;opacity:.7;overflow-wrap:anywhere" aria-hidden="true">{signs}</div>'
-        f"<div>points: {counts}</div></div>"
+        f"<div>{texts.POINTS.format(counts=counts)}</div></div>"
     )
 
 

@@ -9,6 +9,7 @@ from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.sweep import repetition
 from measure.sweep.repetition import SweepReproduction, continues
+from views.result import texts
 from views.ui import look, steps
 from views.ui.memo import Memo
 
@@ -24,21 +25,20 @@ def draw(run: Run, version: int) -> None:
     except (ValueError, StoreError):
         first = None
     if first is None or first.state != "finished":
-        does = "repeats or continues" if run.kind == "sweep" else "repeats"
-        st.caption(f":material/replay: It {does} a run that is not known here.")
+        st.caption(texts.CONTINUES_UNKNOWN if run.kind == "sweep" else texts.REPEATS_UNKNOWN)
         return
     key = (run.id, version, run.parent, first.version)
     if run.kind == "sweep" and _memo.get((*key, "continues"), lambda: continues(run, first.run)):
         with st.container(horizontal=True, key="continues", vertical_alignment="center", gap="small"):
-            st.caption(":material/resume: It continues an earlier sweep, with all that one measured.", width="content")
-            st.button("Show the first run", key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
+            st.caption(texts.CONTINUES, width="content")
+            st.button(texts.SHOW_FIRST, key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
         return
     with st.container(border=True, key="reproduction", gap="small"):
         if run.kind == "sweep":
             _sweep_reproduction(_memo.get(key, lambda: repetition.compare(first.run, run)))
         else:
             _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
-        st.button("Show the first run", key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
+        st.button(texts.SHOW_FIRST, key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
 
 
 def _answer(outcome: str, sentence: str) -> None:
@@ -50,38 +50,39 @@ def _sweep_reproduction(answer: SweepReproduction) -> None:
     if answer.crossings:
         st.caption("\n".join(f"- {look.plain(sentence)}." for sentence in answer.crossings))
     if answer.points:
-        with st.expander("Then and now", type="compact", key="then_and_now"):
+        with st.expander(texts.THEN_AND_NOW, type="compact", key="then_and_now"):
             st.dataframe(
                 [
                     {
                         **{name: f"{value:,}" for name, value in point.at.items()},
-                        "outcome": point.answer.outcome,
-                        "ranks that changed": _moves(point.answer) or "none",
+                        texts.POINT_OUTCOME: point.answer.outcome,
+                        texts.POINT_RANKS: _moves(point.answer) or texts.NONE,
                     }
                     for point in answer.points
                 ],
                 hide_index=True, key="reproduction_table", row_height=30,
-                alt="For each point, whether its leaders lead again, and which ranks have changed",
+                alt=texts.REPEATED_SWEEP_ALT,
             )  # fmt: skip
 
 
 def _reproduction(answer: Reproduction) -> None:
     _answer(answer.outcome, answer.sentence)
     if answer.strategies:
-        st.caption(
-            look.plain(f"Ranks that changed: {moves}." if (moves := _moves(answer)) else "All ranks are the same.")
-        )
-        with st.expander("Then and now", type="compact", key="then_and_now"):
+        moves = _moves(answer)
+        st.caption(look.plain(texts.RANKS_CHANGED.format(moves=moves) if moves else texts.RANKS_SAME))
+        with st.expander(texts.THEN_AND_NOW, type="compact", key="then_and_now"):
             st.dataframe(
                 [_row(strategy, answer) for strategy in answer.strategies], hide_index=True, key="reproduction_table",
-                alt="Each strategy's rank in both runs, and how its latency has changed relative to the others",
+                alt=texts.REPEATED_ALT,
             )  # fmt: skip
 
 
 def _moves(answer: Reproduction) -> str:
     """Name the ranks that have changed, and say if that is more than chance."""
     return ", ".join(
-        f"{moved.slug} {moved.rank_before} → {moved.rank_now} ({'beyond' if moved.changed else 'within'} chance)"
+        (texts.MOVED_BEYOND if moved.changed else texts.MOVED_WITHIN).format(
+            strategy=moved.slug, before=moved.rank_before, now=moved.rank_now
+        )
         for moved in answer.moved
     )
 
@@ -89,11 +90,11 @@ def _moves(answer: Reproduction) -> str:
 def _row(strategy: Compared, answer: Reproduction) -> dict[str, str]:
     change = strategy.change
     return {
-        "strategy": strategy.slug,
-        "rank then": str(strategy.rank_before),
-        "rank now": str(strategy.rank_now),
-        f"latency over that of {answer.reference}, now against then": look.MISSING
+        texts.STRATEGY_COLUMN: strategy.slug,
+        texts.RANK_THEN: str(strategy.rank_before),
+        texts.RANK_NOW: str(strategy.rank_now),
+        texts.LATENCY_CHANGE.format(reference=answer.reference): look.MISSING
         if change is None
         else " ".join(look.factor_with_interval(change.ratio, change.low, change.high)),
-        "beyond chance": "yes" if strategy.changed else "no",
+        texts.BEYOND_CHANCE: texts.YES if strategy.changed else texts.NO,
     }

@@ -9,6 +9,7 @@ import streamlit as st
 from measure.model.run import Run
 from measure.output import columns
 from measure.output.rows import Row
+from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo, packed
 
@@ -30,11 +31,11 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, baseline: str 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         picked = _pick(heads, prefix)
         if baseline:
-            st.caption(f"× faster than {look.plain(baseline)}")
+            st.caption(texts.FASTER.format(baseline=look.plain(baseline)))
     st.dataframe(
         table, hide_index=True, key=f"{prefix}everything", column_config=_config(rows),
         column_order=[_NAME, *(head for head in heads if head in picked)], row_height=ROW_HEIGHT,
-        height=height(table), placeholder=look.MISSING, alt="The figures of all strategies",
+        height=height(table), placeholder=look.MISSING, alt=texts.TABLE_ALT,
     )  # fmt: skip
 
 
@@ -62,12 +63,12 @@ def _pick(heads: list[str], prefix: str) -> set[str]:
     at_first = [column.page for column in columns.of("page") if column.at_first]
     chosen = st.session_state.get(_PICKED, at_first)
     offered = [head for head in heads if head != _NAME]
-    with st.popover("Columns", icon=":material/view_column:", key=f"{prefix}columns", on_change="rerun") as opened:
+    with st.popover(texts.COLUMNS, icon=":material/view_column:", key=f"{prefix}columns", on_change="rerun") as opened:
         if opened.open:
             key = f"{prefix}columns_shown"
             st.session_state[key] = [head for head in offered if head in chosen]
             st.pills(
-                "Columns of the table", offered, selection_mode="multi", key=key, label_visibility="collapsed",
+                texts.COLUMNS_LABEL, offered, selection_mode="multi", key=key, label_visibility="collapsed",
                 on_change=_keep, args=(key, [head for head in chosen if head not in offered]),
             )  # fmt: skip
     return {head for head in chosen if head != _NAME}

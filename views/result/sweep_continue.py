@@ -13,6 +13,7 @@ from measure.sweep import continuing, needs
 from measure.sweep.needs import SweepForecast
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
+from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo
 
@@ -71,19 +72,16 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
 
 def sentence(ahead: Outlook, budget_s: float) -> str:
     """Say what the button will do. Plain text."""
-    budget = look.duration(budget_s)
+    budget, needed = look.duration(budget_s), look.duration(ahead.forecast.seconds)
     if not ahead.short:
-        return f"Continue needs about {look.duration(ahead.forecast.seconds)} of the time budget of {budget}."
+        return texts.CONTINUE_FITS.format(needed=needed, budget=budget)
     if ahead.in_vain:
-        text = f"A time budget of {budget} is too short for what is missing"
+        what = texts.CONTINUE_IN_VAIN.format(budget=budget)
     else:
-        text = (
-            f"Continue needs about {look.duration(ahead.forecast.seconds)}, and with a time budget of {budget} leaves "
-            f"out {ahead.short} of the {ahead.missing} measurements that are missing"
-        )
+        what = texts.CONTINUE_SHORT.format(needed=needed, budget=budget, short=ahead.short, missing=ahead.missing)
     if ahead.enough_s is None:
-        return f"{text}; no budget is enough for all of them."
-    return f"{text}; {look.duration(ahead.enough_s)} are enough for all of them: set it under Advanced."
+        return texts.NO_BUDGET_ENOUGH.format(what=what)
+    return texts.BUDGET_ENOUGH.format(what=what, enough=look.duration(ahead.enough_s))
 
 
 def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> str:
@@ -97,9 +95,9 @@ def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> 
     except RequestError as error:
         text, in_vain = _refusal(error), True
     st.button(
-        "Continue", key="continue", icon=":material/resume:", type="secondary" if in_vain else "primary",
+        texts.CONTINUE, key="continue", icon=":material/resume:", type="secondary" if in_vain else "primary",
         disabled=in_vain, on_click=_continue, args=(run, start),
-        help="Measures what is missing; what there is is not measured again.",
+        help=texts.CONTINUE_HELP,
     )  # fmt: skip
     return text
 
@@ -113,4 +111,4 @@ def _continue(run: Run, start: Callable[[SweepRequest, str], None]) -> None:
 
 
 def _refusal(error: RequestError) -> str:
-    return f"This cannot be continued here: {error}."
+    return texts.NOT_CONTINUED.format(error=error)

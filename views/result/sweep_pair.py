@@ -7,6 +7,7 @@ from measure.sweep import pairs
 from measure.sweep.evidence import evidence
 from measure.sweep.lines import lines
 from measure.sweep.pairs import Answer
+from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo
 
@@ -38,7 +39,7 @@ def draw(run: Run, version: int) -> tuple[str, ...]:
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
     st.session_state[_ONE], st.session_state[_OTHER] = pair
     with st.container(horizontal=True, gap="small", key="pair", vertical_alignment="bottom"):
-        for key, label in ((_ONE, "Where does"), (_OTHER, "overtake")):
+        for key, label in ((_ONE, texts.PAIR_ONE), (_OTHER, texts.PAIR_OTHER)):
             st.selectbox(
                 label, offered, key=key, on_change=_choose, args=(run.id,), width=270,
                 format_func=lambda slug: look.label(slug, modes[slug]),

@@ -9,6 +9,7 @@ from measure.model.run import Point, Run
 from measure.sweep import cells, findings
 from measure.sweep.places import readable
 from views.charts import sweep_map
+from views.result import texts
 from views.result.compare import draw_comparison
 from views.ui import look
 from views.ui.parameters import option_key, size_key
@@ -35,8 +36,8 @@ def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: 
     chosen = chosen_place(_CHOSEN, run)
     st.session_state[_LIST] = chosen if chosen in offered else None
     picked = st.selectbox(
-        "Show the comparison at", list(offered), index=None, key=_LIST,
-        placeholder="choose a point, or click one above", on_change=choose, args=(_CHOSEN, _LIST, run.id),
+        texts.POINT_AT, list(offered), index=None, key=_LIST,
+        placeholder=texts.POINT_PLACEHOLDER, on_change=choose, args=(_CHOSEN, _LIST, run.id),
         format_func=lambda place: f"{readable(offered[place].at)} ({sweep_map.state(offered[place])})",
     )  # fmt: skip
     if picked is None:
@@ -45,7 +46,7 @@ def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: 
     comparison = point_run(run, point)
     with st.container(border=True, key="point", gap="small"):
         st.page_link(
-            _COMPARE, label="Open these choices on the Compare page", icon=":material/compare_arrows:",
+            _COMPARE, label=texts.COMPARE_LINK, icon=":material/compare_arrows:",
             query_params=_address(comparison),
         )  # fmt: skip
         if not point.measurements:

@@ -6,6 +6,7 @@ from measure.judge import payoff, rules
 from measure.model import text
 from measure.model.run import Run
 from measure.statistics import break_even
+from views.result import texts
 from views.ui import look
 
 _NOTE_SIGNS = 600  # of a sentence of ours, which are shorter but for one that quotes an error
@@ -15,24 +16,17 @@ def break_even_frame(run: Run) -> pd.DataFrame:
     """A line for each compiled strategy, a column for each eager one: when the first has cost less than the second."""
     known = payoff.table(run)
     names = {m.strategy: look.label(m.strategy, m.mode) for m in run.measurements}
-    head = ["compiled", *(f"against {names[slug]}" for slug in known.eager)]
+    head = [texts.COMPILED, *(texts.AGAINST_EAGER.format(strategy=names[slug]) for slug in known.eager)]
     rows = zip(known.compiled, known.cells, strict=True)
     return pd.DataFrame([[names[slug], *map(payoff.words, pairs)] for slug, pairs in rows], columns=head)
 
 
 def break_even_note(run: Run) -> str:
     """Sentences of what the table of break-even points holds, and what is not in it; plain text."""
-    note = (
-        "Calls, the first included, after which what stands at the left has cost less in total, with "
-        f"{text.percent(run.analysis.confidence)} intervals; the scatter of first calls between processes is in them. "
-        "Where latencies are too close to tell, ≥ stands before the fewest calls that it may take."
-    )
+    note = texts.BREAK_EVEN_NOTE.format(confidence=text.percent(run.analysis.confidence))
     start_s = break_even.runtime_start_s(run.measurements)
     if start_s is not None:
-        note += (
-            f" TensorFlow and XLA take up to {look.seconds(start_s)} once per process to start, whatever the "
-            "strategy: that is not counted."
-        )
+        note += texts.RUNTIME_START.format(start=look.seconds(start_s))
     return note
 
 
