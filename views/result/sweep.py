@@ -15,7 +15,7 @@ from measure.sweep.crossovers import sentence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
-from views.result import heading, sweep_pair, sweep_point
+from views.result import heading, sweep_pair, sweep_point, texts
 from views.result.compare import draw_doubts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
@@ -27,21 +27,21 @@ _FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
 def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, imported: bool = False) -> None:
     event = None
-    with guard.calm("the result"):
+    with guard.calm(texts.THE_RESULT):
         if finished:
             _standing(run, version, imported=imported)
         draw_doubts(doubts(run), "sweep_doubts")
         event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
             _crossovers(run, version, finished)
-    with guard.calm("the point"):
+    with guard.calm(texts.THE_POINT):
         sweep_point.draw(run, version, baseline, event, imported=imported)
-    with guard.calm("the rest of the result"):
+    with guard.calm(texts.THE_REST):
         if len(run.axes) == 1:
             _memory(run, version)
         _failures(run)
         _scaling(run)
-    with guard.calm("latency against memory"):
+    with guard.calm(texts.THE_FRONT):
         _front(run, version)
 
 
@@ -50,20 +50,16 @@ def _standing(run: Run, version: int, *, imported: bool) -> None:
     if run.verdict:
         heading.headline(_memo.get((run.id, version, "verdict"), lambda: heading.verdict(run)))
         if heading.is_earlier(run) and imported:
-            st.caption(
-                ":material/info: This sentence is the file's: an earlier Mapbench weighed samples in another way."
-            )
+            st.caption(texts.FILES_SENTENCE)
     if run.status != "complete":
-        words = {"cancelled": "Cancelled", "interrupted": "Interrupted", "budget": "The time budget was spent"}
+        ended = texts.SWEEP_ENDED.get(run.status, run.status)
         done = sum(point.status == "complete" for point in run.points)
-        rest = "" if imported else ", and Continue measures the rest"
-        st.caption(
-            f":material/info: {words.get(run.status, run.status)}: {done} of {len(run.points)} points are complete. "
-            f"What was measured is kept{rest}."
-        )
+        kept = texts.POINTS_KEPT if imported else texts.POINTS_CONTINUE
+        st.caption(kept.format(ended=ended, done=done, points=len(run.points)))
     skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
     if skipped and len(skipped) == len(run.points):
-        st.warning(look.plain(f"No point was measured. {look.sentence(skipped[0].reason)}"), icon=":material/block:")
+        reason = look.sentence(skipped[0].reason)
+        st.warning(look.plain(texts.NOTHING_MEASURED.format(reason=reason)), icon=":material/block:")
 
 
 def doubts(run: Run) -> list[str]:
@@ -77,8 +73,9 @@ def doubts(run: Run) -> list[str]:
                 first.setdefault(warning.code, warning.message)
     said = []
     for code, (place, *others) in places.items():
-        more = f", and likewise at {len(others)} more point{'s' * (len(others) > 1)}" if others else ""
-        said.append(look.sentence(f"at {place}{more}: {first[code]}"))
+        count = len(others)
+        where = texts.DOUBT_AT_MORE if count > 1 else texts.DOUBT_AT_TWO if count else texts.DOUBT_AT
+        said.append(look.sentence(where.format(place=place, count=count, doubt=first[code])))
     return said
 
 
@@ -89,7 +86,7 @@ def _latency(run: Run, version: int) -> Any:
     """Draw the lines; return the event of a click on a point of one."""
     axis, strategy_lines = run.axes[0], lines(run.points, run.axes)
     mappers, modes = [line.mapper for line in strategy_lines], [line.mode for line in strategy_lines]
-    st.markdown(f"**Latency** of one call over {look.plain(axis.name)}")
+    st.markdown(texts.SWEEP_LATENCY.format(axis=look.plain(axis.name)))
     st.html(look.legend_html(mappers, modes, lines=True))
     pair = sweep_pair.asked(run) or ()
     crossings = sweep_pair.answer(run, version, pair).crossings if pair else ()
@@ -100,7 +97,7 @@ def _latency(run: Run, version: int) -> Any:
         frame, sweep_lines.specification("latency", axis), key="sweep_latency", on_select="rerun",
         selection_mode=sweep_map.SELECTION, alt=_alt(run, version, "latency"),
     )  # fmt: skip
-    st.caption("Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run.")
+    st.caption(texts.SWEEP_LATENCY_ABOUT)
     return event
 
 
@@ -108,7 +105,7 @@ def _memory(run: Run, version: int) -> None:
     frame = _frame(run, version, "memory", sweep_pair.asked(run) or ())
     if not frame.num_rows:
         return
-    st.markdown(f"**Memory** of one call over {look.plain(run.axes[0].name)}")
+    st.markdown(texts.SWEEP_MEMORY.format(axis=look.plain(run.axes[0].name)))
     drawn = sweep_lines.specification("memory", run.axes[0])
     st.vega_lite_chart(frame, drawn, key="sweep_memory", alt=_alt(run, version, "memory"))
 
@@ -130,29 +127,29 @@ def _crossovers(run: Run, version: int, finished: bool) -> None:
     """Draw the question about two strategies, and where others that lead overtake each other."""
     if not run.crossovers and not (finished and findings.measured(run)):
         return
-    st.markdown("**Where one overtakes another**")
+    st.markdown(texts.CROSSOVERS)
     with st.container(key="crossovers", gap="small"):
         said = sweep_pair.draw(run, version)
         others = [crossover for crossover in run.crossovers if {crossover.a, crossover.b} != set(said)]
         if not run.crossovers:
-            st.caption("One strategy leads throughout the range: nobody overtakes it.")
+            st.caption(texts.NO_CROSSOVER)
         if crossings := [crossover for crossover in others if crossover.value is not None]:
             st.markdown("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in crossings))
         if without := [crossover for crossover in others if crossover.value is None]:
-            pairs = f"{len(without)} more pair{'s' * (len(without) > 1)} of leading strategies that do not cross"
-            with st.expander(pairs, type="compact", key="no_crossing"):
+            pairs = texts.ONE_PAIR_APART if len(without) == 1 else texts.PAIRS_APART
+            with st.expander(pairs.format(count=len(without)), type="compact", key="no_crossing"):
                 st.caption("\n".join(f"- {look.plain(sentence(crossover))}" for crossover in without))
 
 
 def _failures(run: Run) -> None:
     lists = {
-        "Did not work": ("failures", failures.did_not_work(run)),
-        "Not run": ("not_run", failures.not_run(run)),
+        texts.DID_NOT_WORK: ("failures", failures.did_not_work(run)),
+        texts.NOT_RUN: ("not_run", failures.not_run(run)),
     }
-    for name, (key, rows) in lists.items():
+    for title, (key, rows) in lists.items():
         if not rows:
             continue
-        st.markdown(f"**{name}** ({sum(len(alike) for alike, _ in rows)})")
+        st.markdown(title.format(count=sum(len(alike) for alike, _ in rows)))
         with st.container(border=True, gap="small", key=key):
             for alike, words in rows:
                 names = "".join(look.strategy_html(line.slug, line.mapper, line.mode) for line in alike)
@@ -167,20 +164,20 @@ def _scaling(run: Run) -> None:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
     axis = run.axes[0].name
-    slope = "cost per element" if axis == "batch" else f"cost for each of {axis}"
-    st.markdown(f"**Scaling**: latency ≈ a + b · {look.plain(axis)}")
+    slope = texts.PER_ELEMENT if axis == "batch" else texts.PER_OTHER.format(axis=axis)
+    st.markdown(texts.SCALING.format(axis=look.plain(axis)))
     st.dataframe(
         [
             {
-                "strategy": look.label(fit.strategy, modes.get(fit.strategy, "")),
-                "fixed cost per call, a": cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
-                f"{slope}, b": cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
-                "note": fit.note,
+                texts.STRATEGY_COLUMN: look.label(fit.strategy, modes.get(fit.strategy, "")),
+                texts.FIXED_COST: cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
+                texts.SLOPE.format(slope=slope): cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                texts.FIT_NOTE: fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
         ],
         hide_index=True, key="scaling", row_height=_ROW_HEIGHT,
-        alt=f"Fixed cost per call and {slope} of each strategy",
+        alt=texts.SCALING_ALT.format(slope=slope),
     )  # fmt: skip
 
 
@@ -193,8 +190,9 @@ def _map(run: Run, version: int) -> Any:
     across, up = run.axes
     measured = sum(bool(point.ranking) and not cells.inferred(point) for point in run.points)
     st.markdown(
-        f"**Who is fastest** at each {look.plain(across.name)} and {look.plain(up.name)}: "
-        f"{measured} of {len(run.points)} cells measured"
+        texts.MAP.format(
+            across=look.plain(across.name), up=look.plain(up.name), measured=measured, cells=len(run.points)
+        )
     )
     st.html(sweep_map.legend_html(run))
     drawn = sweep_map.sized(sweep_map.specification(across.name, up.name), run)
@@ -211,7 +209,7 @@ def _front(run: Run, version: int) -> None:
     if not sweep_front.offered(run):
         return
     with st.container(key="front", gap="small"):
-        st.markdown("**Latency against memory**")
+        st.markdown(texts.FRONT)
         st.fragment(_draw_front)(run, version)
 
 
@@ -235,8 +233,8 @@ def _choose_point(run: Run) -> int:
     chosen = sweep_point.chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
-        "At", list(offered), key=_FRONT_AT, on_change=sweep_point.choose, args=(_FRONT_CHOSEN, _FRONT_AT, run.id),
-        format_func=lambda place: readable(run.points[offered[place]].at),
+        texts.FRONT_AT, list(offered), key=_FRONT_AT, on_change=sweep_point.choose,
+        args=(_FRONT_CHOSEN, _FRONT_AT, run.id), format_func=lambda place: readable(run.points[offered[place]].at),
     )  # fmt: skip
     return offered[picked]
 
@@ -249,7 +247,7 @@ def _slider(run: Run, measurements: Sequence[Measurement]) -> int:
     st.session_state["memory_dial"] = min(max(chosen, offered[0]), offered[-1]) if chosen else offered[-1]
     return int(
         st.select_slider(
-            "Memory available",
+            texts.MEMORY_DIAL,
             offered,
             key="memory_dial",
             format_func=look.size,

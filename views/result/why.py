@@ -15,37 +15,19 @@ from measure.model.request import RequestError
 from measure.model.run import Measurement, Run
 from measure.model.why import Why
 from measure.output.rows import Row
+from views.result import texts
 from views.result.progress import cancel
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
 _memo = Memo()
 _POLL_S = 1.0
-_ELSEWHERE = "«Measure again here» gives one that can be asked for them."
-_HERE = "A comparison of your own can be asked for them."
 _UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
 _MOST_SHOWN = 20_000  # signs of a text on the page; the file has all
-# Format and explanation of each column of numbers.
-_COLUMNS = {
-    "call": ("%.4g ms", "Median of calls that nobody watched."),
-    "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
-    "on the GPU": ("%.4g ms", "How long at least one kernel ran on the GPU, whatever the host did meanwhile."),
-    "in ops": ("%.4g ms", "How long at least one op or kernel ran on the host."),
-    "in Python": ("%.4g ms", "How long the calling thread was outside of TensorFlow's runtime."),
-    "building graphs": ("%.4g ms", "How long the call traced functions."),
-    "waiting": ("%.4g ms", "How long the calling thread waited for the GPU."),
-    "between ops": ("%.4g ms", "The rest of the call that the profiler watched: starting ops and scheduling them."),
-    "ops": ("%d", "Ops executed in one call."),
-    "kernels": ("%d", "Kernels of XLA or of a GPU in one call."),
-    "fusions": ("%d", "Kernels that XLA made of several instructions."),
-    "nodes": ("%d", "Nodes of the traced graph and its functions."),
-    "threads": ("%d", "Threads that were busy."),
-    "cores": ("%.2f", "Processor time over time."),
-}
 _WHAT = {
-    why.GRAPH: ("Graph", "The traced graph and its functions, a line for each node.", "text/plain"),
-    why.HLO: ("Optimised HLO", "XLA's program after all its passes.", "text/plain"),
-    why.TRACE: ("Trace", "What the profiler saw of one call: open it in ui.perfetto.dev.", "application/gzip"),
+    why.GRAPH: (texts.GRAPH, texts.GRAPH_HELP, "text/plain"),
+    why.HLO: (texts.HLO, texts.HLO_HELP, "text/plain"),
+    why.TRACE: (texts.TRACE, texts.TRACE_HELP, "application/gzip"),
 }
 
 
@@ -55,7 +37,7 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
     explained = [row for row in rows if why.known(by_slug[row.slug].why) is not None]
     if prefix or imported:
         if not explained:
-            st.caption(f"This run holds no reasons. {_ELSEWHERE if imported else _HERE}")
+            st.caption(texts.NO_REASONS_IMPORTED if imported else texts.NO_REASONS_EXAMPLE)
     else:
         _ask(run, whole=not explained)
     if not any(isinstance(by_slug[row.slug].why, why.Explained) for row in rows):
@@ -69,12 +51,12 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
     st.dataframe(
         _memo.get((run.id, version, "figures"), lambda: packed(_figures(explained, by_slug))), hide_index=True,
         key=f"{prefix}why_figures", placeholder=look.MISSING, column_config=_columns(),
-        alt="What happens in one call of each strategy",
+        alt=texts.FIGURES_ALT,
     )  # fmt: skip
     options = [row.slug for row in explained]
     if st.session_state.get("why_of") not in options:
         st.session_state["why_of"] = options[0]
-    picked = st.selectbox("Strategy", options, key="why_of")
+    picked = st.selectbox(texts.STRATEGY, options, key="why_of")
     _one(run, by_slug[picked], prefix)
 
 
@@ -92,14 +74,9 @@ def _ask(run: Run, *, whole: bool) -> None:
     if job is not None and job[1].fault:
         st.warning(look.plain(look.sentence(job[1].run.stop_reason)), icon=":material/error:")
     if explained < len(able):  # what failed to be explained may be asked for again
-        st.caption(
-            "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: "
-            "a second or two each. The figures of the run stay as they are."
-            if whole
-            else f"{explained} of {len(able)} strategies are explained."
-        )
+        st.caption(texts.EXPLAIN_ABOUT if whole else texts.EXPLAINED.format(explained=explained, able=len(able)))
         st.button(
-            "Explain this run" if whole else "Explain the rest", key="explain", icon=":material/search_insights:",
+            texts.EXPLAIN if whole else texts.EXPLAIN_REST, key="explain", icon=":material/search_insights:",
             on_click=_explain, args=(run.id,),
         )  # fmt: skip
 
@@ -112,7 +89,7 @@ def _explain(run_id: str) -> None:
 
 
 def _watch(run_id: str, shown: int, able: int) -> None:
-    with guard.calm("the progress of the explanation"):
+    with guard.calm(texts.THE_EXPLANATION):
         job = runner.shared().explanation(run_id)
         if job is None or job[1].state == "finished" or reasons.progress(job[1].run)[0] != shown:
             st.rerun()
@@ -120,12 +97,12 @@ def _watch(run_id: str, shown: int, able: int) -> None:
         job_id, snapshot = job
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="explaining"):
             st.caption(f":material/hourglass_top: {look.plain(_standing(snapshot.state, snapshot.message))}")
-            st.button("Cancel", key="cancel_why", icon=":material/stop_circle:", on_click=cancel, args=(job_id,))
+            st.button(texts.CANCEL, key="cancel_why", icon=":material/stop_circle:", on_click=cancel, args=(job_id,))
         st.progress(shown / able if able else 0.0)
 
 
 def _standing(state: str, message: str) -> str:
-    return "waiting in the queue" if state == "queued" else message or state
+    return texts.EXPLANATION_WAITS if state == "queued" else message or state
 
 
 def _sentences(rows: list[Row], predicates: dict[str, str]) -> str:
@@ -153,7 +130,7 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
         parts = why.spent(explained)
         figures.append(
             {
-                "strategy": row.label,
+                texts.STRATEGY_COLUMN: row.label,
                 "call": 1e3 * explained.call_s,
                 "profiled": 1e3 * explained.profiled_s,
                 "on the GPU": 1e3 * parts.on_gpu_s or None,
@@ -166,32 +143,33 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
                 "kernels": explained.kernel_count or None,
                 "fusions": explained.fusion_count if explained.loops is not None else None,
                 "nodes": explained.graph.nodes if explained.graph else None,
-                "traces": _traces(explained),
+                texts.TRACES: _traces(explained),
                 "threads": explained.threads,
                 "cores": explained.cores,
-                "falls back for": ", ".join(explained.fallbacks) or None,
+                texts.FALLS_BACK: ", ".join(explained.fallbacks) or None,
             }
         )
     frame = pd.DataFrame(figures).dropna(axis="columns", how="all")
-    return frame.astype({name: float for name in _COLUMNS if name in frame})
+    return frame.astype({name: float for name in texts.FIGURES if name in frame})
 
 
 def _columns() -> dict[str, Any]:
     config: dict[str, Any] = {
-        name: st.column_config.NumberColumn(name, format=form, help=text) for name, (form, text) in _COLUMNS.items()
+        name: st.column_config.NumberColumn(name, format=form, help=text)
+        for name, (form, text) in texts.FIGURES.items()
     }
-    config["strategy"] = st.column_config.TextColumn("strategy", pinned=True)
+    config[texts.STRATEGY_COLUMN] = st.column_config.TextColumn(texts.STRATEGY_COLUMN, pinned=True)
     return config
 
 
 def _traces(explained: Why) -> str:
     """Say how often functions were traced, and when: retraces in later calls make a steady call slow."""
-    parts = [f"{explained.traces_first:,} in the first call"] if explained.traces_first else []
-    parts += [f"{explained.traces_warm:,} in the next ones"] if explained.traces_warm else []
-    parts += [f"{explained.traces_per_call:.3g} a call"] if explained.traces_per_call else []
+    parts = [texts.TRACED_FIRST.format(count=explained.traces_first)] if explained.traces_first else []
+    parts += [texts.TRACED_WARM.format(count=explained.traces_warm)] if explained.traces_warm else []
+    parts += [texts.TRACED_PER_CALL.format(count=explained.traces_per_call)] if explained.traces_per_call else []
     if explained.tracing_count is not None and explained.tracing_count > 1:
-        parts.append(f"the strategy itself {explained.tracing_count:,} times")
-    return ", ".join(parts) or "none"
+        parts.append(texts.TRACED_ITSELF.format(count=explained.tracing_count))
+    return ", ".join(parts) or texts.NONE
 
 
 def _one(run: Run, item: Measurement, prefix: str) -> None:
@@ -199,23 +177,23 @@ def _one(run: Run, item: Measurement, prefix: str) -> None:
     explained = why.known(item.why)
     assert explained is not None
     with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
-        for title, ran in (("ops", explained.ops), ("kernels", explained.kernels)):
+        for kind, ran, column, title, alt in (
+            ("ops", explained.ops, texts.OP, texts.OPS, texts.OPS_ALT),
+            ("kernels", explained.kernels, texts.KERNEL, texts.KERNELS, texts.KERNELS_ALT),
+        ):
             if ran:
                 with grid.cell():
-                    st.markdown(f"**{title.capitalize()}** of one call")
+                    st.markdown(title)
                     st.dataframe(
-                        [
-                            {title[:-1]: op.name, "count": op.count, "time": look.seconds(op.seconds)}
-                            for op in ran
-                        ],
-                        hide_index=True, key=f"{prefix}why_{title}", alt=f"The {title} of one call",
+                        [{column: op.name, texts.COUNT: op.count, texts.TIME: look.seconds(op.seconds)} for op in ran],
+                        hide_index=True, key=f"{prefix}why_{kind}", alt=alt,
                     )  # fmt: skip
         if explained.fusions:
             with grid.cell():
-                st.markdown("**Fusions**, and what they fused")
+                st.markdown(texts.FUSIONS)
                 st.dataframe(
-                    [{"fusion": fusion.name, "of": ", ".join(fusion.ops)} for fusion in explained.fusions],
-                    hide_index=True, key=f"{prefix}why_fusions", alt="The fusions of XLA's program",
+                    [{texts.FUSION: fusion.name, texts.FUSED: ", ".join(fusion.ops)} for fusion in explained.fusions],
+                    hide_index=True, key=f"{prefix}why_fusions", alt=texts.FUSIONS_ALT,
                 )  # fmt: skip
     if not prefix:
         _artifacts(run, item)
@@ -225,7 +203,7 @@ def _artifacts(run: Run, item: Measurement) -> None:
     try:
         names = runner.shared().store.artifacts(run.id, item.strategy)
     except StoreError as error:
-        st.caption(f"Graph, program and trace cannot be read: {look.plain(str(error))}.")
+        st.caption(texts.NO_ARTIFACTS.format(error=look.plain(str(error))))
         return
     if not names:
         return
