@@ -68,7 +68,7 @@ def layers(y: Callable[[str], alt.Y], *, coloured: bool = False) -> list[alt.Cha
         x=RIGHT_EDGE, x2=RIGHT_EDGE, y=y("end"), y2=alt.Y2("beside"), color=COLOUR
     )
     weight: Literal["bold", "normal"] = "bold" if coloured else "normal"
-    texts = named.mark_text(align="left", dx=13, fontSize=11, fontWeight=weight, color=INK).encode(
+    beside = named.mark_text(align="left", dx=13, fontSize=11, fontWeight=weight, color=INK).encode(
         x=RIGHT_EDGE, y=y("beside"), text=alt.Text(field="strategy")
     )
-    return [leaders, texts.encode(color=COLOUR) if coloured else texts]
+    return [leaders, beside.encode(color=COLOUR) if coloured else beside]
