@@ -59,11 +59,11 @@ def test_a_text_that_is_put_together_is_seen() -> None:
 
 # --- the texts of a room of pages, in its texts.py -------------------------------------------------------------------
 
-SHOWN = tuple(ROOT / "views" / room for room in ("charts", "choices", "pages", "ui"))
+SHOWN = tuple(sorted(path.parent for path in (ROOT / "views").glob("*/__init__.py")))
 FEWEST_WORDS = 4
 # Style sheets and nothing else.
 STYLE_SHEETS = "layout.py"
-# A rule as of «p {color: red}», which the placeholder «{count:,}» is not; an expression of a chart; a script.
+# No sentences: a rule of style, «p {color: red}» (a placeholder, «{count:,}», is none), a chart's expression, a script.
 CODE = re.compile(r"\{\s*[\w-]+: |\bdatum\.|^\s*export default ")
 TAG = re.compile(r"<[^>]*>")
 WORD = re.compile(r"[^\w{]*[A-Za-z]+(['-][A-Za-z]+)*[^\w}]*")
