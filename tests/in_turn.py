@@ -30,12 +30,13 @@ _ENDED = {"status": 0, "signal": None, "tail": ""}
 
 
 class InTurn:
-    """Memory subjects with one of these names share a process of the host; each of the others has its own."""
+    """Memory subjects with one of ``names`` share a process of the host; each of the others has its own."""
 
     start_method: Literal["fork", "fresh"] = "fork"
 
-    def __init__(self, host: HostLauncher, names: Collection[str]) -> None:
-        self._host, self._names = host, names
+    def __init__(self, host: HostLauncher) -> None:
+        self.names: Collection[str] = ()
+        self._host = host
         self._numbers = itertools.count(-1, -1)  # none of the host's
         self._lock = threading.RLock()
         self._waiting: deque[tuple[int, Spec, queue.Queue[Event]]] = deque()
@@ -43,7 +44,7 @@ class InTurn:
         self._process: int | None = None
 
     def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
-        if spec.role != "memory" or spec.name not in self._names:
+        if spec.role != "memory" or spec.name not in self.names:
             return self._host.start(spec, events)
         number = next(self._numbers)
         with self._lock:

@@ -139,7 +139,7 @@ def _running(studio: Studio) -> None:
     page = studio.page(f"{studio.server().url}/?size_batch=200&strategies=all&budget=60")
     _run(page)
     # In the middle of sampling: the first latencies are in the chart.
-    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text(re.compile(r"sampling.*\d m?s", re.S),
+    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text(re.compile(r"sampling.*\d\s[mµ]?s", re.S),
                                                                            timeout=RUN_MS)  # fmt: skip
     page.wait_for_timeout(6_000)
     address = page.url

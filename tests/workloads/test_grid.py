@@ -52,17 +52,21 @@ def host_without_onednn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ho
             yield launcher
 
 
+@pytest.fixture(scope="module")
+def in_turn(host: HostLauncher) -> Iterator[InTurn]:
+    with contextlib.closing(InTurn(host)) as launcher:
+        yield launcher
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", grid.variants(), ids=str)
 def test_outcomes_are_those_of_the_table(
-    variant: Variant, host: HostLauncher, host_without_onednn: HostLauncher, monkeypatch: pytest.MonkeyPatch
+    variant: Variant, in_turn: InTurn, host_without_onednn: HostLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stages, "FreshLauncher", lambda *_, **__: Lent(host_without_onednn))
     expected = {each.strategy: each for each in grid.read() if Variant(each.workload, each.options) == variant}
-    calm = {each.strategy for each in expected.values() if is_calm(each)}
-    with contextlib.closing(InTurn(host, calm)) as launcher:
-        measured = grid.measured(launcher, variant)
-    for each in measured:
+    in_turn.names = {each.strategy for each in expected.values() if is_calm(each)}
+    for each in grid.measured(in_turn, variant):
         if each.strategy in expected:
             assert settled(each) == settled(expected.pop(each.strategy))
         else:
