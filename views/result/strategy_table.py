@@ -17,6 +17,7 @@ _memo = Memo()
 ROW_HEIGHT = 30  # pixels, as all widths here
 _MOST_ROWS = 14
 _NUMBER_WIDTH = 90
+# By heading, as `measure.output.columns` has it.
 _WIDTHS = {"rank": 54, "95 % interval": 134, "outcome": 106}
 _SIGN_WIDTH, _MARGIN, _WIDEST = 5.9, 26, 420
 _NAME = "strategy"

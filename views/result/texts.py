@@ -175,7 +175,7 @@ EXPLAIN_REST = "Explain the rest"
 THE_EXPLANATION = "the progress of the explanation"
 EXPLANATION_WAITS = "waiting in the queue"
 FIGURES_ALT = "What happens in one call of each strategy"
-# Format and explanation of each column of numbers.
+# The heading of each column of numbers, with its format and explanation.
 FIGURES = {
     "call": ("%.4g ms", "Median of calls that nobody watched."),
     "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
