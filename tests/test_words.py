@@ -26,6 +26,11 @@ OUT = (
     "their options of numbers",
     "second entry",
     "of the time that it took then",
+    "what there is is not",
+    "to what this run can tell",
+    "ULP say nothing of",
+    "in so little memory",
+    "from of the second",
 )
 
 

@@ -76,7 +76,7 @@ LATENCY = "Latency"
 PEAK_MEMORY = "Peak memory"
 NO_LINES = "{quantity} over {axis}: nothing has been measured yet."
 LINES = "{quantity} of {count} strategies over {axis}, {findings}."
-LEAST = "at {value:,} least with {strategy}, {amount}"
+LEAST = "at {value:,} {strategy} has the least, {amount}"
 
 # --- the map of winners ----------------------------------------------------------------------------------------------
 
@@ -99,13 +99,13 @@ LEAD_BESIDE = "{factors} × faster than the next at the measured cell beside it"
 LEAD_AROUND = "{factors} × faster than the next at the {count} measured cells around it"
 FACTORS = "{low} to {high}"
 NO_MAP = "Map of winners over {across} and {up}: nothing has been measured yet."
-MAP = "Map of winners over {across} and {up}, {count} cells: fastest, or tied, are {winners}."
+MAP = "Map of winners over {across} and {up}, {count} cells. Fastest or tied: {winners}."
 CELLS_WON = "{strategy} in {count}"
 
 # --- latency against memory ------------------------------------------------------------------------------------------
 
 FASTEST_FITTING = "the fastest that fits"
-ON_FRONT = "the fastest in so little memory"
+ON_FRONT = "the fastest with this much memory or less"
 BEATEN = "another is faster and needs no more memory"
 TOO_LARGE = "needs more memory than is available"
 NEAREST_CHUNK = "nearest to the chunk that Mapbench would choose, {chunk:,}"
@@ -115,11 +115,11 @@ THIN_LINE = (
     "Thin line: the fastest for each amount of memory. Faded: another is faster and needs no more, or it needs more "
     "than is available. ✕ at the edge: out of memory."
 )
-COLOURED_LINE = "Coloured line: chunked.{mode} from {first:,} to {last:,} elements a chunk."
+COLOURED_LINE = "Coloured line: chunked.{mode} from {first:,} to {last:,} elements per chunk."
 COLOURED_LINE_BETWEEN = (
-    "Coloured line: chunked.{mode} from {first:,} to {last:,} elements a chunk, between {start} and {end}."
+    "Coloured line: chunked.{mode} from {first:,} to {last:,} elements per chunk, between {start} and {end}."
 )
-RING = "Ring: the measured chunk that is nearest to {chunk:,}, which Mapbench would choose."
+RING = "Ring: the measured chunk nearest to {chunk:,}, which Mapbench would choose."
 NO_FRONT = "Latency against memory: nothing has both yet."
 FRONT = "Latency against memory: the fastest for each amount of memory: {strategies}."
 
@@ -136,6 +136,6 @@ MAP_TITLE = "Who is fastest; striped: a tie; pale: inferred from its neighbours"
 SWEPT = "{first:,} to {last:,}"
 FOLDER_HELP = "folder for 'all'"
 NAME_HELP = "what the files of 'all' begin with"
-NO_CHART = "a {kind} has no chart «{name}»: it has {names}"
+NO_CHART = "a run of kind {kind} has no chart «{name}»: it has {names}"
 EMPTY_CHART = "the run has nothing to show in this chart"
 NOT_DRAWN = "the chart could not be drawn: {reason}"

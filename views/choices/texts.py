@@ -47,7 +47,7 @@ PRESET_ALL = "All"
 CHOSEN = "{count} chosen"
 ONE_FURTHER = "1 more mapper"
 FURTHER = "{count} more mappers"
-FURTHER_HELP = "Of these «Default» has nothing, and «All» has everything."
+FURTHER_HELP = "«Default» leaves these out, «All» takes them."
 TYPED = "and, from the list under Advanced: {strategies}"
 NONE_CHOSEN = "Choose at least one strategy."
 NO_DEFAULT = "At this size no strategy is forecast to finish in reasonable time: make it smaller."
@@ -58,14 +58,17 @@ ADVANCED = "Advanced"
 LIST = "Strategies as a list"
 LIST_HELP = "The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value"
 BUDGET = "Time budget (s)"
-BUDGET_HELP = "From 1 to {most:,.0f} s. Sampling ends at the latest after this time; Run says what that tells apart."
+BUDGET_HELP = (
+    "From 1 to {most:,.0f} s. Sampling ends at the latest after this time; the line at Run says which differences it "
+    "can show."
+)
 MEMORY_LIMIT = "Memory limit (MiB)"
 MEMORY_LIMIT_HELP = "What needs more than this fails cleanly as out of memory."
 THREADS = "Threads"
-THREADS_HELP = "Of TensorFlow's thread pools; from 1 to {most:,}."
+THREADS_HELP = "Threads in each of TensorFlow's pools, from 1 to {most:,}."
 THREADS_EMPTY = "TensorFlow's choice"
 SEED = "Seed"
-SEED_HELP = "Of the inputs' random numbers."
+SEED_HELP = "The inputs are random numbers; the same seed makes the same ones."
 BASELINE = "Baseline"
 BASELINE_HELP = "What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed."
 
@@ -78,8 +81,8 @@ FIELD_NAMES = {
     "budget": "time budget",
     "memory_limit": "memory limit",
     "sweep_2": "second size",
-    "from_2": "from of the second size",
-    "to_2": "to of the second size",
+    "from_2": "start of the second size",
+    "to_2": "end of the second size",
     "points_2": "points of the second size",
     "scale_2": "scale of the second size",
 }
@@ -90,7 +93,7 @@ FIELD_UNITS = {"budget": " s", "memory_limit": " MiB"}
 USED_INSTEAD = "{fault} {value} is used instead."
 INVALID_WORD = "{name}={word} is not valid: choose one of {offered}"
 INVALID_NUMBER = "{name}={value} is not valid: a whole number is needed"
-INVALID_DTYPE = "dtype {dtype!r} is not valid for {workload}: {valid} are"
+INVALID_DTYPE = "dtype {dtype!r} is not valid for {workload}: choose one of {valid}"
 
 # --- sweeps to begin with --------------------------------------------------------------------------------------------
 

@@ -33,8 +33,9 @@ def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix:
             _take(run, take, prefix, imported=imported)
         with right, st.container(gap="small"):
             _against(run, version, baseline, timed, prefix)
-            _listed(texts.COSTS, answer.costs(run, baseline), texts.TAB_BREAK_EVEN, prefix)
-            _changes(run, prefix)
+            costs = _memo.get((run.id, version, baseline, "costs"), lambda: answer.costs(run, baseline))
+            _listed(texts.COSTS, costs, texts.TAB_BREAK_EVEN, prefix)
+            _changes(run, version, prefix)
 
 
 def _ended(run: Run) -> None:
@@ -125,8 +126,8 @@ def _evidence(tab: str, prefix: str) -> None:
     )  # fmt: skip
 
 
-def _changes(run: Run, prefix: str) -> None:
-    lines = answer.changes(run)
+def _changes(run: Run, version: int, prefix: str) -> None:
+    lines = _memo.get((run.id, version, "changes"), lambda: answer.changes(run))
     with st.container(gap=None, key=f"{prefix}changes"):
         st.markdown(texts.CHANGES)
         if lines:

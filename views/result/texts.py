@@ -42,8 +42,8 @@ LATE = "it takes longer than forecast"
 NEARLY_DONE = "nearly done"
 NOW = "Now: {title}."
 NOW_LEFT = "Now: {title}, {left}."
-ONE_RUNS = "A comparison is running on this machine; yours will wait for its turn. {now}"
-OTHERS_WAIT = "A comparison is running on this machine, and {count} waiting; yours will wait for its turn. {now}"
+ONE_RUNS = "A run is being measured on this machine; yours will wait for its turn. {now}"
+OTHERS_WAIT = "A run is being measured on this machine, and {count} more wait; yours will wait for its turn. {now}"
 POINTS = "points: {counts}"
 
 # --- the heading (heading.py) ----------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ MEASURED = "Measured {time} ({zone})"
 ON_MACHINE = " on {machine}"
 WITH_TENSORFLOW = ", with TensorFlow {version}"
 AGAIN = "Measure again here"
-AGAIN_HELP = "The same request on this machine; then says whether the verdict was reproduced."
+AGAIN_HELP = "Measures the same request on this machine, then says whether the verdict was reproduced."
 EXPORT = "Export"
 RUN_FILE = "Run file (JSON)"
 RUN_FILE_HELP = "Everything, without loss; can be imported."
@@ -72,22 +72,22 @@ SUMMARY_FILE_HELP = "For a pull request: verdict, table, environment, link."
 # --- going on with a sweep (sweep_continue.py) -----------------------------------------------------------------------
 
 CONTINUE = "Continue"
-CONTINUE_HELP = "Measures what is missing; what there is is not measured again."
+CONTINUE_HELP = "Measures only what is missing; nothing is measured twice."
 CONTINUE_FITS = "Continue needs about {needed} of the time budget of {budget}."
 CONTINUE_IN_VAIN = "A time budget of {budget} is too short for what is missing"
 CONTINUE_SHORT = (
     "Continue needs about {needed}, and with a time budget of {budget} leaves out {short} of the {missing} "
     "measurements that are missing"
 )
-NO_BUDGET_ENOUGH = "{what}; no budget is enough for all of them."
-BUDGET_ENOUGH = "{what}; {enough} are enough for all of them: set it under Advanced."
+NO_BUDGET_ENOUGH = "{what}; no budget is enough for all that is missing."
+BUDGET_ENOUGH = "{what}; {enough} are enough for all that is missing: set it under Advanced."
 NOT_CONTINUED = "This cannot be continued here: {error}."
 
 # --- a run that repeats another one (reproduction.py) ----------------------------------------------------------------
 
 REPEATS_UNKNOWN = ":material/replay: It repeats a run that is not known here."
 CONTINUES_UNKNOWN = ":material/replay: It repeats or continues a run that is not known here."
-CONTINUES = ":material/resume: It continues an earlier sweep, with all that one measured."
+CONTINUES = ":material/resume: It continues an earlier sweep, and has all that was measured in it."
 SHOW_FIRST = "Show the first run"
 THEN_AND_NOW = "Then and now"
 RANKS_CHANGED = "Ranks that changed: {moves}."
@@ -114,7 +114,7 @@ MEASURE_ALL = "Measure all {count} with a budget of {budget_s:.0f} s"
 SETTLE_HELP = "Measures {count} strategies in turns, with nothing else alive, in as many processes as that allows."
 AGAINST = "Against what others take"
 FASTER_THAN = "{factor} {interval} as fast as {strategy}, {role}"
-AS_FAST_AS = "as fast, to what this run can tell ({factor} {interval}), as {strategy}, {role}"
+AS_FAST_AS = "as fast as {strategy}, {role}, as far as this run can tell: {factor} {interval}"
 BASELINE = "Baseline"
 COSTS = "What it costs"
 CHANGES = "**What would change it**"
@@ -153,9 +153,9 @@ COMPILED = "compiled"
 AGAINST_EAGER = "against {strategy}"
 BREAK_EVEN_ALT = "For each compiled strategy, after how many calls it has cost less than each eager one"
 BREAK_EVEN_NOTE = (
-    "Calls, the first included, after which what stands at the left has cost less in total, with {confidence} "
-    "intervals; the scatter of first calls between processes is in them. Where latencies are too close to tell, ≥ "
-    "stands before the fewest calls that it may take."
+    "Number of calls, the first included, after which the strategy at the left has cost less in total, with "
+    "{confidence} intervals; the scatter of first calls between processes is in them. Where latencies are too close to "
+    "tell, ≥ stands before the fewest calls that it may take."
 )
 RUNTIME_START = (
     " TensorFlow and XLA take up to {start} once per process to start, whatever the strategy: that is not counted."
@@ -230,7 +230,7 @@ SAMPLES_CONTROL = "The control is {strategy}, entered twice."
 
 NO_TIMELINES = "No strategy has a timeline of its memory."
 THREE = "the three that matter"
-TIMELINE_ALT = "Memory held over one call: the most is {size}. ({strategy})"
+TIMELINE_ALT = "Memory held over one call: {strategy} holds {size} at most."
 TIMELINE_ABOUT = "One steady call; inputs and captured variables exist before it and are not counted."
 THREE_ABOUT = " Drawn: the first, the one that needs the least, and the baseline or the one that needs the most."
 AT_PEAK = "**Held at the peak of {size}**, by the op that allocated it"
@@ -245,8 +245,8 @@ ONE_STRATEGY = "The run has only one strategy."
 ONE = "One"
 OTHER = "Another"
 PAIR_RATIO = "{fast} is {factor} {interval} as fast as {slow}"
-PAIR_TIES = "{ratio}: they tie in this run's ranking, so that may be chance"
-PAIR_CHANCE = "{ratio}: that may be chance"
+PAIR_TIES = "{ratio}: they tie in this run's ranking, so the difference may be chance"
+PAIR_CHANCE = "{ratio}: the difference may be chance"
 ONE_UNTIMED = "{one} has no latency"
 BOTH_UNTIMED = "{one} and {other} have no latency"
 SAME_MEMORY = "both need {size}"
@@ -280,7 +280,7 @@ ONLY_COMPILED = "Only {strategy} is compiled by XLA, so there are no two program
 NO_PROGRAMS = "XLA's programs are not known. {how}"
 PROGRAMS_ABOUT = "Without metadata; the tab «Why» has the whole texts."
 ONE_ELEMENT_ALONE = " That of {one} is the element function's alone."
-BOTH_ELEMENT_ALONE = " That of {one} and that of {other} is the element function's alone."
+BOTH_ELEMENT_ALONE = " Those of {one} and {other} are programs of the element function alone."
 
 # --- the tab «Code» (details.py) -------------------------------------------------------------------------------------
 
@@ -293,8 +293,8 @@ COMPARED_WITH = "Compared with"
 SCRIPT_UNKNOWN = "# The script of this strategy is not known: {error}\n"
 SCRIPT_NOT_HELD = "# The file does not hold the script of this strategy.\n"
 VECTORISED = (
-    ":material/info: Of the elements that `tf.vectorized_map` maps at once, `tf.print` and assertions in the function "
-    "run for one only, without a warning."
+    ":material/info: `tf.vectorized_map` maps many elements at once: `tf.print` and assertions in the function run for "
+    "only one of them, without a warning."
 )
 BOTH_SCRIPTS = "Both scripts, to copy: first {one}, then {other}."
 
@@ -326,8 +326,8 @@ WITHIN_TOLERANCE = "within tolerance"
 WITHIN_ULP = "within {ulp} ULP"
 WITHIN_ULP_OF = "within {ulp} ULP of {dtype}"
 NEAR_ZERO = (
-    "within tolerance: the largest absolute error is {error}. Some values are so near to zero that ULP say nothing of "
-    "them"
+    "within tolerance: the largest absolute error is {error}. Some values are so near to zero that an error in "
+    "ULP says nothing about them"
 )
 ERRORS = "Errors of each strategy"
 CHECK = "check"
@@ -358,7 +358,10 @@ GOOD_TO_KNOW = "Good to know ({count})"
 
 # --- how a sweep came out (sweep.py) ---------------------------------------------------------------------------------
 
-FILES_SENTENCE = ":material/info: This sentence is the file's: an earlier Mapbench weighed samples in another way."
+FILES_SENTENCE = (
+    ":material/info: This sentence comes from the file: an earlier Mapbench, which weighed samples in another way, "
+    "wrote it."
+)
 SWEEP_ENDED = ENDED | {"budget": "The time budget was spent"}
 POINTS_KEPT = ":material/info: {ended}: {done} of {points} points are complete. What was measured is kept."
 POINTS_CONTINUE = (
@@ -380,8 +383,8 @@ CROSSOVERS = "**Where one overtakes another**"
 PAIR_ONE = "Where does"
 PAIR_OTHER = "overtake"
 NO_CROSSOVER = "One strategy leads throughout the range: nobody overtakes it."
-ONE_PAIR_APART = "1 more pair of leading strategies that do not cross"
-PAIRS_APART = "{count} more pairs of leading strategies that do not cross"
+ONE_PAIR_APART = "1 more pair of leading strategies does not cross"
+PAIRS_APART = "{count} more pairs of leading strategies do not cross"
 SWEEP_MEMORY = "**Memory** of one call over {axis}"
 NOT_RUN = "**Not run** ({count})"
 SCALING = "**Scaling**: latency ≈ a + b · {axis}"

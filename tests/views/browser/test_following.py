@@ -37,7 +37,7 @@ def test_two_people_queue(page: Page, new_page: Callable[..., Page], app_server:
     first_id = start(page)
     other = new_page()
     open_page(other, app_server, SHORT)
-    expect(other.get_by_text("A comparison is running on this machine; yours will wait")).to_be_visible()
+    expect(other.get_by_text("A run is being measured on this machine; yours will wait")).to_be_visible()
     start(other)
     expect(other.get_by_text("waiting in the queue: 1 run before this one")).to_be_visible()
     expect(other.get_by_text("Now: Square root of images, batch 400")).to_be_visible()

@@ -236,7 +236,7 @@ class TestLines:
 
     def test_the_takeaway_names_who_is_least_at_both_ends_and_the_crossings(self, run):
         words = sweep_lines.takeaway(run, "latency")
-        assert "at 1 least with loop.eager" in words
+        assert "at 1 loop.eager has the least" in words
         assert "overtakes loop.eager at batch" in words
 
 

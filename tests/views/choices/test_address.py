@@ -121,7 +121,7 @@ def test_a_runs_strategies_have_a_word_where_there_is_one():
         ("budget", 9.0, "time budget 9 s"),
         ("strategies", ["a.graph", "b.graph"], "2 strategies"),
         ("strategies", ["a.graph"], "a.graph"),
-        ("from_2", "1", "from of the second size 1"),
+        ("from_2", "1", "start of the second size 1"),
         ("sweep_2", "nothing", "no second size"),
     ],
 )

@@ -303,7 +303,7 @@ class TestAddress:
         run = replace(run, request=replace(run.request, workload="somebody's own"))
         fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=next(versions), imported=True)
         app = visit(run=RUN_ID)
-        assert "This run cannot be asked for here" in words(app)
+        assert "the choices are other ones" in words(app)
         assert OTHER not in words(app) and GREY not in words(app)
 
     def test_a_run_folds_the_choices_to_a_line(self, visit, fake):
@@ -357,7 +357,7 @@ class TestRunning:
     def test_a_visitor_is_told_of_a_run_that_is_going_on(self, visit, fake):
         fake.waiting = ("a" * 24,)
         fake.snapshots["a" * 24] = Snapshot(synthetic.partial(2, "a" * 24), "running", version=3)
-        assert "A comparison is running on this machine; yours will wait" in words(visit())
+        assert "A run is being measured on this machine; yours will wait" in words(visit())
 
     def test_stages_and_results_so_far(self, visit, fake):
         run = synthetic.partial(4, RUN_ID)
@@ -496,7 +496,7 @@ class TestResult:
     def test_where_elements_are_vectorised_the_code_says_what_is_not_checked(self, visit, fake):
         run = synthetic.run(RUN_ID)
         run = replace(run, measurements=[replace(m, code=None) for m in run.measurements])  # so they are real scripts
-        said = "tf.print and assertions in the function run for one only"
+        said = "tf.print and assertions in the function run for only one of them"
         app = self.show(visit, fake, run, tab="Code")
         for slug in ("loop.eager", "vectorized_map.graph"):
             app = calm(app.selectbox(key="code_of").select(slug).run())

@@ -126,7 +126,7 @@ class TestDelete:
             fake.store.save(a_run(number))
         app = choose(visit(), 0, 2)
         app = calm(app.button(key="runs_delete").click().run())
-        assert "Nothing brings these 2 runs back" in words(app) and len(fake.store.ids()) == 3
+        assert "These 2 runs are deleted for good" in words(app) and len(fake.store.ids()) == 3
         app = calm(app.button(key="runs_delete_yes").click().run())
         assert fake.store.ids() == [f"{1:024x}"]
         assert [success.value for success in app.success] == ["2 runs deleted\\."]
@@ -153,7 +153,7 @@ class TestDelete:
         assert app.button(key="runs_delete").disabled
         app = choose(app, 0, 1)
         app = calm(app.button(key="runs_delete").click().run())
-        assert "Nothing brings this run back" in words(app)
+        assert "The run is deleted for good" in words(app)
         calm(app.button(key="runs_delete_yes").click().run())
         assert fake.store.ids() == [f"{1:024x}"]
 
@@ -274,7 +274,7 @@ class TestImported:
     def test_the_verdict_of_an_earlier_method_is_marked_as_the_files(self, open_run):
         swept = synthetic.sweep(ID)
         earlier = replace(swept, verdict="loop.eager leads.", analysis=replace(swept.analysis, version=1))
-        assert "loop.eager leads." in (said := words(open_run(earlier))) and "This sentence is the file's" in said
+        assert "loop.eager leads." in (said := words(open_run(earlier))) and "This sentence comes from the file" in said
 
     def test_it_is_marked_and_its_code_is_only_text(self, open_run):
         app = open_run(a_run(), tab="Code")

@@ -504,7 +504,7 @@ class TestOneAxis:
         app = show(run)
         assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
         assert app.button(key="continue").disabled, "it would measure nothing"
-        assert re.search(r"; [\dhmins ]+ are enough for all of them: set it under Advanced", words(app))
+        assert re.search(r"; [\dhmins ]+ are enough for all that is missing: set it under Advanced", words(app))
         app = calm(app.number_input(key="budget").set_value(86_400.0).run())
         assert "Continue needs about" in words(app) and "too short" not in words(app)
         calm(app.button(key="continue").click().run())

@@ -41,7 +41,7 @@ def test_the_ratio_has_the_interval_of_the_levels_whichever_is_chosen_first(run:
 
 
 def test_a_tie_may_be_chance_and_memory_is_beside_the_ratio(run: Run):
-    assert "that may be chance; both need 4.69 MiB." in sentence(run, "batched.xla", "batched.graph")
+    assert "the difference may be chance; both need 4.69 MiB." in sentence(run, "batched.xla", "batched.graph")
     said = sentence(run, "batched.xla", "map_fn.graph")
     assert "chance" not in said and said.endswith("map_fn.graph needs 9.38 MiB of memory, batched.xla 4.69 MiB.")
 
@@ -52,7 +52,7 @@ def test_a_pair_that_the_ranking_ties_is_a_tie_here_whatever_its_own_interval_sa
     ratio = intervals.ratio(levels["map_fn.graph"], levels["batched.xla"], run.analysis.confidence)
     assert ratio.low > 1
     tied = replace(run, ranking=[["batched.xla", "map_fn.graph"], ["loop.eager"]])
-    words = ": they tie in this run's ranking, so that may be chance; "
+    words = ": they tie in this run's ranking, so the difference may be chance; "
     assert words in sentence(tied, "batched.xla", "map_fn.graph") == sentence(tied, "map_fn.graph", "batched.xla")
     assert "tie" not in sentence(tied, "batched.xla", "loop.eager")
     apart = replace(run, ranking=[["batched.xla"], ["map_fn.graph"]])
