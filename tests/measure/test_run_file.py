@@ -64,7 +64,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> _Made:
     ]
     command = forked.start(
         # Where the ranking is open by then, it stays open.
-        *(*arguments, "--budget", "12", "--json", str(folder / "run.json")),
+        *(*arguments, "--budget", "8", "--json", str(folder / "run.json")),
         cwd=ROOT,
         env=environment(MAPBENCH_HOME=str(folder / "home"), MAPBENCH_LOCK=os.environ["MAPBENCH_LOCK"]),
         stdin=subprocess.DEVNULL,

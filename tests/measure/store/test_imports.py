@@ -533,13 +533,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 _counts = {"accepted": 0, "refused": 0}
 # Of those that were let in, some for the pages.
-_EVERY = 4
+_EVERY = 3
 _for_pages: list[bytes] = []
 _TABS_OF_FUZZED = 3
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, database=None, derandomize=True,
+@settings(max_examples=300, deadline=None, database=None, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(data=_documents())
 def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(data: bytes, kept: Store):
@@ -565,8 +565,8 @@ def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(d
 
 @pytest.mark.slow
 def test_the_fuzzing_has_seen_both_sides():
-    assert sum(_counts.values()) >= 500
-    assert min(_counts.values()) >= 100, _counts
+    assert sum(_counts.values()) >= 300
+    assert min(_counts.values()) >= 60, _counts
 
 
 # --- on the pages ----------------------------------------------------------------------------------------------------
@@ -616,11 +616,11 @@ def by_hand() -> list[bytes]:
 def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Those that were made by hand in every tab, and some that fuzzing has found in three each, in turn: no page says
     that it has a fault."""
-    assert len(_for_pages) >= 20
+    assert len(_for_pages) >= 15
     fake = StoredRunner(tmp_path)
     monkeypatch.setattr(runner, "shared", lambda: fake)
     in_turn = itertools.cycle(TABS)
-    some = [(data, [next(in_turn) for _ in range(_TABS_OF_FUZZED)]) for data in _for_pages[:20]]
+    some = [(data, [next(in_turn) for _ in range(_TABS_OF_FUZZED)]) for data in _for_pages[:15]]
     kinds = set()
     for number, (data, tabs) in enumerate([*some, *((data, list(TABS)) for data in by_hand())]):
         run = replace(imports.read(data), id=f"{number:024x}")
