@@ -131,6 +131,8 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
         eventually(lambda: not zygote.servers(), "nothing is left", GONE_WITHIN_S)
 
         kept = Store(zygote.home)  # as the next server opens it
+        # A process that ends loses what it is known by here a moment before its lock.
+        eventually(lambda: all(entry.status != "running" for entry in kept.entries()), "it is closed", GONE_WITHIN_S)
         entries = {entry.id: entry.status for entry in kept.entries()}
         assert integrity(zygote.home) == [("ok",)]
         run = kept.load(server.run_id)
