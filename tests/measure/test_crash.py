@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,10 @@ class Zygote:
         self._process.wait(60)
 
 
+def none_is_running(kept: Store) -> bool:
+    return all(entry.status != "running" for entry in kept.entries())
+
+
 def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
     """Start servers and kill them; returns what is to be found of their runs, id → status.
 
@@ -132,7 +137,7 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
 
         kept = Store(zygote.home)  # as the next server opens it
         # A process that ends loses what it is known by here a moment before its lock.
-        eventually(lambda: all(entry.status != "running" for entry in kept.entries()), "it is closed", GONE_WITHIN_S)
+        eventually(partial(none_is_running, kept), "it is closed", GONE_WITHIN_S)
         entries = {entry.id: entry.status for entry in kept.entries()}
         assert integrity(zygote.home) == [("ok",)]
         run = kept.load(server.run_id)
