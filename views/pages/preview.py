@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from measure.judge import answer
 from views.pages import opening, texts
@@ -22,9 +23,12 @@ _log = logging.getLogger("mapbench.page")
 class Preview(BaseHTTPMiddleware):
     """Names, in the HTML of a page, the case and the verdict of the run that its address names."""
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_page = scope["type"] == "http" and scope["method"] == "GET" and scope["path"].rpartition("/")[2] in _PAGES
+        # All else, such as a page's scripts, goes by: on its way through here it would take longer.
+        await (super().__call__ if is_page else self.app)(scope, receive, send)
+
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
-        if request.method != "GET" or request.url.path.rpartition("/")[2] not in _PAGES:
-            return await call_next(request)
         # The text is changed here, so it may not come packed.
         request.scope["headers"] = [item for item in request.scope["headers"] if item[0] != b"accept-encoding"]
         response = await call_next(request)
