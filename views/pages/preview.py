@@ -32,7 +32,7 @@ class Preview(BaseHTTPMiddleware):
         # The text is changed here, so it may not come packed.
         request.scope["headers"] = [item for item in request.scope["headers"] if item[0] != b"accept-encoding"]
         response = await call_next(request)
-        if not response.headers.get("content-type", "").startswith("text/html"):
+        if response.status_code != 200 or not response.headers.get("content-type", "").startswith("text/html"):
             return response
         parts = [part async for part in cast(StreamingResponse, response).body_iterator]
         page = b"".join(part.encode() if isinstance(part, str) else part for part in parts).decode()
