@@ -1,5 +1,6 @@
 """Fixtures of all tests: a folder for runs, a server with the app, a browser."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from streamlit.components.v2.component_manager import BidiComponentManager
 from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
@@ -49,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[_group(item.nodeid)], _group(item.nodeid)))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # All that was imported lives to the end: a collection of garbage, of which tests and what they test ask for many,
+    # need not look at it again.
+    gc.freeze()
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         _skipped.append(report.nodeid)
@@ -78,6 +86,14 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("MAPBENCH_LOCK", str(tmp_path_factory.mktemp("lock") / "measure.lock"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_components_of_other_packages() -> Iterator[None]:
+    """An `AppTest` looks for components in the metadata of all packages that are installed: 0.2 s each, and none is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
         yield
 
 

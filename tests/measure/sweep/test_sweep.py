@@ -22,10 +22,12 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     request = asked("rises.eager", "stays.eager", "behind.eager", axes=batch(1, 4, 16))
     run_id = own.submit_sweep(request)
     seen: list[tuple[int, ...]] = []
+    crossings: set[float] = set()
 
     def look() -> bool:
         snapshot = own.snapshot(run_id)
         assert snapshot is not None
+        crossings.update(each.value for each in snapshot.run.crossovers if each.value is not None)
         now = tuple(sum(item.latency is not None for item in point.measurements) for point in snapshot.run.points)
         if not seen or seen[-1] != now:
             seen.append(now)
@@ -48,7 +50,9 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert processes(by_value[16], "behind.eager") < AT_POINT
     assert all(point.status == "complete" for point in run.points)
     assert all(item.memory and item.correctness.ok for point in run.points for item in point.measurements)
-    assert [len(item.replicas) for item in by_value[1].measurements] == [1, 1, 1], "whoever made the first line too"
+    # Where the one process at 4 was disturbed, the crossing was looked for below 4, too.
+    at_one = [AT_POINT, AT_POINT, 1] if min(crossings) < 4 else [1, 1, 1]
+    assert [len(item.replicas) for item in by_value[1].measurements] == at_one, "whoever made the first line too"
     beside = next(item.replicas for item in by_value[4].measurements if item.strategy == "stays.eager")
     assert len({number for process in beside for number in process.rounds}) == len(beside) >= AT_POINT, "each its round"
 
