@@ -7,6 +7,7 @@ out of the processes' numbers; of one strategy, the faster half of them is its l
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from scipy import special
@@ -53,7 +54,7 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     medians = {
         slug: np.array([_log_quantile(each.samples_s, 0.5) for each in replicas]) for slug, replicas in timed.items()
     }
-    times_s = {slug: np.array([np.mean(each.at_s or [0.0]) for each in replicas]) for slug, replicas in timed.items()}
+    times_s = {slug: np.array([fmean(each.at_s or [0.0]) for each in replicas]) for slug, replicas in timed.items()}
     slope, drift = _drift(logs, times_s)
     if logs:
         # Of all strategies, the one with the most processes is the one that the others are compared with.

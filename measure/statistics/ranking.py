@@ -38,13 +38,17 @@ class Order:
         apart = self._ratio(fast, slow)
         if fast == slow or apart.ratio <= 1 + self._resolution or equivalent(apart, self._analysis.margin):
             return False
+        count = len(self._levels)
+        bound = 2 * (1 - self._analysis.confidence) / count
+        if apart.p < bound / (count - 1):
+            return True  # the two alone hold a difference that is enough for every range
         return all(
             any(
-                self._ratio(*pair).p < 2 * (1 - self._analysis.confidence) / (len(self._levels) * (last - first))
+                self._ratio(*pair).p < bound / (last - first)
                 for pair in ((fast, slow), (first, last), (first, slow), (fast, last))
             )
             for first in range(fast + 1)
-            for last in range(slow, len(self._levels))
+            for last in range(slow, count)
         )
 
     def groups(self) -> list[list[str]]:

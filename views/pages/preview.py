@@ -1,34 +1,53 @@
-"""The preview of a link: programs that show one read the HTML of its page and run no scripts, so it stands there."""
+"""The preview of a link: programs that show one read the HTML of its page and run no scripts, so it stands there.
+
+A link that names a run of the other page's kind leads on to that page. The page itself could do it, too; but then the
+browser would keep both addresses, and Back would lead to the first, which leads on again.
+"""
 
 import html
 import logging
-from typing import cast
+from typing import NamedTuple, cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from measure.judge import answer
 from views.pages import opening, texts
 from views.result import heading
 
-_PAGES = ("", "compare", "sweep", "runs")
+# The last part of a page's address → the kind of runs that it shows.
+_PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "runs": None}
+# The address of the page of a kind, relative to any other page.
+_PATHS = {"compare": "./", "sweep": "sweep"}
 # What Streamlit puts into the HTML of a page, until its scripts run.
 _TITLE = "<title>Streamlit</title>"
 _log = logging.getLogger("mapbench.page")
+
+
+class _Said(NamedTuple):
+    """Title and description of the page of a run, and the kind of the run; none where it is not known here."""
+
+    title: str
+    about: str
+    kind: str | None = None
 
 
 class Preview(BaseHTTPMiddleware):
     """Names, in the HTML of a page, the case and the verdict of the run that its address names."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_page = scope["type"] == "http" and scope["method"] == "GET" and scope["path"].rpartition("/")[2] in _PAGES
+        is_page = scope["type"] == "http" and scope["method"] == "GET" and _last(scope["path"]) in _PAGES
         # All else, such as a page's scripts, goes by: on its way through here it would take longer.
         await (super().__call__ if is_page else self.app)(scope, receive, send)
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        said = await run_in_threadpool(_said, request.query_params.get("run"))
+        shown = _PAGES[_last(request.url.path)]
+        if said.kind and shown and said.kind != shown:
+            return RedirectResponse(f"{_PATHS[said.kind]}?{request.url.query}")
         # The text is changed here, so it may not come packed.
         request.scope["headers"] = [item for item in request.scope["headers"] if item[0] != b"accept-encoding"]
         response = await call_next(request)
@@ -36,22 +55,25 @@ class Preview(BaseHTTPMiddleware):
             return response
         parts = [part async for part in cast(StreamingResponse, response).body_iterator]
         page = b"".join(part.encode() if isinstance(part, str) else part for part in parts).decode()
-        title, about = await run_in_threadpool(_said, request.query_params.get("run"))
-        return HTMLResponse(page.replace(_TITLE, _tags(title, about)), headers={"Cache-Control": "no-cache"})
+        tags = _tags(said.title, said.about)
+        return HTMLResponse(page.replace(_TITLE, tags), headers={"Cache-Control": "no-cache"})
 
 
-def _said(run_id: str | None) -> tuple[str, str]:
-    """Return title and description of the page of a run, or of none."""
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _said(run_id: str | None) -> _Said:
     try:
         snapshot, problem = opening.find(run_id) if run_id else (None, "")
         if snapshot is None:
-            return texts.NAME, problem or texts.ABOUT
+            return _Said(texts.NAME, problem or texts.ABOUT)
         about = heading.verdict(snapshot.run) if snapshot.state == "finished" else texts.PREVIEW_UNFINISHED
-        return f"{answer.heading(snapshot.run)} · {texts.NAME}", about
+        return _Said(f"{answer.heading(snapshot.run)} · {texts.NAME}", about, snapshot.run.kind)
     except Exception:
         # A page is shown without its preview rather than not at all.
         _log.exception("the preview could not be made")
-        return texts.NAME, texts.ABOUT
+        return _Said(texts.NAME, texts.ABOUT)
 
 
 def _tags(title: str, about: str) -> str:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from measure import runner
 from measure.judge import answer
+from measure.model.run import Run
 from measure.runner import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID, FakeRunner
@@ -42,16 +43,17 @@ SERVED = Starlette(
 )
 
 
-def fetched(path: str, run: str | None = None) -> str:
-    """The body of a page, as it is read by a program that takes packed answers."""
+def answered(path: str, query: str = "") -> tuple[str, dict[str, str]]:
+    """The body and the headers of a page, as it is read by a program that takes packed answers."""
     parts: list[bytes] = []
+    headers: dict[str, str] = {}
     scope: dict[str, Any] = {
         "type": "http",
         "method": "GET",
         "scheme": "http",
         "server": ("127.0.0.1", 80),
         "path": path,
-        "query_string": f"run={run}".encode() if run else b"",
+        "query_string": query.encode(),
         "headers": [(b"accept-encoding", b"gzip")],
     }
 
@@ -60,9 +62,14 @@ def fetched(path: str, run: str | None = None) -> str:
 
     async def send(message: MutableMapping[str, Any]) -> None:
         parts.append(message.get("body", b""))
+        headers.update({name.decode(): value.decode() for name, value in message.get("headers", ())})
 
     asyncio.run(SERVED(scope, receive, send))
-    return b"".join(parts).decode(errors="replace")
+    return b"".join(parts).decode(errors="replace"), headers
+
+
+def fetched(path: str, run: str | None = None) -> str:
+    return answered(path, f"run={run}" if run else "")[0]
 
 
 def said(page: str) -> tuple[str, str]:
@@ -84,6 +91,22 @@ def test_a_link_to_a_run_names_its_case_and_its_verdict(fake: FakeRunner):
     for path, run in (("/", synthetic.run(RUN_ID)), ("/sweep", synthetic.sweep(RUN_ID))):
         fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=1)
         assert said(fetched(path, RUN_ID)) == (f"{answer.heading(run)} · Mapbench", heading.verdict(run))
+
+
+@pytest.mark.parametrize(
+    ("run", "page", "leads_to"),
+    [
+        (synthetic.sweep(RUN_ID), "/", "sweep"),
+        (synthetic.sweep(RUN_ID), "/compare", "sweep"),
+        (synthetic.sweep(RUN_ID), "/behind/a/proxy/", "sweep"),
+        (synthetic.run(RUN_ID), "/sweep", "./"),
+    ],
+)
+def test_a_link_to_a_run_of_the_other_kind_leads_to_its_page(fake: FakeRunner, run: Run, page: str, leads_to: str):
+    fake.snapshots[RUN_ID] = Snapshot(run, "finished", version=1)
+    assert answered(page, f"run={RUN_ID}&tab=Why%3F")[1]["location"] == f"{leads_to}?run={RUN_ID}&tab=Why%3F"
+    assert "location" not in answered(page, f"run={UNKNOWN}")[1]
+    assert "location" not in answered("/runs", f"run={RUN_ID}")[1]
 
 
 def test_a_run_that_goes_on_has_no_verdict_yet(fake: FakeRunner):
