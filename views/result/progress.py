@@ -1,6 +1,8 @@
 """A run while it waits and runs: the stage of each strategy, in text only, polled by one fragment."""
 
 import math
+import time
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -13,9 +15,11 @@ from measure.sweep.lines import line_of
 from views.result import texts
 from views.ui import guard, look
 
-# While nothing is timed the page may look often; while timing it would take from what is measured.
+# While nothing is timed the page may look often; while timing it would take from what is measured, and most of all
+# where it is drawn anew, charts and all.
 _EAGER_POLL_S = 1.0
-_CALM_POLL_S = 2.0
+_CALM_POLL_S = 3.0
+_CALM_REDRAW_S = 8.0
 # Until a sweep has a line to show: that is what whoever has pressed Run is waiting for.
 _FIRST_POLL_S = 0.5
 _CANCEL_S = 1.5
@@ -27,10 +31,28 @@ _SAMPLED: tuple[Stage, ...] = ("sampling", "process peak", "done")
 _DONE: Stage = "done"
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The results that a page shows, by the version of its run, and when it drew them, by the monotonic clock."""
+
+    version: int
+    state: str
+    at_s: float
+
+    def is_outdated(self, snapshot: Snapshot, now_s: float) -> bool:
+        """True if the page is to be drawn anew: with results that it has not; but seldom while latencies are timed,
+        unless a sweep has had no line to show yet."""
+        if snapshot.state != self.state:
+            return True
+        may_wait = _is_timing(snapshot) and poll_s(snapshot) != _FIRST_POLL_S
+        return snapshot.version != self.version and (not may_wait or now_s - self.at_s >= _CALM_REDRAW_S)
+
+
 def watch(snapshot: Snapshot) -> None:
     """Draw the state of an unfinished run, and have the page run again when a result has arrived."""
     every_s = poll_s(snapshot)
-    st.fragment(_watch, run_every=every_s)(snapshot.run.id, snapshot.version, snapshot.state, every_s)
+    drawn = Drawn(snapshot.version, snapshot.state, time.monotonic())
+    st.fragment(_watch, run_every=every_s)(snapshot.run.id, drawn, every_s)
 
 
 def poll_s(snapshot: Snapshot) -> float:
@@ -51,10 +73,10 @@ def _is_timing(snapshot: Snapshot) -> bool:
     return any(stage in _TIMING for stage in snapshot.stages.values())
 
 
-def _watch(run_id: str, shown_version: int, shown_state: str, polled_every_s: float) -> None:
+def _watch(run_id: str, drawn: Drawn, polled_every_s: float) -> None:
     with guard.calm(texts.THE_PROGRESS):
         snapshot = runner.shared().snapshot(run_id)
-        if snapshot is None or (snapshot.version, snapshot.state) != (shown_version, shown_state):
+        if snapshot is None or drawn.is_outdated(snapshot, time.monotonic()):
             st.rerun()
         elif poll_s(snapshot) > polled_every_s:
             st.rerun()  # how often a fragment looks is set where it is called
