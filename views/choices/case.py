@@ -61,9 +61,13 @@ def place_of(key: str, options: Sequence[str]) -> int:
 def number(label: str, key: str, field: Field, **more: Any) -> Any:
     """Draw a field of whole numbers, or of seconds. It takes any number: one that is not valid is said beside it, where
     a field with bounds would keep the last valid one and measure that."""
-    # One that may be empty can only be emptied where its default is nothing.
-    value = None if field.default is None else current(key, field.default)
-    return st.number_input(label, value=value, key=key, **more)
+    if field.default is not None:
+        return st.number_input(label, value=current(key, field.default), key=key, **more)
+    # One that may be empty can only be emptied where its default is nothing: what is chosen is set with every run of
+    # the page, so that it is there however late the field's code comes.
+    if current(key) is not None:
+        st.session_state[key] = current(key)
+    return st.number_input(label, value=None, key=key, **more)
 
 
 def faults(fields: Mapping[str, Field]) -> list[str]:

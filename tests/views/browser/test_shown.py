@@ -229,7 +229,8 @@ def test_a_page_is_idle_only_when_the_code_of_its_elements_has_come(page: Page, 
 def test_a_field_whose_code_comes_late_has_the_runs_choice_and_not_a_default(page: Page, app_server: AppServer):
     held: list[Route] = []
     run = synthetic.run(RUN_ID[1:] + "2")
-    Store(app_server.home).save(replace(run, request=replace(run.request, size={**run.request.size, "batch": 64})))
+    size = {**run.request.size, "batch": 64}
+    Store(app_server.home).save(replace(run, request=replace(run.request, size=size, memory_limit_mib=96, threads=1)))
     for kind in ("NumberInput", "Multiselect"):
         page.route(f"**/{kind}*.js", lambda route: held.append(route))
     page.goto(f"{app_server.url}/?run={run.id}")
@@ -242,4 +243,13 @@ def test_a_field_whose_code_comes_late_has_the_runs_choice_and_not_a_default(pag
     press(page, "fold")
     wait_idle(page)
     expect(page.locator(".st-key-size_batch input")).to_have_value("64")
+    page.get_by_text("Advanced").click()
+    for key, chosen in (("memory_limit", "96"), ("threads", "1")):
+        expect(page.locator(f".st-key-{key} input")).to_have_value(chosen)
     assert page.url.partition("?")[2] == f"run={run.id}&tab=Samples"
+    limit = page.locator(".st-key-memory_limit input")
+    limit.fill("")
+    limit.press("Enter")
+    wait_idle(page)
+    expect(limit).to_have_value("")
+    assert page.url.endswith("&memory_limit="), "and it can be emptied"
