@@ -68,12 +68,14 @@ def _drift(run: Run, levels: Levels) -> _Seen:
 
 
 def _coarse_resolution(run: Run, levels: Levels) -> _Seen:
-    """The control says that even large differences may be chance."""
-    if run.control is None or run.control.resolution <= COARSE:
+    """The control says that even large differences may be chance, and several strategies lead. One that leads alone is
+    ahead by more than what the run can tell."""
+    if run.control is None or run.control.resolution <= COARSE or not run.ranking or len(run.ranking[0]) < LEAST_RANKED:
         return None
+    how = "on a quiet machine or with a longer time budget" if run.status == "budget" else "on a quiet machine"
     return (
-        f"this run cannot tell differences under {text.percent(run.control.resolution)}: measure again on a quiet "
-        "machine or with a longer time budget",
+        f"this run cannot tell differences under {text.percent(run.control.resolution)}, and its leaders may differ by "
+        f"as much: measure again {how}",
         {"resolution": run.control.resolution},
     )
 

@@ -83,7 +83,7 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "7489d1b3f98f0dd6"),
+        ("views/example_run.json", "ad1991e939f49107"),
         ("tests/data/run_1.json", "d8ab2524eeb5e3ee"),
         ("tests/data/sweep_1.json", "fd8f1119069d7b88"),
         ("tests/data/map_1.json", "4521852a1f863877"),

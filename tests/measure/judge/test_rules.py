@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from measure.judge import advice, analysis, rules
-from measure.model.run import Control, Error, Run, Warning
+from measure.model.run import Control, Error, Run, Status, Warning
 from measure.statistics.intervals import level, spread_of
 from measure.statistics.levels import Drift, Levels, levels_of
 from tests.samples import measurement, run_of
@@ -81,10 +81,25 @@ def test_a_drift_is_said_with_what_holds_nonetheless(change: float, words: str) 
     assert "the leaders took turns, so their order holds, but the latencies may be off" in warning.message
 
 
-@pytest.mark.parametrize(("resolution", "expected"), [(0.101, ["coarse_resolution"]), (0.10, [])])
-def test_a_run_that_cannot_tell_a_tenth_says_so(resolution: float, expected: list[str]) -> None:
-    run = replace(run_of(), control=Control(strategy="a", ratio=1.0, low=0.9, high=1.1, resolution=resolution))
-    assert codes(run) == expected
+TIE, LEAD = [["a", "b"], ["c"]], [["a"], ["b", "c"]]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "ranking", "expected"),
+    [(0.101, TIE, ["coarse_resolution"]), (0.10, TIE, []), (0.3, LEAD, []), (0.3, [], [])],
+)
+def test_a_run_that_cannot_tell_a_tenth_says_so_where_several_lead(
+    resolution: float, ranking: list[list[str]], expected: list[str]
+) -> None:
+    control = Control(strategy="a", ratio=1.0, low=0.9, high=1.1, resolution=resolution)
+    assert codes(replace(run_of(), control=control, ranking=ranking)) == expected
+
+
+@pytest.mark.parametrize(("status", "longer"), [("budget", True), ("complete", False)])
+def test_a_longer_budget_is_advised_only_where_the_budget_was_spent(status: Status, longer: bool) -> None:
+    control = Control(strategy="a", ratio=1.0, low=0.9, high=1.1, resolution=0.2)
+    (warning,) = rules.of_run(replace(run_of(), control=control, ranking=TIE, status=status), levels())
+    assert ("longer time budget" in warning.message) == longer
 
 
 ENDED = {"finished": "2026-01-01T00:00:09Z", "ranking": [["a"], ["b"]], "status": "budget"}
