@@ -1,4 +1,4 @@
-"""Fixtures of all tests: a folder for runs, a host, a server with the app."""
+"""Fixtures of all tests: a folder for runs, a server with the app, a browser."""
 
 import gc
 import os
@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 from streamlit.components.v2.component_manager import BidiComponentManager
 from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
 from measure.store.store import Store
-from tests.browser import ROOT, TRACEBACK, AppServer
+from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched, open_tab
 from tests.engine import eventually, running_host
 from tests.steps import going_on
 
@@ -148,3 +149,42 @@ def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
         eventually(lambda: not any(kept.look(run_id).live for run_id in kept.ids()), "nothing is measured")
     log = _shared_server.new_log()
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for a file of tests: as long as Playwright runs, so does an event loop in this thread, in which
+    `asyncio.run` of other files would fail."""
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Gathers the errors of a test's pages and asserts at its end that there were none."""
+    watch = Watch()
+    yield watch
+    assert not watch.problems, "\n".join(watch.problems)
+
+
+@pytest.fixture
+def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
+    """``new_page(width=1280, height=800, color_scheme="light")`` opens a page.
+
+    All pages are of one context: scripts that one page has compiled, the next one takes from the cache. Each is a
+    session of its own all the same.
+    """
+    pages = []
+
+    def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light") -> Page:
+        pages.append(open_tab(browser, watch, width, height, color_scheme))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    return new_page()
