@@ -135,4 +135,20 @@ def test_others_at_work_before_latencies_are_timed_are_named_in_the_run(
     run = compared(Subjects())
     assert codes(run) & {"busy_before"} == expected
     assert run.environment["load_of_others_cores"] == cores
-    assert busy.asked == [stages.LOAD_WINDOW_S, 0.0], "long enough for the ticks of the system to add up"
+    assert set(busy.asked[:-1]) == {stages.LOAD_WINDOW_S}, "long enough for the ticks of the system to add up"
+
+
+def test_a_burst_that_ends_before_latencies_are_timed_is_waited_for_and_not_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of a browser that draws the page of the run."""
+    seen = iter([0.9, 0.6, 0.1])
+
+    class Calms(Busy):
+        def cores_of_others(self, least_s: float = 0.0) -> float:
+            return next(seen) if least_s else 0.0
+
+    monkeypatch.setattr(load, "Watch", Calms)
+    run = compared(Subjects())
+    assert run.environment["load_of_others_cores"] == 0.1 and not codes(run) & {"busy_before", "busy_during"}
+    assert next(seen, None) is None, "and as soon as it is calm, nobody waits"
