@@ -72,7 +72,7 @@ def measure(folder: Path, runs: int) -> list[Figure]:
         Figure("server: files of TensorFlow in its memory map", imported, 0, 0, lambda value: f"{value:.0f}"),
         Figure("server: of a core while timing, unwatched", statistics.median(alone), show=_percent),
         Figure("server: of a core while timing, watched", statistics.median(watched), show=_percent),
-        Figure("server: of a core that a watching page costs", extra, 0.04, 0.02, _percent),
+        Figure("server: of a core that a watching page costs", extra, 0.02, 0.01, _percent),
     ]
 
 
