@@ -111,6 +111,7 @@ def _decorator(mapper: Mapper, jit_compile: bool) -> str:
     return _DECORATORS["graph"] if mapper.compiled else ""
 
 
+@functools.lru_cache(maxsize=256)
 def mapping(source: str) -> str:
     """Return the part of a script that maps: ``strategy``, after the functions that it calls, where these have a
     single statement; empty where a script has none."""
