@@ -32,6 +32,7 @@ _REFERENCE_S = 60.0
 # For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
 # correctness nearly always take longer, so that nobody waits for it.
 LOAD_WINDOW_S = 0.5
+# So often more, where others were at work.
 _LOOKS_AGAIN = 3
 # A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
 # of 1.5. Each allocation that fails for good does so after 10 s (kMaxMillisToWait in tsl/framework/bfc_allocator.cc),
