@@ -111,8 +111,8 @@ class Zygote:
         self._process.wait(60)
 
 
-def none_is_running(kept: Store) -> bool:
-    return all(entry.status != "running" for entry in kept.entries())
+def is_closed(kept: Store, run_id: str) -> bool:
+    return all(entry.status != "running" for entry in kept.entries() if entry.id == run_id)
 
 
 def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
@@ -137,7 +137,7 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
 
         kept = Store(zygote.home)  # as the next server opens it
         # A process that ends loses what it is known by here a moment before its lock.
-        eventually(partial(none_is_running, kept), "it is closed", GONE_WITHIN_S)
+        eventually(partial(is_closed, kept, server.run_id), "it is closed")
         entries = {entry.id: entry.status for entry in kept.entries()}
         assert integrity(zygote.home) == [("ok",)]
         run = kept.load(server.run_id)
