@@ -11,7 +11,6 @@ import logging
 import math
 import os
 import pickle
-import re
 import sys
 import time
 import types
@@ -28,7 +27,7 @@ from measure.model.why import MOST_ROWS
 from measure.subject import correctness, explain, memory, messages, probes
 from measure.subject.messages import Channel, Said, Spec
 from measure.subject.timing import Clock
-from measure.subject.traced import compiles_element, traced
+from measure.subject.traced import compiles_element, tells_of_fallback, traced
 
 # Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed. A call
 # that takes no longer than this has neither traced nor compiled anything.
@@ -36,8 +35,6 @@ _ORDERS, _QUICK_S = 3, 0.001
 # For how long a strategy is called for a rough figure of its latency; one whose first call is long is not.
 _ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
 _REFERENCE, _EXPECTED = "reference.pickle", "expected.pickle"
-# What tf.vectorized_map says of an op that it cannot vectorise (tensorflow/python/ops/parallel_for/pfor.py).
-_FALLBACK = re.compile(r"Using a while_loop for converting (\w+)")
 _LONGEST_WARNING = 2_000
 
 
@@ -90,7 +87,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     memory.prepare_events(spec.memory_limit_mib)
     if spec.device.startswith("GPU") and spec.memory_limit_mib is not None:
         memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
-    with _warnings() as said:
+    with _warnings() as said, traced() as in_all:
         call = _prepared(spec)
         begun_s = time.perf_counter()
         outputs = call()
@@ -116,8 +113,8 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
                 usage = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
     usage = replace(usage, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     retraces = len(traces.names) if spec.mode == "eager" else 0
-    others = [sentence for sentence in said if not _FALLBACK.match(sentence)]
-    sender.send(messages.Measured(usage, others, fallbacks(said), retraces))
+    others = [sentence for sentence in said if not tells_of_fallback(sentence, in_all.fallbacks)]
+    sender.send(messages.Measured(usage, others, in_all.fallbacks, retraces))
     # Only now: of many calls TensorFlow warns that they trace anew, and what is measured is safe if one of them fails.
     sender.send(messages.Rough(_rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None))
 
@@ -132,12 +129,12 @@ def _process_peak(spec: Spec, sender: Sender, channel: Channel) -> None:
 
 
 def _why(spec: Spec, sender: Sender, channel: Channel) -> None:
-    with _warnings() as said:
+    with traced() as in_all:
         module = load(spec.script, spec.name)
         on_gpu = spec.device.startswith("GPU")
         synchronise = _synchronise(spec.device)
         why = explain.explain(module, spec.mode, spec.name, Path(spec.artifacts), synchronise, on_gpu=on_gpu)
-    sender.send(messages.Reasons(replace(why, fallbacks=fallbacks(said)[:MOST_ROWS])))
+    sender.send(messages.Reasons(replace(why, fallbacks=in_all.fallbacks[:MOST_ROWS])))
 
 
 def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
@@ -330,8 +327,3 @@ def _warnings() -> Iterator[list[str]]:
         said += [text for text in dict.fromkeys(str(item.message) for item in caught) if text not in said]
     finally:
         logger.removeHandler(handler)
-
-
-def fallbacks(said: list[str]) -> list[str]:
-    """The ops for which `tf.vectorized_map` fell back to a while loop, once each, from what TensorFlow said."""
-    return list(dict.fromkeys(match[1] for sentence in said if (match := _FALLBACK.match(sentence))))

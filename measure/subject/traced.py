@@ -1,19 +1,25 @@
-"""Tracing: which functions TensorFlow traces while something runs, and what a strategy compiles by itself."""
+"""Tracing: which functions TensorFlow traces while something runs, what it cannot vectorise in them, and what a
+strategy compiles by itself."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from measure.model import slugs
 
+_LOOPS = ("While", "StatelessWhile")
+
 
 @dataclass
 class Traced:
-    """``names`` of all functions traced so far; ``graphs`` of those that were not traced for another one."""
+    """``names`` of all functions traced so far; ``graphs`` of those that were not traced for another one;
+    ``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop in any of them, once each."""
 
     names: list[str] = field(default_factory=list)
     graphs: list[Any] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
 
 
 @contextlib.contextmanager
@@ -33,6 +39,7 @@ def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
             graph = original(name, *args, **kwargs)
         finally:
             depth -= 1
+        collected.fallbacks += [op for op in _fallbacks(graph) if op not in collected.fallbacks]
         if keep_graphs and depth == 0:
             collected.graphs.append(graph)
         return graph
@@ -42,6 +49,27 @@ def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
         yield collected
     finally:
         func_graph.func_graph_from_py_func = original
+
+
+def _fallbacks(graph: Any) -> Iterator[str]:
+    """The ops of an element function that became a while loop over all elements in this graph.
+
+    The graph tells it of every op, where TensorFlow warns of some only, and of none in a function that the element
+    function calls: what the vectorisation makes of an op stands in the scope ``pfor`` and knows that op.
+    """
+    for op in graph.get_operations():
+        converted = getattr(op, "_original_op", None)
+        if op.type not in _LOOPS or converted is None or "/pfor/" not in op.name or converted.type in _LOOPS:
+            continue
+        # A TensorArray of the element function is converted by a loop over its items, each for all elements at once.
+        if converted.type.startswith("TensorList") and "/map/" not in op.name:
+            continue
+        yield converted.type
+
+
+def tells_of_fallback(sentence: str, ops: list[str]) -> bool:
+    """True if TensorFlow says in its own words that one of these ops, which are known already, falls back."""
+    return "while_loop" in sentence and any(re.search(rf"\b{op}\b", sentence) for op in ops)
 
 
 def compiles_element(slug: str) -> bool:

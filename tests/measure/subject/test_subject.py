@@ -9,7 +9,6 @@ import pytest
 
 from measure.subject import messages
 from measure.subject.errors import describe, shorten
-from measure.subject.roles import fallbacks
 from tests import warm
 
 _LOAD = """
@@ -160,16 +159,6 @@ def test_running_out_of_memory_is_told_from_other_errors() -> None:
     assert describe(MemoryError("no")).outcome == "out_of_memory"
     assert describe(ValueError("RESOURCE_EXHAUSTED: Out of memory")).outcome == "out_of_memory"
     assert describe(ValueError("wrong")).outcome == "failed"
-
-
-def test_each_op_that_falls_back_to_a_while_loop_is_named_once() -> None:
-    said = [
-        "Using a while_loop for converting Foo cause No pfor vectorization defined for Foo\n{{node Foo}} = Foo()",
-        "The name is not unique",
-        "Using a while_loop for converting Bar cause Bar is stateful",
-        "Using a while_loop for converting Foo cause No pfor vectorization defined for Foo\n{{node Foo_1}} = Foo()",
-    ]
-    assert fallbacks(said) == ["Foo", "Bar"]
 
 
 @pytest.mark.parametrize(
