@@ -100,7 +100,7 @@ def build(
         *blocks,
         _MAIN,
     )
-    _check_names(script, workload.slug)
+    _check_names(script, f"script of {workload.slug}", "np, tf")
     return script
 
 
@@ -151,7 +151,7 @@ def build_reference(case: Case) -> str:
         *map(_source, _with_helpers([*_makers(workload), workload.reference], workload.helpers)),
         "\n".join(data),
     )
-    _check_names(script, workload.slug)
+    _check_names(script, f"reference of {workload.slug}", "np")
     return script
 
 
@@ -252,14 +252,14 @@ def _globals_of(code: CodeType) -> set[str]:
     return names
 
 
-def _check_names(script: str, slug: str) -> None:
-    code = compile(script, f"<script of {slug}>", "exec")
+def _check_names(script: str, name: str, modules: str) -> None:
+    code = compile(script, f"<{name}>", "exec")
     bound = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
     missing = sorted(_globals_of(code) - bound - set(vars(builtins)) - {"__name__"})
     if missing:
         raise ScriptError(
-            f"the script of {slug} would use {', '.join(missing)}, which it does not have: "
-            "functions may use np, tf, their arguments and the functions listed as helpers"
+            f"the {name} would use {', '.join(missing)}, which it does not have: "
+            f"its functions may use {modules}, their arguments and the functions listed as helpers"
         )
 
 

@@ -94,7 +94,7 @@ def _check_answers(case: Case) -> None:
     ):
         try:
             case.leaves(function)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
     if not isinstance(case.cost, Cost):
         raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {case.cost!r}: a Cost is needed")

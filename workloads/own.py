@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,8 +37,19 @@ _NOTHING = msgspec.Raw(msgspec.msgpack.encode(None))
 _KINDS = tuple(inspect._ParameterKind)
 
 
+_ADDRESS = re.compile(r"(?: at)? 0x[0-9a-fA-F]{8,16}\b")
+
+
+def without_addresses(text: str) -> str:
+    """Return a text without addresses in memory, which say nothing to anybody: ``<function f>``."""
+    return _ADDRESS.sub("", text)
+
+
 class DiscoveryError(ValueError):
     """A file does not offer what it should: the message names the file and what was wrong with it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_addresses(message))
 
 
 class _Failed(Exception):

@@ -4,6 +4,7 @@ A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but th
 *source text* goes into the script of a strategy (see ``strategies/script.py``), and that script is what a subject runs.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -11,8 +12,12 @@ from typing import Any
 
 import numpy as np
 
-# NumPy learns bfloat16 from ml_dtypes, which not every process imports; its width is needed in all of them.
-_ITEM_BYTES = {"bfloat16": 2}
+# The dtypes of tensors and the bytes of one value. A string of up to 22 bytes lies in the 24 of TensorFlow's tstring;
+# of a longer one they point to the rest, which is not counted.
+ITEM_BYTES = {
+    **{"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8},
+    **{"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16, "string": 24},
+}
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,19 @@ class Leaf:
     shape: tuple[int, ...]
     dtype: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, tuple | list) or not all(_is_length(side) for side in self.shape):
+            raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
+        if self.dtype not in ITEM_BYTES:
+            raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(ITEM_BYTES)}")
+
     @property
     def bytes(self) -> int:
-        count = 1
-        for side in self.shape:
-            count *= side
-        return count * (_ITEM_BYTES.get(self.dtype) or np.dtype(self.dtype).itemsize)
+        return math.prod(self.shape) * ITEM_BYTES[self.dtype]
+
+
+def _is_length(side: Any) -> bool:
+    return isinstance(side, int | np.integer) and bool(side >= 0)
 
 
 # A tensor, or tuples, lists and dicts of tensors, as TensorFlow's `tf.nest` sees them.

@@ -73,11 +73,12 @@ class Bench:
         dialogues: Dialogues | None = None,
     ) -> None:
         """``parent``: the run that this one repeats; ``dialogues``: those of a larger job that it is a part of.
-        Raises `ScriptError` where the sources of the workload and a mapper do not make a script."""
+        Raises `ScriptError` where the sources of the workload, its reference and a mapper do not make scripts."""
         self.request, self.launcher = request, launcher
         self.settings = settings or Settings()
         self.dialogues = dialogues or Dialogues(launcher)
         self.case = case_of(request)
+        self.reference_script = script.build_reference(self.case)
         self.forecast = forecast.forecast_run(self.case, request.strategies, request.budget_s)
         run = Run(
             id=run_id,

@@ -1,4 +1,5 @@
-"""Texts that go into a run's file, without what tells of the person who measured: the folders of a machine.
+"""Texts that go into a run's file, without what tells of the person who measured: the folders of a machine. Addresses
+in its memory, which tell nothing, are left out as well.
 
 What subjects say comes in at one place, `measure.engine.dialogue`, and is cleaned there, whatever field it is in.
 """
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from measure.model.place import PROJECT
+from workloads.own import without_addresses
 
 _OWN = PROJECT.as_posix() + "/"
 _HIDDEN = "<path>"
@@ -31,7 +33,7 @@ _HAS_SUFFIX = re.compile(r"[^.].*\.[A-Za-z]\w*$")
 def cleaned(value: Any) -> Any:
     """Return what a process said with all its texts as they may be told: lists and dicts of texts, numbers and such."""
     if isinstance(value, str):
-        return without_folders(value)
+        return without_folders(without_addresses(value))
     if isinstance(value, list):
         return [cleaned(item) for item in value]
     if isinstance(value, dict):

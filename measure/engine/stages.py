@@ -72,10 +72,9 @@ def compute_reference(bench: Bench) -> None:
     """Compute, once and for all, the values that strategies are checked against; without them, every strategy fails."""
     bench.say("computing the reference")
     (bench.folder / "expected.pickle").write_bytes(pickle.dumps(bench.case.output))
-    text = script.build_reference(bench.case)
 
     def dialogue() -> Dialogue:
-        spec = Spec(role="reference", script=text, name="reference", case_dir=str(bench.folder))
+        spec = Spec(role="reference", script=bench.reference_script, name="reference", case_dir=str(bench.folder))
         subject = bench.dialogues.start(spec)
         try:
             yield from bench.dialogues.until(subject, messages.Saved, max(_REFERENCE_S, bench.request.budget_s))

@@ -151,6 +151,13 @@ def test_a_name_that_the_script_lacks_is_named(tmp_path: Path) -> None:
         script.build(Case(workload, {"batch": 2}, "float32"), "loop.eager")
 
 
+def test_a_reference_has_numpy_alone(tmp_path: Path) -> None:
+    workload = own_workload(tmp_path, ("return x.astype(np.float64) ** 3", "return tf.cast(x, tf.float64) ** 3"))
+    sentence = "the reference of cube would use tf, which it does not have: its functions may use np, their arguments"
+    with pytest.raises(script.ScriptError, match=sentence):
+        script.build_reference(Case(workload, {"batch": 2}, "float32"))
+
+
 def test_helpers_come_before_what_uses_them_and_only_where_they_are_used(tmp_path: Path) -> None:
     helpers = "def half(x):\n    return x / 2\n\n\ndef quarter(x):\n    return half(x) / 2\n\n\ndef element(x):"
     workload = own_workload(

@@ -17,15 +17,20 @@ import strategies
 import workloads
 from measure import __main__ as command_line
 from measure import runner
+from measure.engine.bench import Settings
+from measure.engine.host_launcher import HostLauncher
 from measure.model import forecast
+from measure.model.request import RequestError, parse
 from measure.model.run_file import decode
 from strategies import planning, script
 from strategies.spec import Mapper
 from tests import forked, synthetic
-from tests.engine import DEADLINE_S, ROOT, environment, eventually, is_alive
+from tests.engine import DEADLINE_S, ROOT, environment, eventually, is_alive, running
+from tests.grid import untimed
 from tests.measure.test_command_line import _Runner
 from tests.pages import FakeRunner, words
 from tests.strategies.test_strategies import EVERY_OTHER
+from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
 from workloads import own
 from workloads.case import Case
@@ -94,6 +99,15 @@ HARMFUL = {
     "offers_an_object": (
         CUBE.replace('title="Cube"', "title=object"), "cannot be loaded: TypeError: <class 'object'> is no plain data",
     ),
+    "offers_a_lambda": (
+        CUBE.replace("def element(x):\n    return x**3", "element = lambda x: x**3"),
+        "<function <lambda>> cannot be put into a script: a top-level 'def' can",
+    ),
+    "has_no_such_dtype": (
+        CUBE.replace("Leaf((3,), dtype)", "Leaf((3,), 'flaot32')"),
+        "cube: leaf: a Leaf has the dtype 'flaot32': choose one of bool, int8, uint8, int16, uint16, int32, uint32, "
+        "int64, uint64, bfloat16, float16, float32, float64, complex64, complex128, string",
+    ),
     "fails_at_its_most": (
         CUBE.replace("def cost():", "def cost(batch):\n    assert batch < 100, 'too many'"),
         "cannot be loaded: AssertionError: too many (line 29)",
@@ -107,8 +121,44 @@ def test_whatever_a_file_does_costs_only_itself(home: Path) -> None:
         (home / "workloads" / f"{name}.py").write_text(text)
     (home / "workloads" / "talks.py").write_text(f"print('x' * 100_000)\n{CUBE}")
     assert workloads.names()[-1] == "cube"
-    said = {Path(path).stem: message for path, message in workloads.broken().items()}
+    said = {Path(path).stem: message.replace(".py: ", ".py ", 1) for path, message in workloads.broken().items()}
     assert said == {name: f"{home}/workloads/{name}.py {message}" for name, (_, message) in HARMFUL.items()}
+
+
+def test_a_reference_that_needs_tensorflow_is_refused_in_a_sentence(home: Path) -> None:
+    in_tensorflow = CUBE.replace("x.astype(np.float64) ** 3", "tf.cast(x, tf.float64) ** 3")
+    (home / "workloads" / "cube.py").write_text(in_tensorflow)
+    with (
+        running(Subjects(), home) as measuring,
+        pytest.raises(RequestError, match="the reference of cube would use tf"),
+    ):
+        measuring.submit(parse({"workload": "cube"}))
+
+
+LEAVES = """def leaf(dtype):
+    return Leaf((3,), dtype)
+
+
+def number():
+    return Leaf((3,), "float32")"""
+# Text that is turned into numbers.
+TO_NUMBER = (
+    CUBE.replace("uniform(size=(batch, 3)).astype(dtype)", "integers(0, 1000, (batch, 3)).astype(bytes)")
+    .replace("return x**3", "return tf.strings.to_number(x)")
+    .replace("x.astype(np.float64) ** 3", "x.astype(np.float64)")
+    .replace("def leaf(dtype):\n    return Leaf((3,), dtype)", LEAVES)
+    .replace('dtypes=("float32",)', 'dtypes=("string",)')
+    .replace("element_output=leaf", "element_output=number")
+)
+
+
+@pytest.mark.slow
+def test_text_can_be_mapped_over(home: Path, host: HostLauncher) -> None:
+    (home / "workloads" / "cube.py").write_text(TO_NUMBER)
+    asked = parse({"workload": "cube", "strategies": ["loop.eager", "map_fn.graph", "vectorized_map.graph"]})
+    run = untimed(asked, host, Settings(timeout_floor_s=60.0))
+    assert [item.correctness and item.correctness.ok for item in run.measurements] == [True, True, True]
+    assert run.measurements[0].memory is not None and run.measurements[0].memory.input_bytes == 4 * 3 * 24
 
 
 def test_a_file_that_does_not_end_is_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

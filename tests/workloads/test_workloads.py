@@ -184,6 +184,21 @@ def test_bytes_of_a_leaf() -> None:
     assert Leaf((3, 5), "float32").bytes == 60
     assert Leaf((3, 5), "bfloat16").bytes == 30
     assert Leaf((), "float64").bytes == 8
+    assert Leaf((3,), "string").bytes == 72
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((3, "float32"), "a Leaf has the shape 3: a tuple of lengths is needed"),
+        (((3, -1), "float32"), r"a Leaf has the shape \(3, -1\): a tuple of lengths is needed"),
+        ((("3",), "float32"), r"a Leaf has the shape \('3',\): a tuple of lengths is needed"),
+        (((3,), "flaot32"), "a Leaf has the dtype 'flaot32': choose one of bool, "),
+    ],
+)
+def test_a_leaf_that_is_none_says_what_is_needed(arguments: tuple, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Leaf(*arguments)
 
 
 def test_leaves_come_in_the_order_of_tf_nest() -> None:

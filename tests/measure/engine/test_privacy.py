@@ -26,6 +26,7 @@ from tests.engine import DEADLINE_S, running, small_request
 from tests.grid import untimed
 from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
+from workloads.discovery import DiscoveryError
 
 
 @pytest.mark.parametrize(
@@ -135,6 +136,22 @@ def test_whatever_a_process_says_comes_in_without_folders(launcher: Says, wanted
     told = str(heard(launcher, wanted))
     assert "alice" not in told and "clients" not in told
     assert "data.csv" in told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("<function fn at 0x7f12ab34cd56> is no tensor", "<function fn> is no tensor"),
+        ("free(): invalid pointer: 0x00007f12ab34cd56 ***", "free(): invalid pointer: ***"),
+        ("colour 0xff, 0x1f and map/while_0x12345678", "colour 0xff, 0x1f and map/while_0x12345678"),
+    ],
+)
+def test_an_address_in_memory_does_not_come_in(said: str, told: str) -> None:
+    measured = heard(Says(MEASURED | {"warnings": [said]}))
+    assert measured.warnings == [told]
+    with pytest.raises(DiscoveryError) as caught:
+        raise DiscoveryError(said)
+    assert str(caught.value) == told
 
 
 def test_what_is_no_path_comes_in_as_it_was_said() -> None:
