@@ -81,6 +81,7 @@ def test_the_answer_its_code_its_link_and_why_one_is_slow(
 
     person.clicks = begun
     person.press("evidence_Why")
+    expect(page.get_by_role("tab", name="Why")).to_be_in_viewport()  # the page has moved there: nothing moves any more
     person.press("explain")
     expect(page.locator(".st-key-explaining")).to_have_count(0, timeout=RUN_MS)
     person.sees(page.locator(".st-key-tabs").get_by_text("loop.graph").first)
