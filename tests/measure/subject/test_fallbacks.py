@@ -58,6 +58,15 @@ def picked(x):  # of each element's array another item
     values = tf.cast(x, tf.int32)
     return tf.TensorArray(tf.int32, 2).unstack(values).read(values[0] % 2)
 
+def joined(x):  # the items of all arrays are joined by a loop over them
+    return tf.TensorArray(tf.float32, 2, infer_shape=False).unstack(tf.reshape(x, [2, 1])).concat()
+
+def through_loop(x):  # a loop that turns more often for one element than for another, and the way back
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.while_loop(lambda y: y < 10.0, lambda y: [y * 2.0], [x[0] + 1.0], maximum_iterations=8)[0]
+    return tape.gradient(y, x)
+
 def derived(x):
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -69,7 +78,8 @@ def vectorised(x):
 
 found = {}
 x, matrices, images = tf.reshape(tf.range(10.0), [5, 2]), tf.ones([5, 2, 2]), tf.ones([5, 4, 4, 1])
-for fn in (filtered, unique, diagonal, random, nested, branch, in_loop, python, loop, picked, vectorised):
+loops = (in_loop, loop, picked, joined, through_loop)
+for fn in (filtered, unique, diagonal, random, nested, branch, python, vectorised, *loops):
     elems = {filtered: images, diagonal: matrices}.get(fn, x)
     mapped = lambda elems: tf.vectorized_map(fn, elems)
     compiled = tf.function(mapped, jit_compile=True)
@@ -107,6 +117,8 @@ def found() -> dict[str, tuple[list[str], list[str]]]:
         ("in_loop", ["Unique"], False),
         ("picked", ["TensorListGetItem"], False),
         ("loop", [], False),
+        ("joined", [], False),
+        ("through_loop", [], False),
         ("vectorised", [], False),
     ],
 )
