@@ -92,6 +92,18 @@ for fn in (filtered, unique, diagonal, random, nested, branch, python, vectorise
 with traced() as collected:
     derived(tf.ones([2, 2]))
 found["jacobian"] = [collected.fallbacks, []]
+
+@tf.custom_gradient
+def with_loop_back(x):
+    return tf.identity(x), lambda dy: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0, dy))[1]
+
+@tf.function
+def gradient(x):
+    return tf.gradients(with_loop_back(x), x)[0]
+
+with traced() as collected:
+    gradient(x)
+found["loop_back"] = [collected.fallbacks, []]
 print("RESULT", json.dumps(found))
 """
 
@@ -134,6 +146,10 @@ def test_ops_that_fall_back_are_named_whatever_tensorflow_says(
 
 def test_a_jacobian_is_vectorised_by_the_same_code(found: dict[str, tuple[list[str], list[str]]]) -> None:
     assert found["jacobian"][0] == ["DiagPart"]
+
+
+def test_a_loop_of_a_gradient_is_none_of_vectorisation(found: dict[str, tuple[list[str], list[str]]]) -> None:
+    assert found["loop_back"][0] == []
 
 
 def test_a_sentence_about_another_op_is_kept() -> None:
