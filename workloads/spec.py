@@ -14,7 +14,7 @@ import numpy as np
 
 # The dtypes of tensors and the bytes of one value. A string of up to 22 bytes lies in the 24 of TensorFlow's tstring;
 # of a longer one they point to the rest, which is not counted.
-ITEM_BYTES = {
+_ITEM_BYTES = {
     **{"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8},
     **{"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16, "string": 24},
 }
@@ -73,12 +73,12 @@ class Leaf:
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple | list) or not all(_is_length(side) for side in self.shape):
             raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
-        if self.dtype not in ITEM_BYTES:
-            raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(ITEM_BYTES)}")
+        if self.dtype not in _ITEM_BYTES:
+            raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(_ITEM_BYTES)}")
 
     @property
     def bytes(self) -> int:
-        return math.prod(self.shape) * ITEM_BYTES[self.dtype]
+        return math.prod(self.shape) * _ITEM_BYTES[self.dtype]
 
 
 def _is_length(side: Any) -> bool:
