@@ -10,20 +10,17 @@ import dis
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any
 
 import strategies
 from strategies import planning
+from strategies.layout import ScriptError, docstring, join, keywords, layout, settings, tensor_spec
 from strategies.spec import Mapper, Strategy
 from workloads.case import Case
 from workloads.own import source_of
-from workloads.spec import Leaf, Workload, type_nest
-
-WIDTH = 120
-
-_OPENING = {")": "(", "]": "[", "}": "{"}
+from workloads.spec import Workload
 
 _DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
 
@@ -33,10 +30,6 @@ if __name__ == "__main__":
     for leaf in tf.nest.flatten(outputs):
         print(leaf.dtype.name, leaf.shape)
 """
-
-
-class ScriptError(ValueError):
-    """A script cannot be put together: the message names the function that is at fault."""
 
 
 def build(
@@ -53,18 +46,18 @@ def build(
         raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
 
     made = _call(case, workload.inputs)
-    data = [_layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
+    data = [layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
     if workload.variables:
         made = _call(case, workload.variables)
         arrays = mapper.arrays or mapper.element == "numpy_element"
-        data.append(_layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
+        data.append(layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
     blocks: list[str] = []
     plan = planning.plan(case, strategy, memory_limit_mib)
     chosen = {**planning.chosen(plan, strategy), **strategy.options}
     if mapper.apply is None:
         used = [workload.rewrites[str(mapper.rewrite)]]
-        further = [_keywords({name: value}) for name, value in chosen.items()]
-        body = _layout(f"return {_mapped_call(case, used[0], 'elems', further)}", 4)
+        further = [keywords({name: value}) for name, value in chosen.items()]
+        body = layout(f"return {_mapped_call(case, used[0], 'elems', further)}", 4)
     else:
         element = workload.element if mapper.element == "element" else workload.numpy_element
         assert element is not None
@@ -72,29 +65,29 @@ def build(
         decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
         fn = element.__name__
         if decorator or workload.variables or case.keywords(element):
-            inner = _layout(f"return {_mapped_call(case, element, 'x')}", 4)
+            inner = layout(f"return {_mapped_call(case, element, 'x')}", 4)
             blocks.append(f"{decorator}def fn(x):\n{inner}")
             fn = "fn"
         arguments = [fn, "elems"]
         if "signature" in inspect.signature(mapper.apply).parameters:
             output = case.call(workload.element_output)
-            data.append(_layout(f"signature = {_tensor_spec(output)}"))
+            data.append(layout(f"signature = {tensor_spec(output)}"))
             arguments.append("signature")
         if chosen:
-            arguments.append(_keywords(chosen))
+            arguments.append(keywords(chosen))
         call = f"{mapper.apply.__name__}({', '.join(arguments)})"
         if workload.use is None:
-            body = _layout(f"return {call}", 4)
+            body = layout(f"return {call}", 4)
         else:
             used.append(workload.use)
-            inner = _layout(f"return {call}", 8)
+            inner = layout(f"return {call}", 8)
             body = f"    def mapped(elems):\n{inner}\n\n    return {_mapped_call(case, workload.use, 'mapped, elems')}"
     blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
-    script = _join(
-        _docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device),
+    script = join(
+        docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device),
         "import numpy as np\nimport tensorflow as tf",
-        _settings(case.device, threads),
+        settings(case.device, threads),
         *map(_source, _with_helpers([*_makers(workload), *used], [*workload.helpers, *mapper.helpers])),
         "\n".join(data),
         *blocks,
@@ -140,12 +133,12 @@ def build_reference(case: Case) -> str:
         imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"
     arguments = ["elems", "*variables", *_keyword_parts(case, workload.reference)]
     data = [
-        _layout(f"elems = {_call(case, workload.inputs)}"),
-        _layout(f"variables = {_call(case, workload.variables) if workload.variables else '()'}"),
-        _layout(f"reference_output = {workload.reference.__name__}({', '.join(arguments)})"),
+        layout(f"elems = {_call(case, workload.inputs)}"),
+        layout(f"variables = {_call(case, workload.variables) if workload.variables else '()'}"),
+        layout(f"reference_output = {workload.reference.__name__}({', '.join(arguments)})"),
     ]
-    script = _join(
-        _docstring(case, "reference in float64"),
+    script = join(
+        docstring(case, "reference in float64"),
         imports,
         "",
         *map(_source, _with_helpers([*_makers(workload), workload.reference], workload.helpers)),
@@ -157,7 +150,7 @@ def build_reference(case: Case) -> str:
 
 def build_settings(device: str, threads: int | None = None) -> str:
     """Return the script that only makes the settings of the others: the device, and the size of TensorFlow's pools."""
-    return f"import tensorflow as tf\n\n{_settings(device, threads)}\n"
+    return f"import tensorflow as tf\n\n{settings(device, threads)}\n"
 
 
 def _makers(workload: Workload) -> list[Callable[..., Any]]:
@@ -167,7 +160,7 @@ def _makers(workload: Workload) -> list[Callable[..., Any]]:
 
 def _call(case: Case, function: Callable[..., Any]) -> str:
     """The source of a call with everything that the function names."""
-    return f"{function.__name__}({_keywords(case.arguments(function))})"
+    return f"{function.__name__}({keywords(case.arguments(function))})"
 
 
 def _mapped_call(case: Case, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
@@ -178,33 +171,7 @@ def _mapped_call(case: Case, function: Callable[..., Any], arguments: str, furth
 
 def _keyword_parts(case: Case, function: Callable[..., Any]) -> list[str]:
     """The source of each keyword that a function that is handed tensors or arrays names after its ``*``."""
-    return [_keywords({name: value}) for name, value in case.keywords(function).items()]
-
-
-def _docstring(case: Case, title: str, device: str | None = None) -> str:
-    facts = {**case.size, **case.options, "dtype": case.dtype}
-    facts |= {"device": device, "seed": case.seed} if device else {"seed": case.seed}
-    line = ", ".join(f"{name}={value}" for name, value in facts.items())
-    return f'"""{case.workload.title}: {title}.\n\n{textwrap.fill(line, WIDTH)}\n"""'
-
-
-def _join(docstring: str, imports: str, settings: str, *blocks: str) -> str:
-    head = "\n\n".join(filter(None, [docstring, imports, settings]))
-    return "\n\n\n".join(part.strip("\n") for part in (head, *blocks)) + "\n"
-
-
-def _settings(device: str, threads: int | None) -> str:
-    kind, _, index = device.partition(":")
-    if kind == "CPU":
-        lines = ['tf.config.set_visible_devices([], "GPU")']
-    elif kind == "GPU" and index.isdecimal():
-        lines = [f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")']
-    else:
-        raise ScriptError(f"device {device!r} is not valid: CPU:0, or GPU:0, GPU:1 … are")
-    if threads is not None:
-        lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({threads})")
-        lines.append(f"tf.config.threading.set_inter_op_parallelism_threads({threads})")
-    return "\n".join(lines)
+    return [keywords({name: value}) for name, value in case.keywords(function).items()]
 
 
 @functools.cache
@@ -261,63 +228,3 @@ def _check_names(script: str, name: str, modules: str) -> None:
             f"the {name} would use {', '.join(missing)}, which it does not have: "
             f"its functions may use {modules}, their arguments and the functions listed as helpers"
         )
-
-
-def _literal(value: Any) -> str:
-    # Double quotes, as a formatter writes them; a workload's options are plain words.
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
-
-
-def _keywords(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
-
-
-def _tensor_spec(nest: type_nest) -> str:
-    """A nest of `Leaf` as the literal of a nest of ``tf.TensorSpec``."""
-    if isinstance(nest, Leaf):
-        return f"tf.TensorSpec({list(nest.shape)}, tf.{nest.dtype})"
-    if isinstance(nest, Mapping):
-        return "{" + ", ".join(f"{_literal(key)}: {_tensor_spec(part)}" for key, part in nest.items()) + "}"
-    parts = [_tensor_spec(part) for part in nest]
-    if isinstance(nest, list):
-        return f"[{', '.join(parts)}]"
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def _layout(text: str, indent: int = 0, after: str = "") -> str:
-    """One statement or argument, split at its last bracket where it is too long, as ``ruff format`` lays it out.
-
-    ``after`` is what follows it on its last line.
-    """
-    pad = " " * indent
-    if len(pad + text + after) <= WIDTH or text[-1] not in _OPENING:
-        return pad + text + after
-    start = _opening_of_last(text)
-    inside, inner = text[start + 1 : -1], " " * (indent + 4)
-    parts = _arguments(inside)
-    if len(inner + inside) <= WIDTH:
-        body = inner + inside
-    else:
-        body = "\n".join(_layout(part, indent + 4, ",") for part in parts)
-    return f"{pad}{text[: start + 1]}\n{body}\n{pad}{text[-1]}{after}"
-
-
-def _opening_of_last(text: str) -> int:
-    """The index at which the bracket opens that the last character closes."""
-    depth = 0
-    for index in range(len(text) - 1, -1, -1):
-        depth += (text[index] in _OPENING) - (text[index] in _OPENING.values())
-        if depth == 0:
-            return index
-    raise ValueError(f"{text!r} has a bracket that is never opened")
-
-
-def _arguments(text: str) -> list[str]:
-    """The parts of ``text`` between commas outside of all brackets."""
-    parts, depth, start = [], 0, 0
-    for index, character in enumerate(text):
-        depth += (character in _OPENING.values()) - (character in _OPENING)
-        if character == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    return [part for part in (*parts, text[start:].strip()) if part]
