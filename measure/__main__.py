@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
+import workloads
 from measure import runner
-from measure.arguments import compare_request, pair_to_ask, parser, sweep_request, sweep_to_continue
+from measure.arguments import compare_request, given, pair_to_ask, parser, sweep_request, sweep_to_continue
 from measure.judge import reasons
 from measure.machine import environment
 from measure.model import fit, listing, text
-from measure.model.request import RequestError
+from measure.model.request import RequestError, parse_seed
 from measure.model.run import Measurement, Point, Run
 from measure.model.run_file import encode
 from measure.output import export_command, rows, sweep_table, table
@@ -30,7 +31,7 @@ from workloads.discovery import DiscoveryError
 MEASURED, FAULT, INVALID, INTERRUPTED = 0, 1, 2, 3
 
 
-def _compare(arguments: argparse.Namespace) -> int:
+def _compare(arguments: argparse.Namespace, own: runner.Runner | None) -> int:
     request = compare_request(arguments)
     # What is known to be wrong is said before anything is started.
     if refusal := fit.check(request, environment.available_memory()):
@@ -40,12 +41,11 @@ def _compare(arguments: argparse.Namespace) -> int:
         explained = ["", "Why", *reasons.sentences(run).values()] if arguments.why else []
         return "\n".join([table.render(run), *explained])
 
-    return _measure(
-        arguments, f"compare {request.workload}", lambda own: own.submit(request, why=arguments.why), render
-    )
+    name = f"compare {request.workload}"
+    return _measure(arguments, own, name, lambda own: own.submit(request, why=arguments.why), render)
 
 
-def _sweep(arguments: argparse.Namespace) -> int:
+def _sweep(arguments: argparse.Namespace, own: runner.Runner | None) -> int:
     taken: list[Point] = []
     if arguments.continue_from:
         before = sweep_to_continue(arguments)
@@ -63,19 +63,42 @@ def _sweep(arguments: argparse.Namespace) -> int:
             _say(f"  {said}")
     return _measure(
         arguments,
+        own,
         f"sweep {request.base.workload}",
         lambda own: own.submit_sweep(request, continue_from=arguments.continue_from),
         lambda run: sweep_table.render(run, pair),
     )
 
 
+@contextlib.contextmanager
+def _with_function(arguments: argparse.Namespace) -> Iterator[runner.Runner | None]:
+    """Have a function of a person's own, if one is named, looked at: from here on it is one of the workloads. The
+    runner that did so; None where a workload is named."""
+    function = given(arguments)
+    if function is None:
+        yield None
+        return
+    own = runner.Runner(name=f"a command line, {arguments.command} {function.function}")
+    try:
+        arguments.workload = own.give(function, seed=parse_seed(arguments.seed))
+        if not arguments.quiet:
+            _say(workloads.get(arguments.workload).summary)
+        yield own
+    finally:
+        own.close()
+
+
 def _measure(
-    arguments: argparse.Namespace, name: str, submit: Callable[[runner.Runner], str], render: Callable[[Run], str]
+    arguments: argparse.Namespace,
+    own: runner.Runner | None,
+    name: str,
+    submit: Callable[[runner.Runner], str],
+    render: Callable[[Run], str],
 ) -> int:
     """Have a runner measure what is submitted, and write the outcome."""
     if refusal := _unwritable(arguments.json):
         raise RequestError(refusal)
-    own = runner.Runner(name=f"a command line, {name}")
+    own = own or runner.Runner(name=f"a command line, {name}")
     interrupted = False
     try:
         _until_ready(own)
@@ -208,8 +231,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command in ("compare", "sweep") and not (arguments.workload or arguments.workload_file or continued):
         whole.error("a workload is needed: its name, or --workload-file")
     try:
-        commands = {"compare": _compare, "sweep": _sweep, "list": _list, "export": export_command.run}
-        status = commands[arguments.command](arguments)
+        if arguments.command in ("compare", "sweep"):
+            with _with_function(arguments) as own:
+                status = (_compare if arguments.command == "compare" else _sweep)(arguments, own)
+        else:
+            status = {"list": _list, "export": export_command.run}[arguments.command](arguments)
         sys.stdout.flush()
         return status
     except (RequestError, DiscoveryError) as error:

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,8 @@ from measure.model.run import Run
 from measure.output import export_command
 from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.sweep.request import SweepRequest, parse_sweep
+from workloads import elems_file
+from workloads.functions import Given
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +64,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_case(command: argparse.ArgumentParser) -> None:
-    command.add_argument("workload", nargs="?", help="a workload's name, see 'list'; not needed with --workload-file")
+    command.add_argument(
+        "workload",
+        nargs="?",
+        help="a workload's name, see 'list', or a function of your own as FILE.py:FUNCTION; "
+        "not needed with --workload-file",
+    )
+    command.add_argument("--elems", metavar="NAME", help="what your function is mapped over: a name in its file, "
+                         "an array or a function that makes one, or a file .npy or .npz")  # fmt: skip
+    command.add_argument("--batched", metavar="NAME", help="your rewrite for the whole batch, in the same file")
+    command.add_argument("--reference", metavar="NAME", help="your reference in NumPy, for the whole batch")
     command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
     command.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
@@ -146,6 +158,40 @@ def _own_workload(arguments: argparse.Namespace) -> str:
     if arguments.workload not in (None, own):
         raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
     return own
+
+
+def given(arguments: argparse.Namespace) -> Given | None:
+    """The function of a person's own that is named in place of a workload; None where a workload is."""
+    further = (("--elems", arguments.elems), ("--batched", arguments.batched), ("--reference", arguments.reference))
+    path, colon, function = (arguments.workload or "").rpartition(":")
+    if not colon:
+        for flag, value in further:
+            if value is not None:
+                raise RequestError(f"{flag} goes with a function of your own: name it as FILE.py:FUNCTION")
+        return None
+    if not path.endswith(".py") or not function.isidentifier():
+        raise RequestError(f"{arguments.workload!r} is not valid: write FILE.py:FUNCTION")
+    if arguments.elems is None:
+        raise RequestError(f"what {function} is mapped over is missing: name it by --elems")
+    try:
+        code = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    names = {}
+    for flag, value in further:
+        file, colon, name = (value or "").rpartition(":")
+        if colon and os.path.abspath(file) != os.path.abspath(path):
+            raise RequestError(f"{flag} {value} is in another file than {function}: give both in one")
+        names[flag] = name
+    if names["--elems"].endswith((".npy", ".npz")):
+        names["--elems"], code = "array", f"{code.rstrip()}\n\n\n{elems_file.kept(names['--elems'])}\n"
+    return Given(
+        code=code,
+        function=function,
+        elems=names["--elems"],
+        batched=names["--batched"],
+        reference=names["--reference"],
+    )
 
 
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from measure.engine import explanation
+from measure.engine import deriving, explanation
 from measure.engine.bench import Settings, clear_leftovers
 from measure.engine.comparison import Comparison
 from measure.engine.explanation import Explanation
-from measure.engine.launcher import HostState, Launcher
+from measure.engine.launcher import HOST_START_S, HostState, Launcher
 from measure.engine.machine_lock import machine_lock
 from measure.engine.privacy import without_folders
 from measure.engine.start_method import launcher
@@ -34,11 +34,11 @@ from measure.sweep.request import SweepRequest
 from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
+from workloads.functions import Given
 
 if TYPE_CHECKING:
     from measure.store.store import Store
 
-_HOST_START_S = 120.0
 # How often is looked whether another process still holds the machine's lock.
 _LOCK_POLL_S = 0.2
 
@@ -98,6 +98,7 @@ class Runner:
         deleted; ``why``: its strategies are explained in the end. Raises `RequestError` where it cannot fit, names a
         device that is not there, or where the sources of its workload and a mapper do not make a script, or one of them
         cannot be asked."""
+        deriving.complete(self._launcher, self._name, request)
         if refusal := self._missing(request) or fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
         return self._queued(
@@ -123,6 +124,7 @@ class Runner:
         if continue_from is not None:
             taken = _taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
             parent = continue_from
+        deriving.complete(self._launcher, self._name, *map(request.comparison, request.points()))
         skipped = forecast_sweep(request, environment.available_memory()).skipped
         if len(skipped) == len(request.points()):
             raise RequestError(skipped[0][1])
@@ -165,6 +167,11 @@ class Runner:
             raise RequestError(str(error)) from error
         self._jobs.add(job_id, Job(explaining, explaining.view(), explains=run_id, saved=True))
         return job_id
+
+    def give(self, given: Given, seed: int = 0) -> str:
+        """Execute a function of a person's own in a process that is thrown away, and make it a workload; its slug.
+        Raises `RequestError` with a sentence where it cannot be measured."""
+        return deriving.give(self._launcher, self._name, given, seed=seed)
 
     def _queued(self, make: Callable[[str], Measuring], owner: str) -> str:
         """Queue what is made for an id, which is returned."""
@@ -274,7 +281,7 @@ class Runner:
         with machine_lock(self._name, lambda: measuring.cancelled, wait) as free:
             if free:
                 job.message = "TensorFlow is being loaded"
-                ready = self._launcher.wait_ready(_HOST_START_S, lambda: measuring.cancelled)
+                ready = self._launcher.wait_ready(HOST_START_S, lambda: measuring.cancelled)
                 missing = self._missing(measuring.request)
                 if ready and not missing and not measuring.cancelled:
                     job.state, job.message = "running", ""

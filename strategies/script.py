@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 import strategies
-from strategies import planning
+from strategies import own_script, planning
 from strategies.layout import ScriptError, docstring, join, keywords, layout, settings, tensor_spec
 from strategies.spec import Mapper, Strategy
 from workloads.case import Case
@@ -45,8 +45,11 @@ def build(
     if lacking := strategies.missing(mapper, workload):
         raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
 
-    made = _call(case, workload.inputs)
-    data = [layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
+    if workload.own is not None:
+        data = own_script.data(case)
+    else:
+        made = _call(case, workload.inputs)
+        data = [layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
     if workload.variables:
         made = _call(case, workload.variables)
         arrays = mapper.arrays or mapper.element == "numpy_element"
@@ -84,15 +87,14 @@ def build(
             body = f"    def mapped(elems):\n{inner}\n\n    return {_mapped_call(case, workload.use, 'mapped, elems')}"
     blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
-    script = join(
-        docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device),
-        "import numpy as np\nimport tensorflow as tf",
-        settings(case.device, threads),
-        *map(_source, _with_helpers([*_makers(workload), *used], [*workload.helpers, *mapper.helpers])),
-        "\n".join(data),
-        *blocks,
-        _MAIN,
-    )
+    head = docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device)
+    set_up, rest = settings(case.device, threads), ("\n".join(data), *blocks, _MAIN)
+    if workload.own is not None:
+        sources = [own_script.code(case), *map(_source, own_script.HELPERS)]
+        sources += map(_source, _with_helpers([mapper.apply] if mapper.apply else [], mapper.helpers))
+        return join(head, own_script.imports(case), set_up, *sources, *rest)
+    sources = list(map(_source, _with_helpers([*_makers(workload), *used], [*workload.helpers, *mapper.helpers])))
+    script = join(head, "import numpy as np\nimport tensorflow as tf", set_up, *sources, *rest)
     _check_names(script, f"script of {workload.slug}", "np, tf")
     return script
 
@@ -124,10 +126,15 @@ def mapping(source: str) -> str:
 def build_reference(case: Case) -> str:
     """Return the script that computes the float64 reference.
 
-    It needs only NumPy (and ml_dtypes where the dtype is bfloat16). Executed, it has ``elems`` and ``variables`` (NumPy
-    arrays) and ``reference_output`` (float64 arrays).
+    That of a function of a person's own runs their code. Any other needs only NumPy (and ml_dtypes where the dtype is
+    bfloat16). Executed, it has ``elems`` and ``variables`` (NumPy arrays) and ``reference_output`` (float64 arrays).
     """
     workload = case.workload
+    if workload.own is not None:
+        sources = map(_source, (*own_script.HELPERS, own_script.in_float64, own_script.slice_by_slice))
+        data = [*own_script.data(case), *own_script.reference(case)]
+        head = docstring(case, "the right results")
+        return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))
     imports = "import numpy as np"
     if case.dtype == "bfloat16":
         imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"

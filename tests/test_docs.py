@@ -20,6 +20,7 @@ from measure.engine.host_launcher import HostLauncher
 from measure.output.columns import COLUMNS
 from tests.browser import ROOT
 from tests.engine import Lent
+from workloads import functions
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 QUESTIONS = ("using", "command-line", "method", "trust", "performance", "extending", "developing", "faq")
@@ -151,6 +152,8 @@ def command_line(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """``python -m measure`` in this process, on a host that is there: nothing imports TensorFlow anew."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(workloads.VARIABLE, "")  # a command that is given a file adds it for its process
+    for known in ("_known", "_workloads"):  # functions that are given become workloads of the process
+        monkeypatch.setattr(functions, known, {})
     monkeypatch.setattr(runner, "launcher", lambda *_: Lent(host))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield main
@@ -167,7 +170,8 @@ def test_measuring_commands_run(
 ) -> None:
     """As they stand but for the time budget, and with the probes of the limit for one of them alone; those that read a
     run file come after those that write it."""
-    (tmp_path / "my_workload.py").write_text(blocks(ROOT / "docs/extending.md", "python")[0], encoding="utf-8")
+    for name, page in (("my_workload.py", "docs/extending.md"), ("my_code.py", "docs/command-line.md")):
+        (tmp_path / name).write_text(blocks(ROOT / page, "python")[0], encoding="utf-8")
     printed = {}
     briefly = partial(Settings, probes=False, process_peaks_s=0.0)
     for words in sorted(beginning("python -m measure"), key=lambda words: words[3] == "export"):

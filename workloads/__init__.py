@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workloads import discovery
+from workloads import discovery, functions
 from workloads.case import Case
 from workloads.spec import Cost, Workload
 
@@ -115,7 +115,8 @@ _discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, "work
 
 
 def _by_slug() -> Mapping[str, Workload]:
-    return _discovery.find().items
+    own = functions.workloads()
+    return {**_discovery.find().items, **own} if own else _discovery.find().items
 
 
 def held() -> AbstractContextManager[None]:
@@ -153,7 +154,7 @@ def in_file(path: str | Path) -> str:
 
 def version() -> Hashable:
     """Return a value that differs as soon as a file of a person's own is another than before."""
-    return _discovery.find()
+    return _discovery.find(), functions.version()
 
 
 def broken() -> Mapping[str, str]:

@@ -53,6 +53,8 @@ class Case:
     def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
         for parameter in parameters:
+            if parameter.kind is parameter.VAR_KEYWORD:
+                return {**self._named(function, [one for one in parameters if one is not parameter]), **self.size}
             if parameter.name not in values and parameter.default is parameter.empty:
                 raise TypeError(
                     f"{self.workload.slug}: {function.__name__} asks for {parameter.name!r}: "

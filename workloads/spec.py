@@ -138,7 +138,8 @@ class Workload:
     - ``helpers``: further functions whose source the element function, rewrites, inputs or reference need.
 
     ``variants[option][value]`` are fields that another value of an option replaces. ``unsupported`` says in a sentence
-    why strategies cannot work: the first pattern that fits ``mapper.mode`` counts.
+    why strategies cannot work: the first pattern that fits ``mapper.mode`` counts. ``own`` is the
+    `workloads.functions.Given` of a workload that was derived from a person's code, in whose scripts that code stands.
     """
 
     slug: str
@@ -166,6 +167,7 @@ class Workload:
     output: Callable[..., type_nest] | None = None
     variants: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
+    own: Any = None
 
     def default_size(self) -> dict[str, int]:
         return {parameter.name: parameter.default for parameter in self.sizes}

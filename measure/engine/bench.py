@@ -23,7 +23,7 @@ from measure.model.place import utc_now
 from measure.model.request import Request, case_of
 from measure.model.run import Analysis, Run, Stage, Status, Warning
 from measure.subject.messages import Spec
-from strategies import script
+from strategies import own_script, script
 
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.
 _FOLDER_PREFIX = "mapbench-case-"
@@ -201,6 +201,7 @@ class Bench:
             else {"relative": override.relative, "absolute": override.absolute, "reason": override.reason},
             input_bytes=self.case.input_bytes,
             captured_bytes=self.case.captured_bytes,
+            **own_script.checks(self.case),
             **more,
         )
 

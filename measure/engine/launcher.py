@@ -13,6 +13,8 @@ from measure.subject.messages import Spec
 
 # For how long a subject is waited for that finds out which devices there are.
 _DEVICES_S = 60.0
+# For how long whoever needs a host waits until TensorFlow is loaded.
+HOST_START_S = 120.0
 
 State = Literal["starting", "ready", "restarting", "failed"]
 

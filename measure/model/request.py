@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET
+
 import strategies
 import workloads
 from measure.model import forecast, text
 from measure.model.run import RequestRecord
 from strategies.spec import MODES, Strategy
+from workloads import functions
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -58,6 +61,7 @@ class Request:
             memory_limit_mib=self.memory_limit_mib,
             threads=self.threads,
             seed=self.seed,
+            own=functions.get(self.workload, self.size) or UNSET,
         )
 
 
@@ -201,6 +205,11 @@ def parse_budget(value: Any) -> float:
     return budget_s
 
 
+def parse_seed(value: Any) -> int:
+    """Return the seed of the inputs."""
+    return _whole("seed", value or 0, 0, MOST_SEED)
+
+
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
         raise RequestError(f"{name}={value!r} is not valid: names with their values are needed")
@@ -226,7 +235,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
     if dtype not in workload.dtypes:
         raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
     device = parse_device(raw.get("device") or "CPU:0")
-    seed = _whole("seed", raw.get("seed") or 0, 0, MOST_SEED)
+    seed = parse_seed(raw.get("seed"))
     case = Case(workload, size, dtype, options, device, seed)
     if max(case.input_bytes, case.output_bytes) > MOST_BYTES:
         raise RequestError(

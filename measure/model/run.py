@@ -10,6 +10,7 @@ import msgspec
 
 from measure.model.why import Why
 from measure.model.why import read as read_why
+from workloads.functions import OwnFunction
 
 SCHEMA = "mapbench.run/1"
 # A timeline with more points is no finer on a screen.
@@ -41,7 +42,8 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
-    """The request of a run. ``seed`` is the seed of the inputs."""
+    """The request of a run. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that was
+    mapped, as code, with what was derived of it; not in the file otherwise."""
 
     workload: str
     workload_options: dict[str, Any] = {}
@@ -53,6 +55,7 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     memory_limit_mib: int | None = None
     threads: int | None = None
     seed: int = 0
+    own: OwnFunction | msgspec.UnsetType = msgspec.UNSET
 
 
 class Analysis(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ def check(
     batch: int | None = 0,
     depth: int = 1,
     tolerance: Mapping[str, Any] | None = None,
+    shapes_only: bool = False,
 ) -> tuple[Correctness, str | None]:
     """Compare a nest of arrays or tensors with a nest of float64 arrays; the sentence says what is wrong, if anything.
 
@@ -31,7 +32,7 @@ def check(
     output; shapes and dtypes are checked against it. Without it shapes come from the reference and any dtype will do.
     ``tolerance``: ``relative`` and ``absolute`` (and a ``reason``) in place of `tolerance_for`. Errors are measured
     against the reference as it is, in float64; ULPs are those of the output's dtype at the reference's value. A
-    relative error is defined only where the right value is not zero.
+    relative error is defined only where the right value is not zero. ``shapes_only``: values are not compared.
     """
     got, right = dict(leaves_of(outputs)), dict(leaves_of(reference))
     if (sentence := _structure_fault(got, right)) is not None:
@@ -39,7 +40,9 @@ def check(
     specs = dict(leaves_of(expected)) if expected is not None else {}
     leaves, faults = [], []
     for path, leaf in got.items():
-        result, fault = _check_leaf(path, leaf, np.asanyarray(right[path]), specs.get(path), batch, depth, tolerance)
+        result, fault = _check_leaf(
+            path, leaf, np.asanyarray(right[path]), specs.get(path), batch, depth, tolerance, shapes_only
+        )
         leaves.append(result)
         if fault is not None:
             faults.append(fault)
@@ -97,6 +100,7 @@ def _check_leaf(
     batch: int | None,
     depth: int,
     override: Mapping[str, Any] | None,
+    shapes_only: bool,
 ) -> tuple[LeafCheck, str | None]:
     name = _named(path)
     array = _as_array(leaf)
@@ -115,6 +119,11 @@ def _check_leaf(
             LeafCheck(path=path, dtype=dtype, shape=shape, mismatch_share=1.0),
             f"{name} has dtype {dtype}, which can not be compared with {right.dtype} numbers",
         )
+
+    if shapes_only:
+        wrong = spec is not None and dtype != spec.dtype
+        other = f"{name} has dtype {dtype} where {spec.dtype} is right" if wrong else None
+        return LeafCheck(path=path, dtype=dtype, shape=shape), other
 
     is_exact = array.dtype.kind in "iub"
     tolerance: dict[str, Any]

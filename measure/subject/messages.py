@@ -20,12 +20,13 @@ import msgspec
 from measure.model.roofline import Rates, Work
 from measure.model.run import Correctness, Memory, OutcomeName, Struct
 from measure.model.why import Explained
+from workloads.functions import Facts, Given
 
 LONGEST_LINE = 64 * 2**20
 # What is kept of what a subject prints: enough for the last words of an abort in native code.
 TAIL_BYTES = 8_192
 
-Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices"]
+Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices", "derive"]
 
 
 class ProtocolError(ValueError):
@@ -35,7 +36,9 @@ class ProtocolError(ValueError):
 class Spec(Struct, frozen=True, kw_only=True):
     """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference and the expected
     structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
-    timed. ``artifacts`` is the folder for what a why subject leaves beside its figures."""
+    timed. ``artifacts`` is the folder for what a why subject leaves beside its figures. ``shapes_only``: values cannot
+    be compared, since they are random; ``asserts``: the element function has assertions. ``given``, ``size``, ``seed``:
+    for who derives what is known of a person's own function."""
 
     role: Role
     script: str = ""
@@ -51,6 +54,11 @@ class Spec(Struct, frozen=True, kw_only=True):
     captured_bytes: int = 0
     input_bytes: int = 0
     work: Work | None = None
+    shapes_only: bool = False
+    asserts: bool = False
+    given: Given | None = None
+    size: dict[str, int] = {}
+    seed: int = 0
 
 
 # --- to a timing subject ---------------------------------------------------------------------------------------------
@@ -157,6 +165,10 @@ class Reasons(Said, frozen=True, tag="why"):
 
 class Saved(Said, frozen=True, tag="saved"):
     """The reference lies in the folder of the case."""
+
+
+class Derived(Said, frozen=True, tag="derived"):
+    facts: Facts
 
 
 class Gpu(Struct, frozen=True, kw_only=True):

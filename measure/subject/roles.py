@@ -24,7 +24,8 @@ from msgspec.structs import replace
 
 from measure.machine import allocator, gpu
 from measure.model.why import MOST_ROWS
-from measure.subject import correctness, explain, memory, messages, probes
+from measure.subject import assertions, correctness, derive, explain, memory, messages, probes
+from measure.subject.limits import Refused
 from measure.subject.messages import Channel, Said, Spec
 from measure.subject.timing import Clock
 from measure.subject.traced import compiles_element, tells_of_fallback, traced
@@ -99,7 +100,10 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
             batch=None,
             depth=spec.depth,
             tolerance=spec.tolerance,
+            shapes_only=spec.shapes_only,
         )
+        if spec.asserts and check.ok and assertions.are_skipped(lambda: _prepared(spec)):
+            check, sentence = replace(check, ok=False), assertions.SKIPPED
         sender.send(messages.Checked(check, sentence))
         del outputs
         gc.collect()
@@ -205,6 +209,22 @@ def _devices(spec: Spec, sender: Sender, channel: Channel) -> None:
     )
 
 
+def _derive(spec: Spec, sender: Sender, channel: Channel) -> None:
+    """Derive what is known of a person's function; what it does wrong is a sentence."""
+
+    def refuse(sentence: str) -> None:
+        sender.send(messages.Failed("failed", Refused.__name__, sentence))
+
+    def give_up(sentence: str) -> None:
+        refuse(sentence)
+        os._exit(0)
+
+    try:
+        sender.send(messages.Derived(derive.derive(spec, give_up)))
+    except Refused as refused:
+        refuse(str(refused))
+
+
 ROLES: dict[messages.Role, Callable[[Spec, Sender, Channel], None]] = {
     "reference": _reference,
     "memory": _memory,
@@ -214,6 +234,7 @@ ROLES: dict[messages.Role, Callable[[Spec, Sender, Channel], None]] = {
     "room": _room,
     "why": _why,
     "devices": _devices,
+    "derive": _derive,
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
-from measure.engine import stages
+from measure.engine import deriving, stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.dialogue import Dialogues
 from measure.engine.launcher import Launcher
@@ -35,6 +35,7 @@ class PointComparison:
         dialogues: Dialogues,
         settings: Settings,
     ) -> None:
+        deriving.look(launcher, request)  # a size between those of the grid
         self._bench = Bench(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
         self._record = self._bench.record
 

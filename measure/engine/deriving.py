@@ -1,0 +1,84 @@
+"""Having a function of a person's own looked at: a subject that is thrown away executes the code, see `derive`."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+
+from measure.engine.dialogue import Dialogue, Dialogues, HostLost, SubjectFailed
+from measure.engine.launcher import HOST_START_S, Launcher
+from measure.engine.machine_lock import machine_lock
+from measure.model.request import Request, RequestError
+from measure.subject import limits, messages
+from measure.subject.messages import Spec
+from workloads import functions
+from workloads.functions import Facts, Given, OwnFunction
+
+# Beside the limit of the code itself: a fork, or an interpreter that imports TensorFlow, and the way back.
+_BESIDE_S = 30.0
+
+
+# How often is looked whether another process still measures on this machine, which the code would disturb.
+_LOCK_POLL_S = 0.2
+
+
+def give(launcher: Launcher, name: str, given: Given, seed: int = 0) -> str:
+    """Have a function looked at when nobody measures, and make it a workload of this process; its slug.
+
+    ``name``: who asks, as others on this machine are told. Raises `RequestError` with a sentence where the function
+    cannot be measured.
+    """
+    with _alone(launcher, name):
+        return functions.add(OwnFunction(given=given, facts=facts_of(launcher, given, {}, seed)))
+
+
+def complete(launcher: Launcher, name: str, *requests: Request) -> None:
+    """Look at the function of a person's own that requests ask for, at those of their sizes at which that was not done
+    yet; nothing for any other workload. Raises what `give` does."""
+    if any(_lacking(request) for request in requests):
+        with _alone(launcher, name):
+            for request in requests:
+                look(launcher, request)
+
+
+def look(launcher: Launcher, request: Request) -> None:
+    """Do what `complete` does for somebody who has the machine already."""
+    if (own := _lacking(request)) is not None:
+        facts = facts_of(launcher, own.given, request.size, request.seed)
+        functions.add(OwnFunction(given=own.given, facts=facts))
+
+
+def _lacking(request: Request) -> OwnFunction | None:
+    """The function of which nothing is known at the size that is asked for; None where all is known."""
+    return None if functions.get(request.workload, request.size) else functions.get(request.workload)
+
+
+@contextlib.contextmanager
+def _alone(launcher: Launcher, name: str) -> Iterator[None]:
+    """Hold the machine, and have the host ready."""
+    with machine_lock(name, lambda: False, lambda _: time.sleep(_LOCK_POLL_S)):
+        if not launcher.wait_ready(HOST_START_S, lambda: False):
+            raise RequestError(f"the measuring process is not available: {launcher.state().message}")
+        yield
+
+
+def facts_of(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int) -> Facts:
+    """Return what is known of a function at a size. Raises `RequestError` with a sentence where it cannot be
+    measured."""
+    dialogues = Dialogues(launcher)
+    derived: list[Facts] = []
+
+    def dialogue() -> Dialogue:
+        subject = dialogues.start(Spec(role="derive", given=given, size=dict(size), seed=seed))
+        try:
+            said = yield from dialogues.until(subject, messages.Derived, limits.LIMIT_S + _BESIDE_S)
+        except SubjectFailed as failure:
+            raise RequestError(failure.error.message) from None
+        derived.append(said.facts)
+
+    try:
+        dialogues.hold([dialogue()])
+    except HostLost:
+        raise RequestError("the code could not be looked at: the measuring process ended") from None
+    finally:
+        dialogues.end()
+    return derived[0]

@@ -1,0 +1,331 @@
+"""Derives what is known of a function that comes as bare code, by executing it in a process for that alone.
+
+In the order in which it happens: the code is executed, the elements are made, the function is called on a few of them
+and traced, and it is tried in float64. Whatever the code does wrong becomes a `Refused` with one sentence and the line.
+"""
+
+import builtins
+import contextlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from measure.subject import counting, effects
+from measure.subject.errors import shorten
+from measure.subject.limits import NAME, Refused, limits, time_limit, told
+from measure.subject.messages import Spec
+from strategies import own_script
+from strategies.layout import ScriptError
+from workloads.functions import Facts, Given
+from workloads.own import leaves_to_wire, without_addresses
+from workloads.spec import Leaf
+
+# Elements beside the first that the function is called on, to see whether shapes differ.
+_FURTHER = 3
+_SEED_NAMES = ("seed",)
+
+
+def derive(spec: Spec, give_up: Callable[[str], None]) -> Facts:
+    """Return what is known of a function at a size, both in ``spec``; sizes that are left out have their defaults.
+
+    ``give_up`` is told the sentence if the code takes longer than `LIMIT_S`, in another thread. Raises `Refused`.
+    """
+    with limits(), time_limit(give_up):
+        assert spec.given is not None
+        return _derived(spec.given, spec.size, spec.seed)
+
+
+def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
+    import tensorflow as tf
+
+    helpers = _tools()
+    module = _executed(given, seed)
+    function = _named(module, given.function, "the function")
+    if not callable(function):
+        raise Refused(f"{given.function} is a {type(function).__name__}: a function of one element is needed")
+    elems, sizes, parameters = _elements(module, given, size, seed, helpers)
+    length = tf.nest.flatten(elems)[0].shape[0]
+
+    def element(index: int) -> Any:
+        return tf.nest.map_structure(lambda leaf: leaf[index], elems)
+
+    asked = f"{given.function} of one element"
+    held = _plain_globals(module)
+    with _prints() as printed, _variables() as made, told(asked):
+        output, counted = counting.count(function, element(0))
+    changed = sorted(name for name, text in _plain_globals(module).items() if held.get(name, text) != text)
+    result = _leaves_of(given, output)
+    with told(asked):
+        for index in dict.fromkeys((*range(1, min(_FURTHER, length)), length - 1)):
+            further = _leaves_of(given, function(element(index)))
+            if further != result:
+                raise Refused(
+                    f"the result of {given.function} differs from element to element ({_shapes(result)}, then "
+                    f"{_shapes(further)} for element {index}): a batch needs one shape and dtype; pad it to one"
+                )
+        again = function(element(0))
+    ops, captured_bytes, untraced = _graph(function, element(0))
+    everything = {*ops, *counted.op_types}
+    # Two draws may be the same by chance. What is drawn without a state is the same each time.
+    draws = any(op.startswith(("Random", "Multinomial", "Stateful", "RngRead")) for op in everything)
+    is_same = _equal(output, again) and not draws
+    facts = Facts(
+        size=sizes,
+        parameters=parameters,
+        is_called=callable(getattr(module, given.elems)),
+        element=_wire(elems, lambda leaf: leaf.shape[1:]),
+        result=result,
+        dtype=_main_dtype(elems),
+        reference=_reference(given, function, element(0), output, helpers) if is_same else "shapes",
+        flops=counted.flops,
+        ops=max(1, counted.ops),
+        functions=counted.functions,
+        temporary_bytes=counted.temporary_bytes,
+        batched_temporary_bytes=counted.batched_temporary_bytes,
+        depth=max(1, counted.depth),
+        variable_bytes=captured_bytes,
+        makes=bool(made),
+        asserts="Assert" in everything,
+    )
+    notes = effects.notes(facts, everything, draws, bool(printed), changed, untraced, counted.unknown)
+    return _with(facts, notes=notes, unsupported=effects.unsupported(facts, ops, untraced))
+
+
+# --- the code and its elements ---------------------------------------------------------------------------------------
+
+
+def _executed(given: Given, seed: int) -> types.ModuleType:
+    """The module that results from the code. It is found by name, as AutoGraph and pickle need it."""
+    import linecache
+
+    try:
+        own_script.check(given)
+        code = compile(given.code, NAME, "exec")
+    except SyntaxError as error:
+        raise Refused(f"line {error.lineno}: {error.msg}") from None
+    except (ScriptError, ValueError) as error:
+        raise Refused(str(error)) from None
+    module = types.ModuleType("mapbench_own")
+    linecache.cache[NAME] = (len(given.code), None, given.code.splitlines(keepends=True), NAME)
+    sys.modules[module.__name__] = module
+    exec(own_script.seeds(given, seed), {"tf": _tensorflow(), "np": np})
+    with told("the code"):
+        exec(code, module.__dict__)
+    return module
+
+
+def _elements(
+    module: types.ModuleType, given: Given, size: Mapping[str, int], seed: int, helpers: Any
+) -> tuple[Any, dict[str, int], list[str]]:
+    """The elements as tensors, the sizes, and the parameters that the function of the elements is called with."""
+    import tensorflow as tf
+
+    made = _named(module, given.elems, "elems")
+    defaults: dict[str, int] = {}
+    parameters: list[str] = []
+    if callable(made):
+        for name, parameter in inspect.signature(made).parameters.items():
+            value = parameter.default
+            if isinstance(value, int) and not isinstance(value, bool):
+                parameters.append(name)
+                if name not in _SEED_NAMES:
+                    defaults[name] = value
+            elif name in _SEED_NAMES:
+                parameters.append(name)
+            elif value is parameter.empty and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                raise Refused(f"{given.elems} asks for {name}: give it a default, as in {name}=100, to make it a size")
+        _check_size(given, size, {*defaults, "batch"})
+        asked = {**defaults, **{name: value for name, value in size.items() if name in defaults}}
+        keywords = {name: asked.get(name, seed) for name in parameters}
+        with told(f"{given.elems}()"):
+            made = made(**keywords)
+        defaults = asked
+    else:
+        _check_size(given, size, {"batch"})
+    try:
+        elems = helpers.tensors(made)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise Refused(f"{given.elems} gives no tensors: {shorten(without_addresses(str(error)))}") from None
+    leaves = tf.nest.flatten(elems)
+    if not leaves or any(leaf.shape.rank == 0 for leaf in leaves):
+        raise Refused(f"{given.elems} has no first axis to map over: give an array of elements")
+    lengths = {leaf.shape[0] for leaf in leaves}
+    if len(lengths) > 1:
+        raise Refused(
+            f"the parts of {given.elems} have {' and '.join(map(str, sorted(lengths)))} elements: give as many of each"
+        )
+    (length,) = lengths
+    if not length:
+        raise Refused(f"{given.elems} is empty: at least one element is needed")
+    if any(isinstance(leaf, tf.RaggedTensor) for leaf in leaves):
+        raise Refused(
+            f"the elements of {given.elems} have different lengths: pad them to one, since a batch needs one shape"
+        )
+    batch = size.get("batch", defaults.get("batch", length))
+    return elems, {**defaults, "batch": batch}, parameters
+
+
+def _check_size(given: Given, size: Mapping[str, int], known: set[str]) -> None:
+    for name in size:
+        if name not in known:
+            raise Refused(f"{given.elems} has no size {name!r}: its sizes are {', '.join(sorted(known))}")
+
+
+def _named(module: types.ModuleType, name: str, what: str) -> Any:
+    if not hasattr(module, name):
+        raise Refused(f"the code has no {name!r}, which was named as {what}, once it has run")
+    return getattr(module, name)
+
+
+def _leaves_of(given: Given, output: Any) -> Any:
+    """The result of one element as the wire of a nest of `Leaf`. Raises `Refused` where it is no tensors."""
+    import tensorflow as tf
+
+    for leaf in tf.nest.flatten(output, expand_composites=False):
+        if isinstance(leaf, tf.RaggedTensor | tf.SparseTensor | tf.IndexedSlices):
+            raise Refused(f"{given.function} returns a {type(leaf).__name__}: return a dense tensor")
+        if not isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray | np.generic | int | float):
+            raise Refused(
+                f"{given.function} returns a {type(leaf).__name__}: "
+                "a tensor, or a tuple, list or dict of tensors is needed"
+            )
+    exact = tf.nest.map_structure(tf.convert_to_tensor, output)
+    if any(leaf.dtype == tf.string for leaf in tf.nest.flatten(exact)):
+        raise Refused(f"{given.function} returns text: numbers are needed, which can be compared")
+    return _wire(exact, lambda leaf: leaf.shape)
+
+
+def _wire(nest: Any, shape: Callable[[Any], Any]) -> Any:
+    import tensorflow as tf
+
+    leaves = tf.nest.map_structure(lambda leaf: Leaf(tuple(shape(leaf)), leaf.dtype.name), nest)
+    return leaves_to_wire(leaves)
+
+
+def _main_dtype(elems: Any) -> str:
+    import tensorflow as tf
+
+    dtypes = [leaf.dtype for leaf in tf.nest.flatten(elems)]
+    return next((dtype for dtype in dtypes if dtype.is_floating), dtypes[0]).name
+
+
+# --- what the function is and does -----------------------------------------------------------------------------------
+
+
+def _graph(function: Callable[..., Any], element: Any) -> tuple[set[str], int, str]:
+    """The types of all ops that a trace of the function has, the bytes of what it captures, and why it cannot be
+    traced, empty where it can."""
+    import tensorflow as tf
+
+    spec = tf.nest.map_structure(tf.TensorSpec.from_tensor, element)
+    try:
+        concrete = tf.function(function).get_concrete_function(spec)
+    except Exception as error:
+        return set(), 0, shorten(without_addresses(str(error)))
+    graph = concrete.graph.as_graph_def()
+    nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
+    held = [outer for outer, _ in concrete.graph.captures if outer.dtype != tf.resource]
+    bytes_ = [leaf.dtype.size * leaf.shape.num_elements() for leaf in (*held, *concrete.graph.variables)]
+    return {node.op for node in nodes}, sum(bytes_), ""
+
+
+def _reference(given: Given, function: Callable[..., Any], element: Any, output: Any, helpers: Any) -> str:
+    """Return how right results come about, for a function whose results do not change from call to call."""
+    import tensorflow as tf
+
+    if given.reference:
+        return "given"
+    if not any(leaf.dtype.is_floating and leaf.dtype != tf.float64 for leaf in tf.nest.flatten(element)):
+        return "own"
+    try:
+        wider = function(helpers.in_float64(element))
+    except Exception:  # ops that take one dtype only, or variables of another
+        return "own"
+    pairs = list(zip(tf.nest.flatten(output), tf.nest.flatten(wider), strict=False))
+    floats = [(tf.convert_to_tensor(a), tf.convert_to_tensor(b)) for a, b in pairs]
+    is_wider = all(b.dtype == tf.float64 for a, b in floats if a.dtype.is_floating)
+    return "float64" if is_wider and all(a.shape == b.shape for a, b in floats) else "own"
+
+
+def _shapes(wire: Any) -> str:
+    kind, value = wire
+    if kind == "leaf":
+        return f"{value.dtype} {tuple(value.shape)}"
+    parts = value.values() if kind == "dict" else value
+    return ", ".join(map(_shapes, parts))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    import tensorflow as tf
+
+    def same(a: Any, b: Any) -> bool:
+        a, b = np.asarray(a), np.asarray(b)
+        return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+    return all(same(*pair) for pair in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True))
+
+
+def _plain_globals(module: types.ModuleType) -> dict[str, str]:
+    """Name → text of what the code holds in plain Python, so that a change is seen."""
+    plain = (int, float, str, list, dict, set)
+    return {name: repr(value) for name, value in vars(module).items()
+            if isinstance(value, plain) and not name.startswith("__")}  # fmt: skip
+
+
+@contextlib.contextmanager
+def _variables() -> Iterator[list[Any]]:
+    """Collect the variables that are made meanwhile."""
+    import tensorflow as tf
+
+    made: list[Any] = []
+
+    def creator(following: Callable[..., Any], **arguments: Any) -> Any:
+        made.append(following(**arguments))
+        return made[-1]
+
+    with tf.variable_creator_scope(creator):
+        yield made
+
+
+def _with(facts: Facts, **changes: Any) -> Facts:
+    from msgspec.structs import replace
+
+    return replace(facts, **changes)
+
+
+def _tensorflow() -> Any:
+    import tensorflow as tf
+
+    return tf
+
+
+def _tools() -> types.ModuleType:
+    """The helpers of own scripts, ready to be called here: their source is what scripts hold."""
+    parts = (*own_script.HELPERS, own_script.in_float64)
+    module = types.ModuleType("mapbench_helpers")
+    exec("\n\n".join(["import tensorflow as tf", *(inspect.getsource(part) for part in parts)]), module.__dict__)
+    return module
+
+
+@contextlib.contextmanager
+def _prints() -> Iterator[list[str]]:
+    """Collect the fact that the code prints from Python."""
+    printed: list[str] = []
+    original = builtins.print
+
+    def watching(*args: Any, **kwargs: Any) -> None:
+        if not printed:
+            printed.append("")
+        original(*args, **kwargs)
+
+    builtins.print = watching
+    try:
+        yield printed
+    finally:
+        builtins.print = original

@@ -1,0 +1,174 @@
+"""The parts of a script that maps a function of a person's own: their code as it is, and the elements as tensors.
+
+`HELPERS` and `slice_by_slice` are TensorFlow code whose source goes into scripts; `measure.subject.derive` calls the
+same functions.
+"""
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strategies.layout import ScriptError, keywords, layout
+from workloads import functions
+from workloads.case import Case
+from workloads.functions import Facts, Given
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Names of every script, beside those of functions that a mapper brings.
+RESERVED = ("elems", "signature", "fn", "strategy", "outputs", "reference_output", "tensors", "with_batch")
+
+
+def tensors(value):
+    if isinstance(value, dict):
+        return {key: tensors(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(tensors(part) for part in value)
+    return tf.convert_to_tensor(value)
+
+
+def with_batch(elems, batch):
+    def one(leaf):
+        length = leaf.shape[0]
+        return leaf if length == batch else tf.gather(leaf, tf.range(batch) % length)
+
+    return tf.nest.map_structure(one, tensors(elems))
+
+
+HELPERS = (tensors, with_batch)
+
+
+def in_float64(elems):
+    def one(leaf):
+        return tf.cast(leaf, tf.float64) if leaf.dtype.is_floating else leaf
+
+    return tf.nest.map_structure(one, elems)
+
+
+def slice_by_slice(fn, elems):
+    def as_array(leaf):
+        array = np.asarray(leaf)
+        return array.astype(np.float64) if leaf.dtype.is_floating else array
+
+    def one(index):
+        return tf.nest.map_structure(as_array, fn(tf.nest.map_structure(lambda leaf: leaf[index], elems)))
+
+    outputs = [one(index) for index in range(tf.nest.flatten(elems)[0].shape[0])]
+    return tf.nest.map_structure(lambda *leaves: np.stack(leaves), *outputs)
+
+
+def facts(case: Case) -> Facts:
+    """Return what was derived of the case's function at its size."""
+    known = functions.get(case.workload.slug, case.size) or functions.get(case.workload.slug)
+    assert known is not None, "a workload of a given function is only made with its facts"
+    return known.facts
+
+
+def checks(case: Case) -> dict[str, Any]:
+    """Return the fields of a subject's order that say how a function of a person's own is checked, if the case has
+    one."""
+    if case.workload.own is None:
+        return {}
+    known = facts(case)
+    return {"shapes_only": known.reference == "shapes", "asserts": known.asserts}
+
+
+def code(case: Case) -> str:
+    """The code that was given, after the seeds of what it draws."""
+    given = _given(case)
+    lines = given.code.strip("\n").splitlines()
+    for number in _future_imports(given.code):
+        lines[number] = ""
+    return "\n\n\n".join(filter(None, [seeds(given, case.seed), "\n".join(lines).strip("\n")]))
+
+
+def imports(case: Case) -> str:
+    """The imports that a script begins with: those of ``__future__`` have to come first."""
+    lines = _given(case).code.strip("\n").splitlines()
+    future = [lines[number] for number in _future_imports("\n".join(lines))]
+    return "\n".join([*future, *([""] if future else []), "import numpy as np", "import tensorflow as tf"])
+
+
+def seeds(given: Given, seed: int) -> str:
+    """The lines that seed what the code draws, so that each process has the same variables and elements."""
+    if "keras" in given.code:
+        return f"tf.keras.utils.set_random_seed({seed})"
+    if re.search("random|initializer", given.code):
+        return f"np.random.seed({seed})\ntf.random.set_seed({seed})"
+    return ""
+
+
+def elements(given: Given, known: Facts, values: dict[str, int]) -> str:
+    """The source of what is mapped over; ``values``: the sizes and the seed."""
+    if not known.is_called:
+        return given.elems
+    return f"{given.elems}({keywords({name: values[name] for name in known.parameters})})"
+
+
+def data(case: Case) -> list[str]:
+    """The lines that make the elements, and what the function makes at its first call."""
+    given, known = _given(case), facts(case)
+    made = elements(given, known, {**case.size, "seed": case.seed})
+    lines = [layout(f"elems = with_batch({made}, {case.batch})")]
+    if known.makes:
+        lines.append(f"{given.function}(tf.nest.map_structure(lambda leaf: leaf[0], elems))  # makes its variables")
+    return lines
+
+
+def reference(case: Case) -> list[str]:
+    """The lines that compute the right results."""
+    given, how = _given(case), facts(case).reference
+    if how == "given":
+        return [layout(f"reference_output = {given.reference}(tf.nest.map_structure(np.asarray, elems))")]
+    elems = "in_float64(elems)" if how == "float64" else "elems"
+    return [layout(f"reference_output = slice_by_slice({given.function}, {elems})")]
+
+
+def check(given: Given) -> None:
+    """Raise `ScriptError` with a sentence where the code binds a name that every script uses itself, or lacks one that
+    was named; SyntaxError where it is no Python."""
+    bound = _bound(ast.parse(given.code))
+    for name, what in ((given.function, "function"), (given.elems, "elems"), (given.batched, "batched rewrite"),
+                       (given.reference, "reference")):  # fmt: skip
+        if name and name not in bound and "*" not in bound:
+            there = ", ".join(sorted(bound)) or "nothing"
+            raise ScriptError(f"the code has no {name!r}, which was named as the {what}: it defines {there}")
+    for name in RESERVED:
+        if name in bound and name != "elems":
+            raise ScriptError(f"the code defines {name!r}: choose another name, since every script uses it itself")
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """The names that a module binds at its top level, in branches too; ``*`` where an import may bind any."""
+    names: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        else:
+            pending += ast.iter_child_nodes(node)
+    return names
+
+
+def _future_imports(text: str) -> list[int]:
+    """The numbers of the lines, from 0, that import from ``__future__``."""
+    tree = ast.parse(text)
+    return [
+        number - 1
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    ]
+
+
+def _given(case: Case) -> Given:
+    assert case.workload.own is not None
+    return case.workload.own

@@ -1,0 +1,173 @@
+"""What is derived of a function that comes as bare code, and what is said where it cannot be measured."""
+
+from typing import Any
+
+import pytest
+
+from measure.engine.deriving import facts_of
+from measure.engine.host_launcher import HostLauncher
+from measure.model.request import RequestError
+from tests.functions import CODE, KERAS
+from workloads.functions import Facts, Given
+from workloads.own import leaves_from_wire
+from workloads.spec import Leaf
+
+
+def derived(host: HostLauncher, function: str, elems: str, code: str = CODE, **more: Any) -> Facts:
+    size = more.pop("size", {})
+    return facts_of(host, Given(code=code, function=function, elems=elems, **more), size, seed=0)
+
+
+def refusal(host: HostLauncher, function: str, elems: str, code: str = CODE, **more: Any) -> str:
+    with pytest.raises(RequestError) as raised:
+        derived(host, function, elems, code, **more)
+    return str(raised.value)
+
+
+IMAGE = Leaf((8, 8, 3), "float32")
+VECTOR = Leaf((8,), "float32")
+
+
+@pytest.mark.parametrize(
+    ("function", "elems", "element", "result", "reference"),
+    [
+        ("flip", "images", IMAGE, IMAGE, "shapes"),
+        ("contrast", "images", IMAGE, IMAGE, "float64"),
+        ("decode", "raw", Leaf((), "string"), Leaf((4,), "uint8"), "own"),
+        ("to_number", "numbers_as_text", Leaf((), "string"), Leaf((), "float32"), "own"),
+        (
+            "solve",
+            "systems",
+            {"a": Leaf((6, 6), "float32"), "b": Leaf((6, 1), "float32")},
+            Leaf((6, 1), "float32"),
+            "float64",
+        ),
+        (
+            "three",
+            "vectors",
+            VECTOR,
+            {"f": Leaf((), "float32"), "i": Leaf((), "int64"), "b": Leaf((8,), "bool")},
+            "float64",
+        ),
+        ("branchy", "vectors", VECTOR, VECTOR, "float64"),
+        ("counting", "vectors", VECTOR, VECTOR, "float64"),
+        ("in_python", "vectors", VECTOR, VECTOR, "own"),
+        ("keeps_state", "vectors", VECTOR, VECTOR, "shapes"),
+    ],
+)
+def test_shapes_dtypes_and_the_reference_are_derived(
+    host: HostLauncher, function: str, elems: str, element: Any, result: Any, reference: str
+):
+    facts = derived(host, function, elems)
+    assert leaves_from_wire(facts.element) == element
+    assert leaves_from_wire(facts.result) == result
+    assert facts.reference == reference
+
+
+def test_sizes_are_the_whole_number_parameters_of_the_elements(host: HostLauncher):
+    assert derived(host, "contrast", "images").size == {"batch": 16, "side": 8}
+    other = derived(host, "contrast", "images", size={"side": 5, "batch": 3})
+    assert other.size == {"batch": 3, "side": 5}
+    assert leaves_from_wire(other.element) == Leaf((5, 5, 3), "float32")
+    # An array has as many elements as it has, and any batch can be made of them.
+    assert derived(host, "to_number", "numbers_as_text").size == {"batch": 3}
+    assert derived(host, "to_number", "numbers_as_text", size={"batch": 50}).size == {"batch": 50}
+
+
+def test_work_is_counted(host: HostLauncher):
+    contrast, solve = derived(host, "contrast", "images"), derived(host, "solve", "systems")
+    assert contrast.flops == 8 * 8 * 3
+    # n³/3 of the factor, and two triangular systems.
+    assert solve.flops == 6**3 // 3 + 2 * 6 * 6
+
+
+def test_variables_are_those_of_the_code(host: HostLauncher):
+    block = derived(host, "dense", "vectors", KERAS)
+    assert block.makes
+    # 8 × 16 weights with 16 biases, and four vectors of 16 of the normalisation.
+    assert block.variable_bytes == 4 * (8 * 16 + 16 + 4 * 16)
+    gradient = derived(host, "gradient", "vectors", KERAS)
+    assert not gradient.makes
+    assert leaves_from_wire(gradient.result) == [Leaf((8, 4), "float32"), Leaf((4,), "float32")]
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        ("flip", "draws random numbers"),
+        ("keeps_state", "keeps state"),
+        ("positive", "has assertions"),
+        ("in_python", "calls into Python"),
+        ("counting", "prints from Python"),
+        ("keeps_state", "assigns to a variable"),
+    ],
+)
+def test_what_a_function_does_beside_its_result_is_said(host: HostLauncher, function: str, sentence: str):
+    notes = " ".join(derived(host, function, "images" if function == "flip" else "vectors").notes)
+    assert sentence in notes
+    plain = " ".join(derived(host, "contrast", "images").notes)
+    assert sentence not in plain
+
+
+def test_strategies_that_cannot_work_are_known(host: HostLauncher):
+    assert "text" in derived(host, "to_number", "numbers_as_text").unsupported["*.xla"]
+    assert "Python" in derived(host, "in_python", "vectors").unsupported["*.xla"]
+    assert derived(host, "contrast", "images").unsupported == {}
+
+
+def _line(text: str) -> int:
+    return CODE.splitlines().index(text) + 1
+
+
+@pytest.mark.parametrize(
+    ("function", "elems", "sentence"),
+    [
+        ("two", "vectors", "missing 1 required positional argument: 'y'"),
+        ("text", "vectors", "text returns a str: a tensor, or a tuple, list or dict of tensors is needed"),
+        ("ragged", "vectors", "the result of ragged differs from element to element"),
+        ("exits", "vectors", f"line {_line('    raise SystemExit(3)')}: it exits (3)"),
+        ("square_of_vector", "vectors", f"line {_line('    return tf.linalg.inv(x)')}: InvalidArgumentError"),
+        ("cube", "vectors", "the code has no 'cube', which was named as the function"),
+        ("flip", "cubes", "the code has no 'cubes', which was named as the elems"),
+        ("calls", "vectors", "calls is a int: a function of one element is needed"),
+        ("flip", "calls", "calls has no first axis to map over"),
+    ],
+)
+def test_what_is_wrong_with_a_function_is_a_sentence_with_the_line(
+    host: HostLauncher, function: str, elems: str, sentence: str
+):
+    assert sentence in refusal(host, function, elems)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("x = (", "line 1: '(' was never closed"),
+        ("import no_such_package\ndef f(x): return x\ne = 1", "line 1: ModuleNotFoundError: No module named"),
+        ("def f(x): return x\ne = []", "e is empty: at least one element is needed"),
+        ("def f(x): return x\ne = object()", "e gives no tensors"),
+        ("def f(x): return x\ne = ([1, 2], [1, 2, 3])", "the parts of e have 2 and 3 elements"),
+        ("def f(x): return x\ndef e(n): return [n]", "e asks for n: give it a default, as in n=100"),
+        (
+            "import numpy as np\ndef f(x): return x\ndef e():\n    return np.zeros((10, 1024, 1024, 1024), np.uint8)",
+            "line 4: e() needs more than 4 GiB",
+        ),
+        ("import os\nfor _ in range(99):\n    os.fork()\ndef f(x): return x\ne = [1]", "starts more than 16 processes"),
+        ("def strategy(x): return x\ndef f(x): return x\ne = [1]", "the code defines 'strategy'"),
+    ],
+)
+def test_bad_code_costs_a_sentence_and_nothing_else(host: HostLauncher, code: str, sentence: str):
+    assert sentence in refusal(host, "f", "e", code)
+    assert derived(host, "contrast", "images").size["batch"] == 16
+
+
+def test_a_size_that_is_not_there_is_refused(host: HostLauncher):
+    assert refusal(host, "contrast", "images", size={"depth": 3}) == (
+        "images has no size 'depth': its sizes are batch, side"
+    )
+
+
+@pytest.mark.slow
+def test_code_that_never_ends_is_ended_and_its_line_said(host: HostLauncher):
+    sentence = refusal(host, "f", "e", "def f(x):\n    while True: print(x)\ne = [1.0]")
+    assert sentence == "line 2: the code was still running after 15 s: give fewer or smaller elements"

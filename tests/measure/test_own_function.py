@@ -1,0 +1,115 @@
+"""A function of a person's own on the command line: from a file to a verdict, and what is refused beforehand."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from measure import __main__ as command_line
+from measure.model.run import Run
+from measure.model.run_file import decode
+from tests import forked
+from tests.engine import DEADLINE_S, ROOT, environment
+from tests.functions import CODE
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    path = tmp_path / "my_code.py"
+    path.write_text(CODE)
+    return path
+
+
+def measured(tmp_path: Path, command: str, *arguments: str) -> Run:
+    """The run of a command that measures, with one second a budget."""
+    file = tmp_path / "run.json"
+    done = forked.start(
+        command, *arguments, "--budget", "1", "--json", str(file), "--quiet",
+        cwd=ROOT, env=environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock")),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    _, said = done.communicate(timeout=DEADLINE_S)
+    assert done.returncode == 0, said
+    return decode(file.read_bytes())
+
+
+def outcomes(run: Run) -> dict[str, str]:
+    return {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
+
+
+@pytest.mark.slow
+def test_a_strategy_that_leaves_out_an_assertion_is_wrong(tmp_path: Path, code: Path):
+    chosen = "loop.eager,map_fn.graph,vectorized_map.graph,vectorized_map.xla"
+    run = measured(tmp_path, "compare", f"{code}:positive", "--elems", "vectors", "--strategies", chosen)
+    assert outcomes(run) == {
+        "loop.eager": "ok",
+        "map_fn.graph": "ok",
+        "vectorized_map.graph": "ok",
+        "vectorized_map.xla": "wrong",
+    }
+    error = run.measurement("vectorized_map.xla").error
+    assert error is not None
+    assert "leaves out the function's assertions" in error.message
+    # The run brings along what was given and what was derived of it, and each script holds the code as it is.
+    assert run.request.own.given.code == CODE  # type: ignore[union-attr]
+    source = run.measurement("map_fn.graph").code.source  # type: ignore[union-attr]
+    assert CODE.strip() in source
+
+
+@pytest.mark.slow
+def test_values_that_are_random_are_compared_by_their_shapes(tmp_path: Path, code: Path):
+    run = measured(tmp_path, "compare", f"{code}:flip", "--elems", f"{code}:images", "--strategies", "map_fn.graph")
+    assert outcomes(run) == {"map_fn.graph": "ok"}
+    (leaf,) = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
+    assert (leaf.shape, leaf.max_abs) == ([16, 8, 8, 3], None)
+
+
+@pytest.mark.slow
+def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: Path, code: Path):
+    code.write_text(
+        CODE
+        + "\n\ndef contrast_of_all(batch):\n    return tf.image.adjust_contrast(batch, 2.0)\n"
+        + "\n\ndef right(batch):\n    mean = batch.astype(np.float64).mean(axis=(1, 2), keepdims=True)\n"
+        + "    return (batch - mean) * 2 + mean\n"
+    )
+    np.save(tmp_path / "images.npy", np.random.default_rng(0).random((5, 4, 4, 3), dtype=np.float32))
+    arguments = [f"{code}:contrast", "--elems", str(tmp_path / "images.npy"), "--batched", "contrast_of_all"]
+    strategies = ["--strategies", "map_fn.graph,batched.graph", "--size", "batch=7"]
+    run = measured(tmp_path, "compare", *arguments, "--reference", "right", *strategies)
+    assert outcomes(run) == {"map_fn.graph": "ok", "batched.graph": "ok"}
+    assert run.request.own.facts.reference == "given"  # type: ignore[union-attr]
+    assert str(tmp_path) not in run.request.own.given.code  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_a_size_of_the_elements_can_be_swept(tmp_path: Path, code: Path):
+    run = measured(
+        tmp_path, "sweep", f"{code}:contrast", "--elems", "images", "--size", "side=4,6", "--strategies", "map_fn.graph"
+    )
+    shapes = [item.correctness.leaves[0].shape for point in run.points for item in point.measurements]  # type: ignore[union-attr]
+    assert shapes == [[16, 4, 4, 3], [16, 6, 6, 3]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["{code}:flip"], "what flip is mapped over is missing: name it by --elems"),
+        (["square", "--elems", "images"], "--elems goes with a function of your own: name it as FILE.py:FUNCTION"),
+        (["{code}:", "--elems", "images"], "is not valid: write FILE.py:FUNCTION"),
+        (["{code}x.py:flip", "--elems", "images"], "cannot be read: No such file or directory"),
+        (["{code}:flip", "--elems", "other.py:images"], "--elems other.py:images is in another file than flip"),
+        (["{code}:flip", "--elems", "no_such.npy"], "no_such.npy cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_starts(
+    code: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def start(**_: Any) -> None:
+        raise AssertionError("a runner was started")
+
+    monkeypatch.setattr("measure.runner.Runner", start)
+    status = command_line.main(["compare", *(part.format(code=code) for part in arguments)])
+    assert status == command_line.INVALID
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,33 @@
+"""Elements that come as a file of arrays: a copy is kept, which every process of a run reads."""
+
+import hashlib
+from pathlib import Path
+
+from workloads import places
+from workloads.discovery import DiscoveryError
+
+_FOLDER = "elems"
+
+
+def kept(file: str) -> str:
+    """Keep a copy of a file ``.npy`` or ``.npz``; the lines of code that load it as ``array``.
+
+    Raises `DiscoveryError` with a sentence where it cannot be read.
+    """
+    path = Path(file)
+    try:
+        data = path.read_bytes()
+        name = f"{path.stem}-{hashlib.sha256(data).hexdigest()[:12]}{path.suffix}"
+        folder = places.home() / _FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    except OSError as error:
+        raise DiscoveryError(f"{file} cannot be read: {error.strerror}") from None
+    lines = [
+        "import os",
+        "import pathlib",
+        "import numpy",
+        'home = os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench"',
+        f'array = numpy.load(pathlib.Path(home, "{_FOLDER}", "{name}"))',
+    ]
+    return "\n".join([*lines, *(["array = dict(array)"] if path.suffix == ".npz" else [])])

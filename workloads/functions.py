@@ -1,0 +1,185 @@
+"""Functions of a person's own as workloads: the code as it was given, and what was derived from it.
+
+Everything here is data. The code is executed in processes that are thrown away (`measure.subject.derive`), and a
+workload made of it is known to this process only, from the moment somebody here gives it: a run that was imported
+or is opened by a link brings its code along as text, and makes no workload of it.
+"""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from workloads.own import leaves_from_wire
+from workloads.spec import Cost, Leaf, SizeParameter, Workload, type_nest
+
+GROUP = "Your own"
+# Sizes that nobody has bounded.
+MOST_BATCH, MOST_SIZE = 100_000_000, 1_000_000
+_BESIDE_BATCH = ("batch", "seed")
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A function of a person's own: ``code`` is Python; all else are names in it.
+
+    ``function`` maps one element. ``elems`` is what it is mapped over: arrays, or a function that makes them; its
+    whole-number parameters that have a default are sizes. ``batched`` is a rewrite for the whole batch and
+    ``reference`` computes the right results, of NumPy arrays, for the whole batch; both may be missing.
+    """
+
+    code: str
+    function: str
+    elems: str
+    batched: str = ""
+    reference: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The function's name and a digest of everything that was given: other code is another workload."""
+        name = re.sub(r"[^a-z0-9_]", "", self.function.lower()).strip("_") or "function"
+        digest = hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:8]
+        return f"{name if name[0].isalpha() else f'f_{name}'}_{digest}"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts that were derived of a function at one size.
+
+    ``size``: the sizes, ``batch`` among them. ``element`` and ``result``: nests of `Leaf` of one element, as
+    `workloads.own.leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
+    ``reference``: how right results come about: ``float64``, the function itself, slice by slice, in float64; ``own``,
+    the same in its own dtype; ``given``; or ``shapes``, since it draws random numbers and only shapes and dtypes can be
+    compared. ``asserts``: it has assertions. ``makes``: it makes variables at its first call. ``notes``: sentences on
+    what was derived and what it means. ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work.
+    """
+
+    size: dict[str, int]
+    element: Any
+    result: Any
+    dtype: str
+    reference: str
+    flops: int = 0
+    ops: int = 1
+    functions: dict[str, int] = {}
+    temporary_bytes: int = 0
+    batched_temporary_bytes: int = 0
+    depth: int = 1
+    variable_bytes: int = 0
+    is_called: bool = False
+    parameters: list[str] = []
+    asserts: bool = False
+    makes: bool = False
+    notes: list[str] = []
+    unsupported: dict[str, str] = {}
+
+
+class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """A function that was given, with what was derived of it at the sizes that a run has."""
+
+    given: Given
+    facts: Facts
+
+
+_lock = threading.Lock()
+_known: dict[str, dict[tuple[tuple[str, int], ...], OwnFunction]] = {}
+_workloads: dict[str, Workload] = {}
+
+
+def add(own: OwnFunction) -> str:
+    """Make a function that was given here a workload of this process; its slug."""
+    slug = own.given.slug
+    with _lock:
+        _known.setdefault(slug, {})[_key(own.facts.size)] = own
+        if slug not in _workloads:
+            _workloads[slug] = _workload(own)
+    return slug
+
+
+def get(slug: str, size: Mapping[str, int] | None = None) -> OwnFunction | None:
+    """Return the function with this slug as it was derived at a size; without a size, as it was first given. None where
+    it is not known, or was not derived at that size. The batch does not matter."""
+    with _lock:
+        known = _known.get(slug, {})
+        return next(iter(known.values()), None) if size is None else known.get(_key(size))
+
+
+def workloads() -> Mapping[str, Workload]:
+    """Return the workloads that were made of functions, by slug."""
+    with _lock:
+        return dict(_workloads)
+
+
+def version() -> int:
+    """Return a number that grows with each function that is given."""
+    with _lock:
+        return len(_workloads)
+
+
+def _key(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Facts are of one element, so that the batch does not matter to them."""
+    return tuple(sorted((name, value) for name, value in size.items() if name != "batch"))
+
+
+def _workload(own: OwnFunction) -> Workload:
+    given, first = own.given, own.facts
+
+    def facts(size: Mapping[str, int]) -> Facts:
+        # At sizes that were not derived yet, the forecast is that of the first.
+        return (get(given.slug, size) or own).facts
+
+    def element(**size: int) -> type_nest:
+        return leaves_from_wire(facts(size).element)
+
+    def result(**size: int) -> type_nest:
+        return leaves_from_wire(facts(size).result)
+
+    def variables(**size: int) -> tuple[Leaf, ...]:
+        return (Leaf((facts(size).variable_bytes,), "uint8"),)
+
+    def cost(**size: int) -> Cost:
+        known = facts(size)
+        return Cost(
+            flops=known.flops,
+            ops=known.ops,
+            temporary_bytes=known.temporary_bytes,
+            batched_temporary_bytes=known.batched_temporary_bytes,
+            depth=known.depth,
+            functions=known.functions,
+        )
+
+    def named(name: str) -> Callable[[], None]:
+        """A stand-in for a function of the code: scripts hold its name, and it is never called here."""
+
+        def stands_in() -> None: ...
+
+        stands_in.__name__ = name
+        return stands_in
+
+    sizes = [SizeParameter("batch", first.size["batch"], 1, MOST_BATCH, "elements, the mapped axis")]
+    for name, value in first.size.items():
+        if name not in _BESIDE_BATCH:
+            sizes.append(
+                SizeParameter(name, value, min(1, value), max(MOST_SIZE, value), f"the {name} of {given.elems}")
+            )
+    return Workload(
+        slug=given.slug,
+        title=given.function,
+        group=GROUP,
+        formula=f"{given.function}(x) for each x of {given.elems}",
+        summary=" ".join(first.notes),
+        sizes=tuple(sizes),
+        presets={},
+        dtypes=(first.dtype,),
+        inputs=named(given.elems),
+        element=named(given.function),
+        rewrites={"batched": named(given.batched)} if given.batched else {},
+        reference=named(given.reference),
+        element_input=element,
+        element_output=result,
+        cost=cost,
+        variable_leaves=variables,
+        unsupported=first.unsupported,
+        own=given,
+    )
