@@ -184,7 +184,7 @@ def given(arguments: argparse.Namespace) -> Given | None:
             raise RequestError(f"{flag} {value} is in another file than {function}: give both in one")
         names[flag] = name
     if names["--elems"].endswith((".npy", ".npz")):
-        names["--elems"], code = "array", f"{code.rstrip()}\n\n\n{elems_file.kept(names['--elems'])}\n"
+        names["--elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.kept(names['--elems'])}\n"
     return Given(
         code=code,
         function=function,

@@ -199,7 +199,7 @@ def _with_helpers(
     def add(function: Callable[..., Any], above: tuple[str, ...]) -> None:
         if function.__name__ in ordered or function.__name__ in above:
             return
-        used = _globals_of(compile(_source(function), "<source>", "exec"))
+        used = globals_of(compile(_source(function), "<source>", "exec"))
         for name in used & {helper.__name__ for helper in helpers}:
             add(by_name[name], (*above, function.__name__))
         ordered[function.__name__] = function
@@ -216,7 +216,7 @@ def _codes(code: CodeType) -> Iterable[CodeType]:
             yield from _codes(constant)
 
 
-def _globals_of(code: CodeType) -> set[str]:
+def globals_of(code: CodeType) -> set[str]:
     """Names that the code, or code nested in it, looks up outside of functions and does not bind itself."""
     names: set[str] = set()
     for part in _codes(code):
@@ -229,7 +229,7 @@ def _globals_of(code: CodeType) -> set[str]:
 def _check_names(script: str, name: str, modules: str) -> None:
     code = compile(script, f"<{name}>", "exec")
     bound = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
-    missing = sorted(_globals_of(code) - bound - set(vars(builtins)) - {"__name__"})
+    missing = sorted(globals_of(code) - bound - set(vars(builtins)) - {"__name__"})
     if missing:
         raise ScriptError(
             f"the {name} would use {', '.join(missing)}, which it does not have: "

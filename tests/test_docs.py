@@ -1,5 +1,6 @@
 """README and docs: every link leads somewhere, and every command in them runs."""
 
+import linecache
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import workloads
+from mapbench import Result
 from measure import runner
 from measure.__main__ import main
 from measure.engine.bench import Settings
@@ -199,6 +201,21 @@ def _looks_like_the_example(printed: str) -> None:
         return re.split(r"\s{2,}", head.strip()), {row.split()[1] for row in rows}
 
     assert table(printed) == table(example)
+
+
+@pytest.mark.slow
+def test_the_example_in_python_runs(command_line: Callable[..., int], monkeypatch: pytest.MonkeyPatch):
+    """As it stands but for the time budget; TensorFlow is not called here, only imported."""
+    (example,) = blocks(ROOT / "docs/using.md", "python")
+    monkeypatch.setattr(runner, "Settings", partial(Settings, probes=False, process_peaks_s=0.0))
+    file = "<example>"
+    linecache.cache[file] = (len(example), None, example.splitlines(keepends=True), file)
+    space: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(example.replace("budget=12", "budget=1"), file, "exec"), space)
+    result = space["result"]
+    assert isinstance(result, Result)
+    assert result.leader in set(result.table["strategy"])
+    assert "def standardize(image):" in result.code("map_fn.graph")
 
 
 def test_the_app_starts_as_the_docs_say(start_app):

@@ -22,6 +22,7 @@ FLOORS = (
     ("measure.store",),
     ("measure.output",),
     ("measure",),
+    ("mapbench",),
     ("views.ui",),
     ("views.charts", "views.choices"),
     ("views.result",),
@@ -49,7 +50,11 @@ def files() -> Mapping[str, Path]:
     for path in sorted(
         [
             *ROOT.glob("*.py"),
-            *(p for top in ("measure", "views", "strategies", "workloads") for p in (ROOT / top).rglob("*.py")),
+            *(
+                p
+                for top in ("mapbench", "measure", "views", "strategies", "workloads")
+                for p in (ROOT / top).rglob("*.py")
+            ),
         ]
     ):
         parts = path.relative_to(ROOT).with_suffix("").parts

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from tests.browser import ROOT
 
-PACKAGES = ("measure", "strategies", "views", "workloads")
+PACKAGES = ("mapbench", "measure", "strategies", "views", "workloads")
 # Modules whose package has another name.
 DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
 
@@ -127,12 +127,13 @@ def arrows(package: str) -> set[str]:
 
 
 def test_arrows_run_one_way() -> None:
-    """app → views → measure → strategies → workloads, and Streamlit stays in the pages."""
+    """app → views → measure → strategies → workloads, mapbench → measure, and Streamlit stays in the pages."""
     assert arrows("workloads") == set()
     assert arrows("strategies") <= {"workloads"}
     assert arrows("measure") <= {"strategies", "workloads"}
     assert arrows("views") <= {"measure", "strategies", "workloads"}
-    for package in ("measure", "strategies", "workloads"):
+    assert arrows("mapbench") <= {"measure", "strategies", "workloads"}
+    for package in ("mapbench", "measure", "strategies", "workloads"):
         for path in (ROOT / package).rglob("*.py"):
             assert not imported(path) & {"streamlit", "altair", "vl_convert"}, path
     for path in (ROOT / "views").rglob("*.py"):

@@ -7,10 +7,12 @@ from workloads import places
 from workloads.discovery import DiscoveryError
 
 _FOLDER = "elems"
+# What the elements are called in the code that loads them: a name that no code has by chance.
+NAME = "elements_of_file"
 
 
 def kept(file: str) -> str:
-    """Keep a copy of a file ``.npy`` or ``.npz``; the lines of code that load it as ``array``.
+    """Keep a copy of a file ``.npy`` or ``.npz``; the lines of code that load it as `NAME`.
 
     Raises `DiscoveryError` with a sentence where it cannot be read.
     """
@@ -27,7 +29,9 @@ def kept(file: str) -> str:
         "import os",
         "import pathlib",
         "import numpy",
-        'home = os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench"',
-        f'array = numpy.load(pathlib.Path(home, "{_FOLDER}", "{name}"))',
+        f"{NAME} = numpy.load(",
+        '    pathlib.Path(os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", '
+        f'"{_FOLDER}", "{name}")',
+        ")",
     ]
-    return "\n".join([*lines, *(["array = dict(array)"] if path.suffix == ".npz" else [])])
+    return "\n".join([*lines, *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else [])])

@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 
 from measure import __main__ as command_line
+from measure.engine import deriving
+from measure.engine.bench import Settings
+from measure.engine.dialogue import Dialogues
+from measure.engine.host_launcher import HostLauncher
+from measure.model.request import parse
 from measure.model.run import Run
 from measure.model.run_file import decode
+from measure.sweep.comparison import PointComparison
 from tests import forked
 from tests.engine import DEADLINE_S, ROOT, environment
-from tests.functions import CODE
+from tests.functions import CODE, KERAS
+from workloads import functions
+from workloads.functions import Given
 
 
 @pytest.fixture
@@ -81,6 +89,27 @@ def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: P
     assert outcomes(run) == {"map_fn.graph": "ok", "batched.graph": "ok"}
     assert run.request.own.facts.reference == "given"  # type: ignore[union-attr]
     assert str(tmp_path) not in run.request.own.given.code  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_every_process_has_the_same_variables(tmp_path: Path, code: Path):
+    code.write_text(KERAS)
+    chosen = ["--strategies", "loop.eager,map_fn.graph,vectorized_map.xla"]
+    run = measured(tmp_path, "compare", f"{code}:dense", "--elems", "vectors", *chosen)
+    # They are drawn at random, when the layers are first called.
+    assert set(outcomes(run).values()) == {"ok"}
+
+
+def test_a_point_between_those_of_a_grid_has_facts_of_its_own(host: HostLauncher, monkeypatch: pytest.MonkeyPatch):
+    for known in ("_known", "_workloads"):
+        monkeypatch.setattr(functions, known, {})
+    slug = deriving.give(host, "a test", Given(code=CODE, function="contrast", elems="images"))
+    asked = parse({"workload": slug, "size": {"batch": 2, "side": 5}, "strategies": "map_fn.graph"})
+    assert functions.get(slug, asked.size) is None
+    PointComparison("a", asked, host, lambda view: None, Dialogues(host), Settings())
+    known = functions.get(slug, asked.size)
+    assert known is not None
+    assert known.facts.size == {"batch": 2, "side": 5}
 
 
 @pytest.mark.slow

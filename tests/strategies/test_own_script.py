@@ -1,0 +1,121 @@
+"""Scripts of functions of a person's own: their code as it is, with what every script needs around it."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+
+import workloads
+from strategies import own_script, script
+from strategies.layout import ScriptError
+from workloads import functions
+from workloads.case import Case
+from workloads.functions import Facts, Given, OwnFunction
+from workloads.spec import Leaf
+
+CODE = '''"""Mine."""
+from __future__ import annotations
+
+import numpy as np
+
+HALF = 0.5
+
+
+def numbers(batch=4, side=3, seed=0):
+    return np.random.default_rng(seed).random((batch, side))
+
+
+def half(x):
+    return x * HALF
+'''
+GIVEN = Given(code=CODE, function="half", elems="numbers")
+FACTS = Facts(
+    size={"batch": 4, "side": 3},
+    parameters=["batch", "side", "seed"],
+    is_called=True,
+    element=["leaf", Leaf((3,), "float64")],
+    result=["leaf", Leaf((3,), "float64")],
+    dtype="float64",
+    reference="own",
+)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given in a test is a workload of that test alone."""
+    for known in ("_known", "_workloads"):
+        monkeypatch.setattr(functions, known, {})
+
+
+def case(given: Given = GIVEN, facts: Facts = FACTS) -> Case:
+    slug = functions.add(OwnFunction(given=given, facts=facts))
+    return Case(workloads.get(slug), {"batch": 8, "side": 3}, "float64", seed=5)
+
+
+def test_a_script_holds_the_code_and_maps_its_function():
+    text = script.build(case(), "map_fn.graph")
+    body = ast.parse(text).body
+    # Imports from the future are only valid before anything else.
+    assert isinstance(body[1], ast.ImportFrom) and body[1].module == "__future__"
+    assert text.count("from __future__") == 1
+    assert "def half(x):\n    return x * HALF\n" in text
+    assert "elems = with_batch(numbers(batch=8, side=3, seed=5), 8)\n" in text
+    assert "return map_with_map_fn(half, elems, signature)" in text
+    assert "np.random.seed(5)" in text
+
+
+def test_a_script_seeds_what_the_code_draws_and_no_more():
+    plain = replace_code(GIVEN, CODE.replace("np.random.default_rng(seed).random((batch, side))", "np.ones((8, 3))"))
+    assert "seed(5)" not in script.build(case(plain), "loop.eager")
+    keras = replace_code(GIVEN, CODE + "\n# tf.keras\n")
+    assert "tf.keras.utils.set_random_seed(5)" in script.build(case(keras), "loop.eager")
+
+
+def replace_code(given: Given, code: str) -> Given:
+    return Given(code=code, function=given.function, elems=given.elems)
+
+
+def test_right_results_come_from_the_function_or_from_what_was_given():
+    assert "slice_by_slice(half, elems)" in script.build_reference(case())
+    wider = changed(FACTS, reference="float64")
+    functions._known.clear()
+    assert "slice_by_slice(half, in_float64(elems))" in script.build_reference(case(facts=wider))
+    given = Given(code=CODE, function="half", elems="numbers", reference="half")
+    assert "reference_output = half(" in script.build_reference(case(given, changed(FACTS, reference="given")))
+
+
+def test_a_rewrite_is_offered_where_it_is_given():
+    text = script.build(case(Given(code=CODE, function="half", elems="numbers", batched="half")), "batched.graph")
+    assert "return half(elems)" in text
+    with pytest.raises(ScriptError, match="batched needs a rewrite 'batched'"):
+        script.build(case(), "batched.graph")
+
+
+def test_other_code_is_another_workload():
+    one, other = GIVEN.slug, replace_code(GIVEN, CODE.replace("0.5", "0.25")).slug
+    assert one != other
+    assert one.startswith("half_")
+
+
+def test_facts_are_those_of_the_size():
+    first = case()
+    larger = changed(FACTS, size={"batch": 1, "side": 9}, element=["leaf", Leaf((9,), "float64")])
+    functions.add(OwnFunction(given=GIVEN, facts=larger))
+    assert (first.input_bytes, replace(first, size={"batch": 8, "side": 9}).input_bytes) == (8 * 3 * 8, 8 * 9 * 8)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("def half(x): return x", "the code has no 'numbers', which was named as the elems: it defines half"),
+        ("numbers = half = tensors = 1", "the code defines 'tensors': choose another name"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(code: str, sentence: str):
+    with pytest.raises(ScriptError, match=sentence):
+        own_script.check(replace_code(GIVEN, code))
+
+
+def test_names_that_an_import_may_bring_are_trusted():
+    own_script.check(replace_code(GIVEN, "from somewhere import *"))

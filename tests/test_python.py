@@ -1,0 +1,187 @@
+"""Mapbench in Python: what is sent of live functions and arrays, and what comes back."""
+
+import functools
+import math
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mapbench
+from mapbench import api
+from mapbench.given import NotSendable, given
+from measure import runner
+from measure.engine.bench import Settings
+from measure.engine.host_launcher import HostLauncher
+from tests.engine import ROOT, Lent, environment
+from workloads import functions
+from workloads.functions import Given
+
+HALF = 0.5
+SIZES = (2, 3)
+
+
+def halve(x):
+    return math.fsum(SIZES) * x * HALF
+
+
+def twice_halved(x):
+    return halve(halve(x))
+
+
+NOTHING = -math.inf
+
+
+def least(x):
+    return min(x, NOTHING)
+
+
+def squared(batch):
+    return batch**2
+
+
+def numbers(batch=6, width=2):
+    return np.ones((batch, width), np.float32)
+
+
+def executed(sent: Given) -> dict[str, Any]:
+    space: dict[str, Any] = {}
+    exec(sent.code, space)
+    return space
+
+
+def test_a_function_goes_as_source_with_what_it_uses():
+    sent = given(twice_halved, numbers, None, None)
+    assert (sent.function, sent.elems) == ("twice_halved", "numbers")
+    assert "cloudpickle" not in sent.code
+    assert sent.code.startswith("import math\n")
+    assert "HALF = 0.5" in sent.code
+    space = executed(sent)
+    assert space["twice_halved"](8.0) == twice_halved(8.0)
+    assert space["numbers"](batch=3).shape == (3, 2)
+
+
+def test_a_number_whose_text_is_no_code_is_pickled():
+    sent = given(least, numbers, None, None)
+    assert executed(sent)["least"](1.0) == -math.inf
+
+
+def test_what_has_no_source_is_pickled():
+    factor = 3.0
+    for fn in (lambda x: x * 3.0, lambda x: x * factor, functools.partial(np.multiply, 3.0)):
+        sent = given(fn, numbers, None, None)
+        assert "cloudpickle" in sent.code
+        assert executed(sent)[sent.function](2.0) == 6.0
+
+
+def test_names_of_all_that_was_given_are_kept():
+    sent = given(halve, numbers, squared, squared)
+    assert (sent.batched, sent.reference) == ("squared", "squared")
+    assert "batched" not in given(halve, numbers, None, None).code
+
+
+def test_arrays_are_kept_in_a_file_that_every_process_reads():
+    array = np.arange(6.0).reshape(3, 2)
+    sent = given(halve, array, None, None)
+    assert np.array_equal(executed(sent)[sent.elems], array)
+    both = given(halve, {"a": array, "b": [b"x", b"yz", b""]}, None, None)
+    loaded = executed(both)[both.elems]
+    assert np.array_equal(loaded["a"], array)
+    assert loaded["b"].tolist() == [b"x", b"yz", b""]
+    pair = given(halve, (array, array + 1), None, None)
+    one, other = executed(pair)[pair.elems]
+    assert np.array_equal(one + 1, other)
+    # The same elements are the same file, and so the same workload.
+    assert given(halve, array.copy(), None, None).slug == sent.slug
+
+
+LOCK = threading.Lock()
+LARGE = np.zeros(2**20 + 1)
+
+
+@pytest.mark.parametrize(
+    ("fn", "elems", "sentence"),
+    [
+        (
+            lambda x: LOCK,
+            numbers,
+            "fn cannot be sent to another process: TypeError: cannot pickle",
+        ),
+        (lambda x: x + LARGE, numbers, "fn holds 8 MiB of values, and at most 8 MiB can be sent"),
+        (halve, [[1.0], [1.0, 2.0]], "the elements have different lengths: pad them to one shape"),
+        (halve, [object()], "the elements hold object: numbers or text are needed"),
+    ],
+)
+def test_what_cannot_be_sent_is_named(fn: Any, elems: Any, sentence: str):
+    with pytest.raises(NotSendable, match=sentence.replace("(", r"\(")):
+        given(fn, elems, None, None)
+
+
+def test_importing_it_loads_no_tensorflow():
+    code = "import sys, mapbench; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.fixture
+def _lent(host: HostLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that is there, and no measurements after the verdict."""
+    for known in ("_known", "_workloads"):
+        monkeypatch.setattr(functions, known, {})
+    monkeypatch.setattr(runner, "launcher", lambda *_: Lent(host))
+    monkeypatch.setattr(runner, "Settings", functools.partial(Settings, probes=False, process_peaks_s=0.0))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_lent")
+def test_a_comparison_gives_a_table_the_code_and_a_file(tmp_path: Path):
+    result = mapbench.compare(
+        squared, numbers, "map_fn.graph,batched.graph", budget=1, size={"width": 3}, batched=squared, quiet=True
+    )
+    assert sorted(result.table["strategy"]) == ["batched.graph", "map_fn.graph"]
+    assert set(result.table["outcome"]) == {"ok"}
+    assert result.leader in set(result.table["strategy"])
+    assert result.verdict in repr(result)
+    assert "return map_with_map_fn(squared, elems, signature)" in result.code("map_fn.graph")
+    assert result.run.request.size == {"batch": 6, "width": 3}
+    result.save(tmp_path / "run.json")
+    assert (tmp_path / "run.json").stat().st_size > 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_lent")
+def test_an_interrupt_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "_watch", interrupted)
+    result = mapbench.compare(squared, numbers, "loop.eager", quiet=True)
+    assert result.run.status == "cancelled"
+    with pytest.raises(ValueError, match="no strategy can be named"):
+        _ = result.leader
+
+
+@pytest.mark.slow
+def test_the_best_mapped_function_is_right_at_any_batch(tmp_path: Path):
+    # In an interpreter of its own, since it calls TensorFlow.
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, tensorflow as tf, mapbench\n"
+        "w = tf.Variable(3.0)\n"
+        "x = np.random.default_rng(0).random((16, 4), dtype=np.float32)\n"
+        "for chosen in ('loop.eager', 'map_fn.graph', 'chunked.graph', 'loop_compiled.eager'):\n"
+        "    mapped = mapbench.best(lambda v: v * w, x, strategies=chosen, budget=1, quiet=True)\n"
+        "    for part in (x, x[:5]):\n"
+        "        assert np.array_equal(mapped(part), part * 3), chosen\n"
+        "w.assign(2.0)  # the live variable is used, not the one that was measured\n"
+        "assert np.array_equal(mapped(x), x * 2)\n"
+    )
+    home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
+    command = [sys.executable, str(script)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**home, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
