@@ -95,7 +95,9 @@ def imports(case: Case) -> str:
 def seeds(given: Given, seed: int) -> str:
     """The lines that seed what the code draws, so that each process has the same variables and elements."""
     if "keras" in given.code:
-        return f"tf.keras.utils.set_random_seed({seed})"
+        return f"tf.keras.utils.set_random_seed({seed})"  # Python's and NumPy's too
+    if re.search(r"\bimport random\b", given.code):
+        return f"import random\n\nrandom.seed({seed})\nnp.random.seed({seed})\ntf.random.set_seed({seed})"
     if re.search("random|initializer", given.code):
         return f"np.random.seed({seed})\ntf.random.set_seed({seed})"
     return ""

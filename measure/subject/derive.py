@@ -48,6 +48,13 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
     if not callable(function):
         raise Refused(f"{given.function} is a {type(function).__name__}: a function of one element is needed")
     elems, sizes, parameters = _elements(module, given, size, seed, helpers)
+    if "random" in given.code:
+        again, _, _ = _elements(_executed(given, seed), given, size, seed, helpers)
+        if not _equal(elems, again):
+            raise Refused(
+                f"{given.elems} gives other elements in each process: seed its random numbers, as in "
+                "np.random.default_rng(0)"
+            )
     length = tf.nest.flatten(elems)[0].shape[0]
 
     def element(index: int) -> Any:
@@ -266,7 +273,8 @@ def _equal(one: Any, other: Any) -> bool:
 
     def same(a: Any, b: Any) -> bool:
         a, b = np.asarray(a), np.asarray(b)
-        return a.shape == b.shape and a.tobytes() == b.tobytes()
+        # Text is compared as such, numbers by their bits: NaN is NaN.
+        return a.shape == b.shape and (a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
 
     return all(same(*pair) for pair in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True))
 

@@ -5,7 +5,6 @@ All bounds are those of the process that executes it, which ends afterwards.
 
 import contextlib
 import os
-import resource
 import sys
 import threading
 import traceback
@@ -56,10 +55,8 @@ def _line_of(error: BaseException | None) -> str:
 @contextlib.contextmanager
 def limits() -> Iterator[None]:
     """Bound the memory and the processes that the code may take; this process ends afterwards, so they stay."""
-    with open("/proc/self/statm") if os.path.exists("/proc/self/statm") else contextlib.nullcontext() as file:
-        if file is not None:
-            mapped = int(file.read().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (mapped + MOST_BYTES, resource.RLIM_INFINITY))
+    with contextlib.suppress(ImportError):  # not on every system
+        _limit_memory()
     made, this = 0, os.getpid()
 
     def watch(event: str, _: Any) -> None:
@@ -73,6 +70,16 @@ def limits() -> Iterator[None]:
 
     sys.addaudithook(watch)
     yield
+
+
+def _limit_memory() -> None:
+    """Bound what is mapped beside what is there; where the system does not tell that, nothing is bounded. Raises
+    ImportError where it knows no bounds."""
+    import resource
+
+    with contextlib.suppress(OSError), open("/proc/self/statm") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + MOST_BYTES, resource.RLIM_INFINITY))
 
 
 @contextlib.contextmanager

@@ -74,6 +74,13 @@ def test_sizes_are_the_whole_number_parameters_of_the_elements(host: HostLaunche
     assert derived(host, "to_number", "numbers_as_text", size={"batch": 50}).size == {"batch": 50}
 
 
+@pytest.mark.parametrize(
+    "code", ["import random\ne = [random.random()]", "import numpy as np\ne = np.random.rand(3)",
+             "import tensorflow as tf\ne = tf.random.uniform([3])"])  # fmt: skip
+def test_elements_that_draw_from_a_global_state_are_the_same_in_each_process(host: HostLauncher, code: str):
+    assert derived(host, "f", "e", f"{code}\ndef f(x): return x").reference in ("own", "float64")
+
+
 def test_work_is_counted(host: HostLauncher):
     contrast, solve = derived(host, "contrast", "images"), derived(host, "solve", "systems")
     assert contrast.flops == 8 * 8 * 3
@@ -153,6 +160,10 @@ def test_what_is_wrong_with_a_function_is_a_sentence_with_the_line(
             "line 4: e() needs more than 4 GiB",
         ),
         ("import os\nfor _ in range(99):\n    os.fork()\ndef f(x): return x\ne = [1]", "starts more than 16 processes"),
+        (
+            "import numpy as np\ndef f(x): return x\ne = np.random.default_rng().random(5)",
+            "e gives other elements in each process: seed its random numbers, as in np.random.default_rng(0)",
+        ),
         ("def strategy(x): return x\ndef f(x): return x\ne = [1]", "the code defines 'strategy'"),
     ],
 )
