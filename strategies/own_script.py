@@ -111,13 +111,10 @@ def elements(given: Given, known: Facts, values: dict[str, int]) -> str:
 
 
 def data(case: Case) -> list[str]:
-    """The lines that make the elements, and what the function makes at its first call."""
+    """The lines that make the elements."""
     given, known = _given(case), facts(case)
     made = elements(given, known, {**case.size, "seed": case.seed})
-    lines = [layout(f"elems = with_batch({made}, {case.batch})")]
-    if known.makes:
-        lines.append(f"{given.function}(tf.nest.map_structure(lambda leaf: leaf[0], elems))  # makes its variables")
-    return lines
+    return [layout(f"elems = with_batch({made}, {case.batch})")]
 
 
 def reference(case: Case) -> list[str]:

@@ -78,6 +78,18 @@ def test_what_has_no_source_is_pickled():
         assert executed(sent)[sent.function](2.0) == 6.0
 
 
+def test_a_module_of_the_callers_own_is_not_needed_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "module_of_mine.py").write_text("def helped(x): return x * 3.0\n\nmapped = lambda x: helped(x)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import module_of_mine  # type: ignore[import-not-found]
+
+    sent = given(module_of_mine.mapped, numbers, None, None)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{sent.code}\nprint({sent.function}(2.0))"], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("6.0\n", "")
+
+
 def test_names_of_all_that_was_given_are_kept():
     sent = given(halve, numbers, squared, squared)
     assert (sent.batched, sent.reference) == ("squared", "squared")

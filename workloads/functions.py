@@ -51,8 +51,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     `workloads.own.leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
     ``reference``: how right results come about: ``float64``, the function itself, slice by slice, in float64; ``own``,
     the same in its own dtype; ``given``; or ``shapes``, since it draws random numbers and only shapes and dtypes can be
-    compared. ``asserts``: it has assertions. ``makes``: it makes variables at its first call. ``notes``: sentences on
-    what was derived and what it means. ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work.
+    compared. ``asserts``: it has assertions. ``notes``: sentences on what was derived and what it means.
+    ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work.
     """
 
     size: dict[str, int]
@@ -70,7 +70,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     is_called: bool = False
     parameters: list[str] = []
     asserts: bool = False
-    makes: bool = False
     notes: list[str] = []
     unsupported: dict[str, str] = {}
 

@@ -62,7 +62,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
 
     asked = f"{given.function} of one element"
     held = _plain_globals(module)
-    with _prints() as printed, _variables() as made, told(asked):
+    with _prints() as printed, told(asked):
         output, counted = counting.count(function, element(0))
     changed = sorted(name for name, text in _plain_globals(module).items() if held.get(name, text) != text)
     result = _leaves_of(given, output)
@@ -95,10 +95,9 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         batched_temporary_bytes=counted.batched_temporary_bytes,
         depth=max(1, counted.depth),
         variable_bytes=captured_bytes,
-        makes=bool(made),
         asserts="Assert" in everything,
     )
-    notes = effects.notes(facts, everything, draws, bool(printed), changed, untraced, counted.unknown)
+    notes = effects.notes(facts, ops or counted.op_types, draws, bool(printed), changed, untraced, counted.unknown)
     return _with(facts, notes=notes, unsupported=effects.unsupported(facts, ops, untraced))
 
 
@@ -284,21 +283,6 @@ def _plain_globals(module: types.ModuleType) -> dict[str, str]:
     plain = (int, float, str, list, dict, set)
     return {name: repr(value) for name, value in vars(module).items()
             if isinstance(value, plain) and not name.startswith("__")}  # fmt: skip
-
-
-@contextlib.contextmanager
-def _variables() -> Iterator[list[Any]]:
-    """Collect the variables that are made meanwhile."""
-    import tensorflow as tf
-
-    made: list[Any] = []
-
-    def creator(following: Callable[..., Any], **arguments: Any) -> Any:
-        made.append(following(**arguments))
-        return made[-1]
-
-    with tf.variable_creator_scope(creator):
-        yield made
 
 
 def _with(facts: Facts, **changes: Any) -> Facts:

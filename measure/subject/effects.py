@@ -25,7 +25,7 @@ def notes(
         )
     if facts.asserts:
         said.append("It has assertions: a strategy that leaves them out is wrong.")
-    if any(op.startswith("Assign") for op in ops) and not facts.makes:
+    if any(op.startswith("Assign") for op in ops):
         said.append("It assigns to a variable: how often and in which order depends on the strategy.")
     if any("PyFunc" in op for op in ops):
         said.append("It calls into Python, one element at a time, whatever the strategy; XLA cannot compile that.")
