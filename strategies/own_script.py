@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategies.layout import ScriptError, keywords, layout
+from strategies.spec import Mapper
 from workloads import functions
 from workloads.case import Case
 from workloads.functions import Facts, Given
@@ -67,13 +68,14 @@ def facts(case: Case) -> Facts:
     return known.facts
 
 
-def checks(case: Case) -> dict[str, Any]:
+def checks(case: Case, mapper: Mapper) -> dict[str, Any]:
     """Return the fields of a subject's order that say how a function of a person's own is checked, if the case has
-    one."""
+    one. A rewrite makes the assertions that it makes."""
     if case.workload.own is None:
         return {}
     known = facts(case)
-    return {"shapes_only": known.reference == "shapes", "asserts": known.asserts}
+    asserts = case.workload.own.function if known.asserts and mapper.apply is not None else ""
+    return {"shapes_only": known.reference == "shapes", "asserts": asserts}
 
 
 def code(case: Case) -> str:

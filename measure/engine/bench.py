@@ -201,7 +201,7 @@ class Bench:
             else {"relative": override.relative, "absolute": override.absolute, "reason": override.reason},
             input_bytes=self.case.input_bytes,
             captured_bytes=self.case.captured_bytes,
-            **own_script.checks(self.case),
+            **own_script.checks(self.case, strategies.mapper(strategies.parse(original(slug)).mapper)),
             **more,
         )
 

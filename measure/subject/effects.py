@@ -24,7 +24,7 @@ def notes(
             "calls matters, and shapes and dtypes are compared, values are not."
         )
     if facts.asserts:
-        said.append("It has assertions: a strategy that leaves them out is wrong.")
+        said.append("It has assertions: a strategy that does not make them for every element is wrong.")
     if any(op.startswith("Assign") for op in ops):
         said.append("It assigns to a variable: how often and in which order depends on the strategy.")
     if any("PyFunc" in op for op in ops):
