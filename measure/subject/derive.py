@@ -152,6 +152,10 @@ def _elements(
         defaults = asked
     else:
         _check_size(given, size, {"batch"})
+    if any(isinstance(leaf, tf.RaggedTensor) for leaf in tf.nest.flatten(made)):
+        raise Refused(
+            f"the elements of {given.elems} have different lengths: pad them to one, since a batch needs one shape"
+        )
     try:
         elems = helpers.tensors(made)
     except MemoryError:
@@ -169,10 +173,6 @@ def _elements(
     (length,) = lengths
     if not length:
         raise Refused(f"{given.elems} is empty: at least one element is needed")
-    if any(isinstance(leaf, tf.RaggedTensor) for leaf in leaves):
-        raise Refused(
-            f"the elements of {given.elems} have different lengths: pad them to one, since a batch needs one shape"
-        )
     batch = size.get("batch", defaults.get("batch", length))
     return elems, {**defaults, "batch": batch}, parameters
 

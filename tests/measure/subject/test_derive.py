@@ -158,6 +158,13 @@ def test_what_is_wrong_with_a_function_is_a_sentence_with_the_line(
             "import numpy as np\ndef f(x): return x\ndef e():\n    return np.zeros((10, 1024, 1024, 1024), np.uint8)",
             "line 4: e() needs more than 4 GiB",
         ),
+        (
+            "import tensorflow as tf\ndef f(x): return x\ne = tf.ragged.constant([[1.0, 2.0], [3.0]])",
+            "the elements of e have different lengths: pad them to one",
+        ),
+        ("def f(x): return x\ne = [[1.0, 2.0], [3.0]]", "e gives no tensors: Can't convert non-rectangular"),
+        ("import tensorflow as tf\ndef f(x): return tf.strings.upper(x)\ne = ['a']", "f returns text"),
+        ("import tensorflow as tf\ndef f(x): return tf.sparse.from_dense(x)\ne = [[1.0]]", "f returns a SparseTensor"),
         ("import os\nfor _ in range(99):\n    os.fork()\ndef f(x): return x\ne = [1]", "starts more than 16 processes"),
         (
             "import numpy as np\ndef f(x): return x\ne = np.random.default_rng().random(5)",
