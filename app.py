@@ -27,6 +27,13 @@ def draw() -> None:
                 help="Measures over a range of sizes, and says where the winner changes.",
             ),
             st.Page(
+                "views/pages/claims.py",
+                title="Claims",
+                icon=":material/fact_check:",
+                url_path="claims",
+                help="Tries what is said about mapping in TensorFlow, and says what is true here.",
+            ),
+            st.Page(
                 "views/pages/runs.py",
                 title="Runs",
                 icon=":material/history:",

@@ -6,10 +6,10 @@
     print(result)
     mapped = mapbench.best(fn, elems)
 
-`mapbench.compare` measures in processes of its own, and leaves the TensorFlow of its caller alone.
+They measure in processes of their own, and leave the TensorFlow of their caller alone. A notebook draws their results.
 """
 
-from mapbench.api import best, compare
-from mapbench.result import Result
+from mapbench.api import best, compare, sweep
+from mapbench.result import Result, SweepResult
 
-__all__ = ["Result", "best", "compare"]
+__all__ = ["Result", "SweepResult", "best", "compare", "sweep"]

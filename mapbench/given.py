@@ -24,7 +24,7 @@ from workloads import elems_file
 from workloads.functions import Given
 
 # What a run may hold of pickled values: it goes into the run file.
-MOST_PICKLED_BYTES = 8 * 2**20
+MOST_PICKLED_BYTES = 2 * 2**20
 _PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))
 
 
@@ -78,20 +78,37 @@ class _Code:
         return name
 
     def add_elements(self, elems: Any) -> str:
-        """Add arrays, or a dict or tuple of them; the name that they have in the code."""
-        parts = elems if isinstance(elems, dict) else dict(enumerate(elems)) if isinstance(elems, tuple) else None
-        arrays = {str(name): _array(part) for name, part in (parts if parts is not None else {"": elems}).items()}
+        """Add arrays or ragged tensors, or a dict or tuple of them; the name that they have in the code."""
+        made = elems_file.NAME
+        is_nest = isinstance(elems, dict | tuple)
+        parts = elems if isinstance(elems, dict) else dict(enumerate(elems)) if is_nest else {"": elems}
+        arrays: dict[str, np.ndarray] = {}
+        further = []
+        for name, part in parts.items():
+            if (values_and_splits := _ragged(part)) is None:
+                arrays[str(name)] = _array(part)
+                continue
+            values, splits = values_and_splits
+            arrays |= {f"{name} values": _array(values), **{f"{name} {axis}": one for axis, one in enumerate(splits)}}
+            self._imports["import tensorflow"] = None
+            popped = ", ".join(f'{made}.pop("{name} {axis}")' for axis in range(len(splits)))
+            further.append(
+                f'{made}["{name}"] = tensorflow.RaggedTensor.from_nested_row_splits(\n'
+                f'    {made}.pop("{name} values"), [{popped}]\n)'
+            )
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "elems.npz" if parts is not None else "elems.npy")
-            if parts is None:
-                np.save(file, arrays[""])
-            else:
+            file = Path(folder, "elems.npz" if is_nest or further else "elems.npy")
+            if is_nest or further:
                 np.savez(file, **arrays)  # type: ignore[arg-type]  # no array is named as an option of savez
-            lines = elems_file.kept(str(file))
+            else:
+                np.save(file, arrays[""])
+            lines = [elems_file.kept(str(file)), *further]
         if isinstance(elems, tuple):
-            lines += f"\n{elems_file.NAME} = tuple({elems_file.NAME}[str(place)] for place in range({len(elems)}))"
-        self._blocks[elems_file.NAME] = lines
-        return elems_file.NAME
+            lines.append(f"{made} = tuple({made}[str(place)] for place in range({len(elems)}))")
+        elif further and not is_nest:
+            lines.append(f'{made} = {made}[""]')
+        self._blocks[made] = "\n".join(lines)
+        return made
 
     def _add_source(self, fn: Callable[..., Any]) -> str:
         """Add a function as source, after whatever it uses. Raises `_NoSource`."""
@@ -164,11 +181,22 @@ def _importable(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _array(part: Any) -> np.ndarray:
+def _ragged(part: Any) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """Return the values and row splits of a ``tf.RaggedTensor``, or of a list of arrays whose lengths differ; None for
+    anything else."""
+    if hasattr(part, "nested_row_splits"):
+        return np.asarray(part.flat_values), [np.asarray(one) for one in part.nested_row_splits]
     try:
-        array = np.asarray(part)
-    except ValueError:
-        raise NotSendable("the elements have different lengths: pad them to one shape") from None
+        if not isinstance(part, list) or len({np.shape(row) for row in part}) <= 1:
+            return None
+        rows = [np.asarray(row) for row in part]
+        return np.concatenate(rows), [np.cumsum([0, *map(len, rows)])]
+    except (TypeError, ValueError):
+        raise NotSendable("the elements differ in more than their lengths: give them as a tf.RaggedTensor") from None
+
+
+def _array(part: Any) -> np.ndarray:
+    array = np.asarray(part)
     if array.dtype == object:
         if not all(isinstance(one, bytes | str) for one in array.flat):
             raise NotSendable(f"the elements hold {type(array.flat[0]).__name__}: numbers or text are needed")

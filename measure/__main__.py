@@ -1,4 +1,4 @@
-"""The command line: the same measurements without a browser (`python -m measure`)."""
+"""The command line: the same measurements without a browser (`python -m measure`; installed, `mapbench` too)."""
 
 import argparse
 import contextlib
@@ -15,13 +15,16 @@ import msgspec
 import workloads
 from measure import runner
 from measure.arguments import compare_request, given, pair_to_ask, parser, sweep_request, sweep_to_continue
+from measure.claims import known
+from measure.claims import table as table_of_claims
+from measure.claims.tries import chosen
 from measure.judge import reasons
 from measure.machine import environment
 from measure.model import fit, listing, text
 from measure.model.request import RequestError, parse_seed
 from measure.model.run import Measurement, Point, Run
 from measure.model.run_file import encode
-from measure.output import export_command, rows, sweep_table, table
+from measure.output import export, export_command, rows, sweep_table, table
 from measure.sweep import continuing, places
 from measure.sweep.lines import line_of
 from measure.sweep.needs import forecast_sweep
@@ -41,7 +44,7 @@ def _compare(arguments: argparse.Namespace, own: runner.Runner | None) -> int:
         explained = ["", "Why", *reasons.sentences(run).values()] if arguments.why else []
         return "\n".join([table.render(run), *explained])
 
-    name = f"compare {request.workload}"
+    name = f"compare {request.record().title}"
     return _measure(arguments, own, name, lambda own: own.submit(request, why=arguments.why), render)
 
 
@@ -64,10 +67,41 @@ def _sweep(arguments: argparse.Namespace, own: runner.Runner | None) -> int:
     return _measure(
         arguments,
         own,
-        f"sweep {request.base.workload}",
+        f"sweep {request.base.record().title}",
         lambda own: own.submit_sweep(request, continue_from=arguments.continue_from),
         lambda run: sweep_table.render(run, pair),
     )
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    for file, reason in known.broken().items():
+        _say(f"warning: the claims of {file} are left out: {reason}")
+    if arguments.all and arguments.claim:
+        raise RequestError("--all tries every claim: leave out the ids, or --all")
+    if not arguments.claim and not arguments.all:
+        if arguments.markdown:
+            raise RequestError("--markdown prints verdicts: name claims, or --all")
+        return _list_claims(arguments.json)
+    chosen(arguments.claim)  # what is not known is said before anything is started
+
+    def render(run: Run) -> str:
+        return export.markdown(run).rstrip("\n") if arguments.markdown else table_of_claims.render(run)
+
+    return _measure(arguments, None, "claims", lambda own: own.submit_claims(arguments.claim), render)
+
+
+def _list_claims(file: str | None) -> int:
+    if file is None:
+        print(table_of_claims.listed())
+        return MEASURED
+    data = msgspec.json.format(msgspec.json.encode(table_of_claims.listing()), indent=1) + b"\n"
+    if refusal := _unwritable(file):
+        raise RequestError(refusal)
+    if file == "-":
+        sys.stdout.buffer.write(data)
+    else:
+        Path(file).write_bytes(data)
+    return MEASURED
 
 
 @contextlib.contextmanager
@@ -80,9 +114,11 @@ def _with_function(arguments: argparse.Namespace) -> Iterator[runner.Runner | No
         return
     own = runner.Runner(name=f"a command line, {arguments.command} {function.function}")
     try:
-        arguments.workload = own.give(function, seed=parse_seed(arguments.seed))
+        slug = own.give(function, seed=parse_seed(arguments.seed))
         if not arguments.quiet:
-            _say(workloads.get(arguments.workload).summary)
+            _say(workloads.get(slug).summary)
+        if not (arguments.command == "sweep" and arguments.continue_from):  # which takes it from the sweep
+            arguments.workload = slug
         yield own
     finally:
         own.close()
@@ -235,7 +271,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             with _with_function(arguments) as own:
                 status = (_compare if arguments.command == "compare" else _sweep)(arguments, own)
         else:
-            status = {"list": _list, "export": export_command.run}[arguments.command](arguments)
+            command = {"list": _list, "export": export_command.run, "claims": _claims}[arguments.command]
+            status = command(arguments)
         sys.stdout.flush()
         return status
     except (RequestError, DiscoveryError) as error:

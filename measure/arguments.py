@@ -2,16 +2,20 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
+import strategies
 import workloads
 from measure.model.request import DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.model.run import Run
 from measure.output import export_command
+from measure.sweep import continuing
 from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
 from measure.sweep.request import SweepRequest, parse_sweep
 from workloads import elems_file
@@ -19,8 +23,8 @@ from workloads.functions import Given
 
 
 def parser() -> argparse.ArgumentParser:
-    description = "The command line: the same measurements without a browser (`python -m measure`)."
-    whole = argparse.ArgumentParser(prog="python -m measure", description=description)
+    name = "mapbench" if Path(sys.argv[0]).stem == "mapbench" else "python -m measure"
+    whole = argparse.ArgumentParser(prog=name, description="The same measurements as on the pages, without a browser.")
     commands = whole.add_subparsers(dest="command", required=True)
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
@@ -55,6 +59,12 @@ def parser() -> argparse.ArgumentParser:
         "--pair", nargs=2, default=(), metavar="STRATEGY", help="say where the first of two overtakes the second"
     )
     _add_output(sweep)
+
+    claims = commands.add_parser("claims", help="try what is said about mapping, and say what is true here")
+    claims.add_argument("claim", nargs="*", help="ids of claims; none lists them")
+    claims.add_argument("--all", action="store_true", help="try all of them")
+    claims.add_argument("--markdown", action="store_true", help="print verdicts as Markdown")
+    _add_output(claims)
 
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
@@ -157,11 +167,16 @@ def _own_workload(arguments: argparse.Namespace) -> str:
     own = workloads.in_file(path)
     if arguments.workload not in (None, own):
         raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
+    if path in (refused := strategies.broken()):
+        raise RequestError(refused[path])
     return own
 
 
 def given(arguments: argparse.Namespace) -> Given | None:
-    """The function of a person's own that is named in place of a workload; None where a workload is."""
+    """The function of a person's own that is named in place of a workload, or that the sweep which is to be continued
+    has mapped; None where a workload is."""
+    if arguments.command == "sweep" and arguments.continue_from and not arguments.workload:
+        return _given_before(arguments.continue_from)
     further = (("--elems", arguments.elems), ("--batched", arguments.batched), ("--reference", arguments.reference))
     path, colon, function = (arguments.workload or "").rpartition(":")
     if not colon:
@@ -192,6 +207,17 @@ def given(arguments: argparse.Namespace) -> Given | None:
         batched=names["--batched"],
         reference=names["--reference"],
     )
+
+
+def _given_before(run_id: str) -> Given | None:
+    """The function of a person's own that a kept run has mapped, if it has. That of a run from elsewhere is refused:
+    nobody here has given it."""
+    run = export_command.kept(run_id)
+    if run.request.own is UNSET:
+        return None
+    if refusal := continuing.refusal(run, imported=export_command.is_imported(run_id)):
+        raise RequestError(refusal)
+    return run.request.own.given
 
 
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:

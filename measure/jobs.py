@@ -55,7 +55,7 @@ class Snapshot:
 
 
 class Measuring(Protocol):
-    """A `Comparison`, an `Explanation` or a `Sweep`."""
+    """A `Comparison`, an `Explanation`, a `Sweep` or `Tries`."""
 
     request: Request
 
@@ -259,9 +259,11 @@ class Jobs:
 
 
 def _outcomes(run: Run) -> list[tuple[str, bool]]:
-    """Return what is known of each strategy beside its samples: when that changes, something was settled."""
+    """Return what is known of each strategy beside its samples, and what claims are judged by: when that changes,
+    something was settled."""
     measured = [*run.measurements, *(item for point in run.points for item in point.measurements)]
     return [
         *((item.outcome, item.memory is not None) for item in measured),
         *((point.status, True) for point in run.points),
+        *((item.need, True) for item in run.evidence or ()),
     ]

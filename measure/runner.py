@@ -7,19 +7,24 @@ file lock while it does. The runner lives as long as the process: it is a module
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from measure.engine import deriving, explanation
+from measure.beginning import missing, taken_over
+from measure.claims.ending import CLOSE
+from measure.claims.tries import Tries
+from measure.engine import explanation
 from measure.engine.bench import Settings, clear_leftovers
 from measure.engine.comparison import Comparison
+from measure.engine.deriving import Deriving
 from measure.engine.explanation import Explanation
 from measure.engine.launcher import HOST_START_S, HostState, Launcher
 from measure.engine.machine_lock import machine_lock
 from measure.engine.privacy import without_folders
+from measure.engine.record import View
 from measure.engine.start_method import launcher
 from measure.jobs import Job, Jobs, Measuring, Snapshot
 from measure.judge.verdict import verdict
@@ -28,7 +33,6 @@ from measure.model import fit, place
 from measure.model.place import utc_now
 from measure.model.request import Request, RequestError
 from measure.model.run import Point, Run
-from measure.sweep import continuing, findings
 from measure.sweep.needs import forecast_sweep
 from measure.sweep.request import SweepRequest
 from measure.sweep.sweep import Sweep
@@ -54,15 +58,18 @@ class Runner:
         settings: Settings | None = None,
         name: str = "the app",
         host_delay_s: float = 0.0,
+        patient: bool = True,
     ) -> None:
         """``name``: who measures, as others on this machine are told; ``host_delay_s``: how long the start of the host
-        may wait for somebody to need it."""
+        may wait for somebody to need it; ``patient``: a function of a person's own is looked at when nobody measures
+        any more, where it is refused otherwise."""
         self._store = store_
         self._store_lock = threading.Lock()
         clear_leftovers()
         self._launcher = launcher_ or launcher(place.home() / "host.log", host_delay_s)
         self._settings = settings or Settings()
         self._name = name
+        self._deriving = Deriving(self._launcher, name, patient=patient)
         self._jobs = Jobs(lambda: self.store)
         self._thread = threading.Thread(target=self._work, name="mapbench-runner", daemon=True)
         self._thread.start()
@@ -98,15 +105,15 @@ class Runner:
         deleted; ``why``: its strategies are explained in the end. Raises `RequestError` where it cannot fit, names a
         device that is not there, or where the sources of its workload and a mapper do not make a script, or one of them
         cannot be asked."""
-        deriving.complete(self._launcher, self._name, request)
-        if refusal := self._missing(request) or fit.check(request, environment.available_memory()):
+        self._deriving.complete(request)
+        if refusal := missing(request, self.host().devices) or fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
         return self._queued(
-            lambda run_id: Comparison(
+            lambda run_id, publish: Comparison(
                 run_id,
                 request,
                 self._launcher,
-                partial(self._jobs.take, run_id),
+                publish,
                 settings=self._settings,
                 parent=parent,
                 keep=partial(self._jobs.keep_artifacts, run_id) if why else None,
@@ -120,26 +127,34 @@ class Runner:
         """Queue a sweep; its id. ``continue_from``: the sweep whose measurements are taken over, and which becomes the
         parent. Raises `RequestError` as `submit` does, and where no point can fit or that sweep cannot be
         continued."""
+        self._deriving.complete(*map(request.comparison, request.points()))
         taken: list[Point] = []
         if continue_from is not None:
-            taken = _taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
+            taken = taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
             parent = continue_from
-        deriving.complete(self._launcher, self._name, *map(request.comparison, request.points()))
         skipped = forecast_sweep(request, environment.available_memory()).skipped
         if len(skipped) == len(request.points()):
             raise RequestError(skipped[0][1])
-        if refusal := self._missing(request.base):
+        if refusal := missing(request.base, self.host().devices):
             raise RequestError(refusal)
         return self._queued(
-            lambda run_id: Sweep(
+            lambda run_id, publish: Sweep(
                 run_id,
                 request,
                 self._launcher,
-                partial(self._jobs.take, run_id),
+                publish,
                 settings=self._settings,
                 parent=parent,
                 taken=taken,
             ),
+            owner,
+        )
+
+    def submit_claims(self, ids: Sequence[str] = (), parent: str | None = None, owner: str = "") -> str:
+        """Queue what claims need, of all claims where none is named; its id. Raises `RequestError` where one is not
+        known."""
+        return self._queued(
+            lambda run_id, publish: Tries(run_id, ids, self._launcher, publish, settings=self._settings, parent=parent),
             owner,
         )
 
@@ -156,41 +171,30 @@ class Runner:
         try:
             if refusal := explanation.refusal(snapshot.run, self.host().details, imported=snapshot.imported):
                 raise RequestError(refusal)
-            explaining = Explanation(
-                snapshot.run,
-                self._launcher,
-                partial(self._jobs.take, job_id),
-                partial(self._jobs.keep_reasons, run_id),
-                settings=self._settings,
-            )
+            take, keep = partial(self._jobs.take, job_id), partial(self._jobs.keep_reasons, run_id)
+            explaining = Explanation(snapshot.run, self._launcher, take, keep, settings=self._settings)
         except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
         self._jobs.add(job_id, Job(explaining, explaining.view(), explains=run_id, saved=True))
         return job_id
 
-    def give(self, given: Given, seed: int = 0) -> str:
+    def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
         """Execute a function of a person's own in a process that is thrown away, and make it a workload; its slug.
-        Raises `RequestError` with a sentence where it cannot be measured."""
-        return deriving.give(self._launcher, self._name, given, seed=seed)
+        Sizes that are left out have their defaults. Raises `RequestError` with a sentence where it cannot be
+        measured."""
+        return self._deriving.give(given, size or {}, seed)
 
-    def _queued(self, make: Callable[[str], Measuring], owner: str) -> str:
+    def _queued(self, make: Callable[[str, Callable[[View], None]], Measuring], owner: str) -> str:
         """Queue what is made for an id, which is returned."""
         run_id = place.new_id()
         try:
-            measuring = make(run_id)
+            measuring = make(run_id, partial(self._jobs.take, run_id))
         except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
         job = Job(measuring, measuring.view(), owner)
         self._jobs.save(job, live=True)
         self._jobs.add(run_id, job)
         return run_id
-
-    def _missing(self, request: Request) -> str | None:
-        """The sentence that says that the request's device is not there, as far as devices are known by now."""
-        devices = self.host().devices
-        if not devices or request.device in devices:
-            return None
-        return f"device {request.device!r} is not on this machine: {', '.join(devices)} can be used"
 
     # --- how it stands -----------------------------------------------------------------------------------------------
 
@@ -263,10 +267,10 @@ class Runner:
                 job.fault = True
                 reason = without_folders(f"a fault in Mapbench ended the run: {type(error).__name__}: {error}")
                 run = replace(job.view.run, status="interrupted", finished=utc_now(), stop_reason=reason)
-                if run.kind == "sweep":
+                if run.kind != "compare":
                     # The analysis may be what is at fault.
                     with contextlib.suppress(Exception):
-                        run = findings.close(run, "interrupted", reason, utc_now())
+                        run = CLOSE[run.kind](run, "interrupted", reason, utc_now())
                 self._jobs.finish(job, run)
 
     def _run(self, job: Job) -> None:
@@ -282,39 +286,23 @@ class Runner:
             if free:
                 job.message = "TensorFlow is being loaded"
                 ready = self._launcher.wait_ready(HOST_START_S, lambda: measuring.cancelled)
-                missing = self._missing(measuring.request)
-                if ready and not missing and not measuring.cancelled:
+                lacking = missing(measuring.request, self.host().devices)
+                if ready and not lacking and not measuring.cancelled:
                     job.state, job.message = "running", ""
                     self._jobs.finish(job, measuring.run())
                     return
                 if not measuring.cancelled:
-                    reason = missing or f"the measuring process is not available: {self._launcher.state().message}"
+                    reason = lacking or f"the measuring process is not available: {self._launcher.state().message}"
                     run = replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason)
                     self._jobs.finish(job, run)
                     return
         self._jobs.finish(job, _without_measuring(job.view.run))
 
 
-def _taken_over(request: SweepRequest, run_id: str, snapshot: Snapshot | None, launcher: Launcher) -> list[Point]:
-    """The points of a sweep that has ended which a request goes on with. Raises `RequestError` where it cannot."""
-    if snapshot is None:
-        raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
-    if snapshot.state != "finished":
-        raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
-    if refusal := continuing.refusal(snapshot.run, imported=snapshot.imported):
-        raise RequestError(refusal)
-    here = environment.collect(
-        start_method=launcher.start_method,
-        threads=request.base.threads,
-        tensorflow=launcher.state().details or {},
-    )
-    return continuing.taken_over(snapshot.run, request, here)
-
-
 def _without_measuring(run: Run) -> Run:
     """The run as it ends where it was cancelled before it began."""
-    if run.kind == "sweep":
-        return findings.close(run, "cancelled", "cancelled before it began", utc_now())
+    if run.kind != "compare":
+        return CLOSE[run.kind](run, "cancelled", "cancelled before it began", utc_now())
     measurements = [replace(item, outcome="cancelled") for item in run.measurements]
     run = replace(
         run, status="cancelled", stop_reason="cancelled before it began", finished=utc_now(), measurements=measurements
@@ -334,5 +322,6 @@ def shared() -> Runner:
     global _shared
     with _shared_lock:
         if _shared is None:
-            _shared = Runner(host_delay_s=_SHARED_HOST_DELAY_S)
+            # A visitor's page does not wait for minutes: it says who measures.
+            _shared = Runner(host_delay_s=_SHARED_HOST_DELAY_S, patient=False)
         return _shared

@@ -6,13 +6,15 @@ Such files are executed in processes of their own, never in this one.
 """
 
 import dataclasses
+import functools
 from collections.abc import Hashable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import workloads
-from strategies.spec import MODES, Estimate, Mapper, Plan, Strategy
+from strategies import kinds, rewrites
+from strategies.spec import ELEMENT, MODES, Estimate, Mapper, Plan, Strategy
 from workloads import RESERVED, discovery
 from workloads.spec import Workload
 
@@ -32,6 +34,8 @@ def check(mapper: Mapper) -> None:
         raise ValueError(f"{mapper.slug}: default_modes and unsupported name modes that it does not have")
     if (mapper.apply is None) == (mapper.rewrite is None):
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
+    if any(option.name == ELEMENT for option in mapper.options):
+        raise ValueError(f"{mapper.slug}: an option is named {ELEMENT!r}, which is every mapper's: choose another name")
     for mode in mapper.modes:
         options = {option.name: option.default for option in mapper.options}
         plan = Plan(mode, 8, 4_096, 4_096, 1, 1, 3, 1_000, 0, 0, options)
@@ -39,7 +43,7 @@ def check(mapper: Mapper) -> None:
             plan = dataclasses.replace(plan, options={**options, **mapper.choose(plan)})
         if not isinstance(mapper.estimate(plan), Estimate):
             raise TypeError(f"{mapper.slug}: {mapper.estimate.__name__} gives no Estimate")
-    for function in (*((mapper.apply,) if mapper.apply else ()), *mapper.helpers):
+    for function in (*filter(None, (mapper.apply, mapper.apply_ragged)), *mapper.helpers):
         discovery.check_sourced(function)
         if function.__name__ in RESERVED:
             raise ValueError(
@@ -52,7 +56,13 @@ _discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS",
 
 
 def _by_slug() -> Mapping[str, Mapper]:
-    return _discovery.find().items
+    return _with_rewrites(_discovery.find(), workloads.version())
+
+
+@functools.lru_cache(maxsize=1)
+def _with_rewrites(offers: discovery.Offers[Mapper], version: Hashable) -> Mapping[str, Mapper]:
+    """The mappers of files, then those of rewrites with a name of their own in the workloads of a version."""
+    return {**offers.items, **rewrites.mappers_of(workloads.all(), offers.items)}
 
 
 def held() -> AbstractContextManager[None]:
@@ -79,8 +89,15 @@ def load_file(path: str | Path) -> Mapper:
 
 
 def broken() -> Mapping[str, str]:
-    """Return path → sentence for each file of a person's own that cannot be used."""
-    return _discovery.find().broken
+    """Return path → sentence for each file of a person's own that cannot be used, or of which a rewrite cannot."""
+    offers = _discovery.find()
+    by_slug = {workload.slug: workload for workload in workloads.all()}
+    refused = {
+        path: rewrites.refusals(by_slug[slug], offers.items)
+        for path, slug in workloads.files().items()
+        if slug in by_slug
+    }
+    return {**offers.broken, **{path: f"{path}: {'; '.join(said)}" for path, said in refused.items() if said}}
 
 
 def version() -> Hashable:
@@ -93,8 +110,11 @@ def offered(mapper: Mapper, workload: Workload) -> bool:
     return missing(mapper, workload) is None
 
 
-def missing(mapper: Mapper, workload: Workload) -> str | None:
-    """Return what the mapper needs and the workload does not have, in words; None where nothing is missing."""
+def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> str | None:
+    """Return what the mapper needs and the workload does not have, in words; None where nothing is missing.
+    ``element`` is the name of a further element function."""
+    if element is not None and element not in workload.elements:
+        return f"an element function {element!r}"
     if mapper.rewrite is not None and mapper.rewrite not in workload.rewrites:
         return f"a rewrite {mapper.rewrite!r}"
     if mapper.element == "numpy_element" and workload.numpy_element is None:
@@ -104,13 +124,31 @@ def missing(mapper: Mapper, workload: Workload) -> str | None:
 
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:
     """Return the sentence that says why the strategy cannot work for the workload; None where it may."""
-    why = mapper(strategy.mapper).unsupported.get(strategy.mode)
-    return why or workload.why_unsupported(f"{strategy.mapper}.{strategy.mode}")
+    chosen = mapper(strategy.mapper)
+    why = chosen.unsupported.get(strategy.mode)
+    why = why or workload.why_unsupported(f"{strategy.mapper}.{strategy.mode}")
+    return why or kinds.refusal(chosen, strategy.mode, workload)
 
 
 def all_strategies(workload: Workload) -> list[Strategy]:
-    """Return every offered mapper in each of its modes, with default options."""
-    return [Strategy(mapper.slug, mode) for mapper in mappers() if offered(mapper, workload) for mode in mapper.modes]
+    """Return every offered mapper in each of its modes, of each of the element functions, with default options."""
+    return [
+        strategy
+        for mapper in mappers()
+        if offered(mapper, workload)
+        for element in elements(mapper, workload)
+        for strategy in of_mapper(mapper, element)
+    ]
+
+
+def elements(mapper: Mapper, workload: Workload) -> tuple[str | None, ...]:
+    """Return the names of the workload's element functions that a mapper can map, None for ``element`` itself first."""
+    return (None, *workload.elements) if mapper.takes_elements else (None,)
+
+
+def of_mapper(mapper: Mapper, element: str | None = None) -> list[Strategy]:
+    """Return a mapper in each of its modes with default options, of one element function."""
+    return [Strategy(mapper.slug, mode, {ELEMENT: element} if element else {}) for mode in mapper.modes]
 
 
 def parse(slug: str) -> Strategy:
@@ -137,13 +175,19 @@ def _options(mapper: Mapper, slug: str, pairs: list[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not name or not equals:
             raise StrategyError(f"strategy {slug!r} is malformed: {pair!r} should read option=value")
-        if name not in known:
+        if name not in known and not (name == ELEMENT and mapper.takes_elements):
             valid = f"its options are {', '.join(known)}" if known else "it has none"
             raise StrategyError(f"{mapper.slug} has no option {name!r}: {valid}")
         if name in values:
             raise StrategyError(f"strategy {slug!r} gives {name} twice: give it once")
         try:
-            values[name] = known[name].parse(text)
+            values[name] = known[name].parse(text) if name in known else _name(text)
         except ValueError as error:
             raise StrategyError(f"{mapper.slug}: {error}") from None
-    return {name: values[name] for name in sorted(values) if values[name] != known[name].default}
+    return {name: values[name] for name in sorted(values) if name not in known or values[name] != known[name].default}
+
+
+def _name(text: str) -> str:
+    """The name of an element function; ValueError with a sentence where none can have it."""
+    discovery.check_slug(text, ELEMENT)
+    return text

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from strategies import chunks, estimates
-from strategies.spec import Estimate, Mapper, Plan
+from strategies import chunks, estimates, vectorized_map
+from strategies.spec import MODES, Estimate, Mapper, Plan
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -73,6 +73,7 @@ MAPPER = Mapper(
     summary="chunks of a few elements, each vectorised, one after another: memory follows the chunk, not the batch",
     apply=map_in_chunks,
     estimate=estimate,
+    one_shape=dict.fromkeys(MODES, vectorized_map.ONE_SHAPE),
     # Eager, every chunk would be traced anew.
     default_modes=("graph",),
     options=(chunks.OPTION,),

@@ -18,6 +18,11 @@ def map_with_dataset(fn, elems, signature, num_parallel_calls=None):
     return dataset.batch(batch, drop_remainder=True).get_single_element()
 
 
+def map_ragged_with_dataset(fn, elems, num_parallel_calls=None):
+    dataset = tf.data.Dataset.from_tensor_slices((elems,)).map(fn, num_parallel_calls=num_parallel_calls)
+    return dataset.ragged_batch(tf.nest.flatten(elems)[0].shape[0], drop_remainder=True).get_single_element()
+
+
 # Making, optimising and closing a pipeline; one element's way through it.
 PIPELINE_S = 4e-3
 _ELEMENT_S = 20e-6
@@ -55,6 +60,7 @@ MAPPER = Mapper(
     title="tf.data map",
     summary="a tf.data pipeline calls the function for each slice and batches the results; eager, it traces every time",
     apply=map_with_dataset,
+    apply_ragged=map_ragged_with_dataset,
     estimate=estimate,
     unsupported={"xla": XLA},
     default_modes=(),

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from strategies import chunks, dataset, estimates
-from strategies.spec import Estimate, Mapper, Plan
+from strategies import chunks, dataset, estimates, vectorized_map
+from strategies.spec import MODES, Estimate, Mapper, Plan
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -45,6 +45,7 @@ MAPPER = Mapper(
     summary="a tf.data pipeline that batches first, so that each call works on a chunk, vectorised",
     apply=map_batches_with_dataset,
     estimate=estimate,
+    one_shape=dict.fromkeys(MODES, vectorized_map.ONE_SHAPE),
     unsupported={"xla": dataset.XLA},
     default_modes=(),
     options=(chunks.OPTION, dataset.OPTIONS[0]),

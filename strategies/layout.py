@@ -52,7 +52,10 @@ def keywords(values: Mapping[str, Any]) -> str:
 
 
 def tensor_spec(nest: type_nest) -> str:
-    """A nest of `Leaf` as the literal of a nest of ``tf.TensorSpec``."""
+    """A nest of `Leaf` as the literal of a nest of ``tf.TensorSpec`` and ``tf.RaggedTensorSpec``."""
+    if isinstance(nest, Leaf) and nest.is_ragged:
+        ragged_rank = max(axis for axis, side in enumerate(nest.shape) if side is None)
+        return f"tf.RaggedTensorSpec({list(nest.shape)}, tf.{nest.dtype}, ragged_rank={ragged_rank})"
     if isinstance(nest, Leaf):
         return f"tf.TensorSpec({list(nest.shape)}, tf.{nest.dtype})"
     if isinstance(nest, Mapping):

@@ -20,6 +20,17 @@ def map_with_loop(fn, elems, signature):
     return tf.nest.map_structure(lambda *leaves: tf.stack(leaves), *outputs)
 
 
+def map_ragged_with_loop(fn, elems, signature):
+    def one(index):
+        return fn(tf.nest.map_structure(lambda leaf: leaf[index], elems))
+
+    def stacked(spec, *leaves):
+        return tf.ragged.stack(leaves) if isinstance(spec, tf.RaggedTensorSpec) else tf.stack(leaves)
+
+    outputs = [one(index) for index in range(tf.nest.flatten(elems)[0].shape[0])]
+    return tf.nest.map_structure(stacked, signature, *outputs)
+
+
 def estimate(plan: Plan) -> Estimate:
     # The outputs of all elements are alive when tf.stack writes its own: twice the output, in every mode.
     peak = estimates.stacked_bytes(plan)
@@ -45,6 +56,7 @@ MAPPER = Mapper(
     title="Python loop",
     summary="for each slice: call the function, then tf.stack; in a tf.function the loop is unrolled into the graph",
     apply=map_with_loop,
+    apply_ragged=map_ragged_with_loop,
     estimate=estimate,
     # Unrolled into one program, the loop takes XLA seconds to minutes to compile.
     default_modes=("eager", "graph"),

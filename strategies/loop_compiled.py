@@ -26,6 +26,7 @@ MAPPER = Mapper(
     title="Loop, compiled function",
     summary="the Python loop over an element function that tf.function traces once: fewer Python steps per element",
     apply=loop.map_with_loop,
+    apply_ragged=loop.map_ragged_with_loop,
     estimate=estimate,
     compiled=True,
     default_modes=(),

@@ -52,6 +52,8 @@ MAPPER = Mapper(
     title="tf.map_fn",
     summary="calls the function slice by slice: a Python loop when eager, one tf.while_loop in a graph and under XLA",
     apply=map_with_map_fn,
+    apply_ragged=map_with_map_fn,
+    one_shape={"xla": "XLA has no kernel for the variants that tf.map_fn makes of a tf.RaggedTensor"},
     estimate=estimate,
     options=(
         Option(

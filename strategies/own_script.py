@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strategies.layout import ScriptError, keywords, layout
+from strategies import loop
+from strategies.conversions import is_ragged, is_sparse, tensors
+from strategies.layout import ScriptError, keywords, layout, tensor_spec
 from strategies.spec import Mapper
 from workloads import functions
 from workloads.case import Case
@@ -20,15 +22,8 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 # Names of every script, beside those of functions that a mapper brings.
-RESERVED = ("elems", "signature", "fn", "strategy", "outputs", "reference_output", "tensors", "with_batch")
-
-
-def tensors(value):
-    if isinstance(value, dict):
-        return {key: tensors(part) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return tuple(tensors(part) for part in value)
-    return tf.convert_to_tensor(value)
+_VARIABLES = ("elems", "signature", "fn", "strategy", "outputs", "reference_output")
+RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense")
 
 
 def with_batch(elems, batch):
@@ -70,12 +65,17 @@ def facts(case: Case) -> Facts:
 
 def checks(case: Case, mapper: Mapper) -> dict[str, Any]:
     """Return the fields of a subject's order that say how a function of a person's own is checked, if the case has
-    one. A rewrite makes the assertions that it makes."""
+    one. A rewrite makes the assertions that it makes, and does what it does."""
     if case.workload.own is None:
         return {}
     known = facts(case)
-    asserts = case.workload.own.function if known.asserts and mapper.apply is not None else ""
-    return {"shapes_only": known.reference == "shapes", "asserts": asserts}
+    name = case.workload.own.function if mapper.apply is not None else ""
+    return {
+        "shapes_only": known.reference == "shapes",
+        "asserts": name if known.asserts else "",
+        "effects": name if known.effects else "",
+        "draws": known.draws,
+    }
 
 
 def code(case: Case) -> str:
@@ -123,9 +123,15 @@ def reference(case: Case) -> list[str]:
     """The lines that compute the right results."""
     given, how = _given(case), facts(case).reference
     if how == "given":
-        return [layout(f"reference_output = {given.reference}(tf.nest.map_structure(np.asarray, elems))")]
+        arrays = "tf.nest.map_structure(lambda leaf: leaf.numpy(), elems)"
+        return [layout(f"reference_output = {given.reference}({arrays})")]
     elems = "in_float64(elems)" if how == "float64" else "elems"
-    return [layout(f"reference_output = slice_by_slice({given.function}, {elems})")]
+    result = case.call(case.workload.element_output)
+    name = "fn" if is_sparse(result) else given.function
+    if is_ragged(result):
+        mapped = f"{loop.map_ragged_with_loop.__name__}({name}, {elems}, signature)"
+        return [layout(f"signature = {tensor_spec(result)}"), layout(f"reference_output = in_float64({mapped})")]
+    return [layout(f"reference_output = slice_by_slice({name}, {elems})")]
 
 
 def check(given: Given) -> None:

@@ -15,9 +15,10 @@ from types import CodeType
 from typing import Any
 
 import strategies
-from strategies import own_script, planning
+from strategies import loop, own_script, planning
+from strategies.conversions import is_ragged, is_sparse, made_dense, tensors
 from strategies.layout import ScriptError, docstring, join, keywords, layout, settings, tensor_spec
-from strategies.spec import Mapper, Strategy
+from strategies.spec import ELEMENT, Mapper, Strategy
 from workloads.case import Case
 from workloads.own import source_of
 from workloads.spec import Workload
@@ -42,14 +43,17 @@ def build(
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
     mapper, workload = strategies.mapper(strategy.mapper), case.workload
-    if lacking := strategies.missing(mapper, workload):
+    if lacking := strategies.missing(mapper, workload, strategy.element):
         raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
 
+    converters: list[Callable[..., Any]] = []
     if workload.own is not None:
         data = own_script.data(case)
     else:
-        made = _call(case, workload.inputs)
-        data = [layout(f"elems = {made if mapper.arrays else f'tf.nest.map_structure(tf.constant, {made})'}")]
+        made, ragged = _call(case, workload.inputs), is_ragged(case.call(workload.element_input))
+        converters += [tensors] if ragged and not mapper.arrays else []
+        as_tensors = f"tf.nest.map_structure({'tensors' if ragged else 'tf.constant'}, {made})"
+        data = [layout(f"elems = {made if mapper.arrays else as_tensors}")]
     if workload.variables:
         made = _call(case, workload.variables)
         arrays = mapper.arrays or mapper.element == "numpy_element"
@@ -57,28 +61,30 @@ def build(
     blocks: list[str] = []
     plan = planning.plan(case, strategy, memory_limit_mib)
     chosen = {**planning.chosen(plan, strategy), **strategy.options}
-    if mapper.apply is None:
+    output = case.call(workload.element_output)
+    apply = mapper.apply_ragged if is_ragged(output) and mapper.apply_ragged else mapper.apply
+    if apply is None:
         used = [workload.rewrites[str(mapper.rewrite)]]
         further = [keywords({name: value}) for name, value in chosen.items()]
         body = layout(f"return {_mapped_call(case, used[0], 'elems', further)}", 4)
     else:
-        element = workload.element if mapper.element == "element" else workload.numpy_element
-        assert element is not None
-        used = [element, mapper.apply]
+        element = _element(workload, mapper, chosen.pop(ELEMENT, None))
+        used = [element, apply]
         decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
-        fn = element.__name__
-        if decorator or workload.variables or case.keywords(element):
-            inner = layout(f"return {_mapped_call(case, element, 'x')}", 4)
+        fn, sparse = element.__name__, mapper.element == "element" and is_sparse(output)
+        if decorator or workload.variables or case.keywords(element) or sparse:
+            call = _mapped_call(case, element, "x")
+            inner = layout(f"return made_dense({call})" if sparse else f"return {call}", 4)
+            converters += [made_dense] if sparse else []
             blocks.append(f"{decorator}def fn(x):\n{inner}")
             fn = "fn"
         arguments = [fn, "elems"]
-        if "signature" in inspect.signature(mapper.apply).parameters:
-            output = case.call(workload.element_output)
+        if "signature" in inspect.signature(apply).parameters:
             data.append(layout(f"signature = {tensor_spec(output)}"))
             arguments.append("signature")
         if chosen:
             arguments.append(keywords(chosen))
-        call = f"{mapper.apply.__name__}({', '.join(arguments)})"
+        call = f"{apply.__name__}({', '.join(arguments)})"
         if workload.use is None:
             body = layout(f"return {call}", 4)
         else:
@@ -91,12 +97,21 @@ def build(
     set_up, rest = settings(case.device, threads), ("\n".join(data), *blocks, _MAIN)
     if workload.own is not None:
         sources = [own_script.code(case), *map(_source, own_script.HELPERS)]
-        sources += map(_source, _with_helpers([mapper.apply] if mapper.apply else [], mapper.helpers))
+        sources += map(_source, _with_helpers([*converters, *([apply] if apply else [])], mapper.helpers))
         return join(head, own_script.imports(case), set_up, *sources, *rest)
-    sources = list(map(_source, _with_helpers([*_makers(workload), *used], [*workload.helpers, *mapper.helpers])))
+    used = [*_makers(workload), *converters, *used]
+    sources = list(map(_source, _with_helpers(used, [*workload.helpers, *mapper.helpers])))
     script = join(head, "import numpy as np\nimport tensorflow as tf", set_up, *sources, *rest)
     _check_names(script, f"script of {workload.slug}", "np, tf")
     return script
+
+
+def _element(workload: Workload, mapper: Mapper, name: str | None) -> Callable[..., Any]:
+    """The element function that is mapped: the further one of that name, or the one that the mapper maps."""
+    element = workload.element if mapper.element == "element" else workload.numpy_element
+    element = element if name is None else workload.elements[name]
+    assert element is not None
+    return element
 
 
 def _decorator(mapper: Mapper, jit_compile: bool) -> str:
@@ -131,7 +146,12 @@ def build_reference(case: Case) -> str:
     """
     workload = case.workload
     if workload.own is not None:
-        sources = map(_source, (*own_script.HELPERS, own_script.in_float64, own_script.slice_by_slice))
+        result = case.call(workload.element_output)
+        mapped = loop.map_ragged_with_loop if is_ragged(result) else own_script.slice_by_slice
+        sources = list(map(_source, (*own_script.HELPERS, own_script.in_float64, mapped)))
+        if is_sparse(result):
+            inner = layout(f"return made_dense({_mapped_call(case, workload.element, 'x')})", 4)
+            sources += [_source(made_dense), f"def fn(x):\n{inner}"]
         data = [*own_script.data(case), *own_script.reference(case)]
         head = docstring(case, "the right results")
         return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))

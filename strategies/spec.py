@@ -7,6 +7,8 @@ from typing import Any, Literal
 from workloads.spec import Option
 
 MODES = ("eager", "graph", "xla")
+# The option of a strategy that names another of the workload's element functions.
+ELEMENT = "element"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Mapper:
     mapper has no ``apply``. ``estimate(plan)`` forecasts one strategy. Of its ``modes``, those in ``default_modes`` are
     what "default" stands for; ``unsupported`` says of modes in a sentence why they cannot work.
 
+    ``apply_ragged`` takes the place of ``apply`` where the lengths of results differ from element to element; without
+    it the mapper takes no such results. ``one_shape`` says of modes in a sentence why elements and results need one
+    shape.
+
     ``element`` is which of the workload's element functions is mapped; a ``numpy_element`` gets variables as arrays.
     ``arrays``: the batch is handed over as NumPy arrays, not tensors. ``compiled``: the element function is a
     ``tf.function`` of its own, made once; an option ``jit_compile`` makes it one under XLA, for any mapper. ``choose``
@@ -81,7 +87,14 @@ class Mapper:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     choose: Callable[[Plan], Mapping[str, Any]] | None = None
     reason: Callable[[Plan, Mapping[str, Any]], str] | None = None
+    apply_ragged: Callable[..., Any] | None = None
+    one_shape: Mapping[str, str] = field(default_factory=dict)
     memory: Literal["events", "events_with_numpy", "tracemalloc"] = "events"
+
+    @property
+    def takes_elements(self) -> bool:
+        """True if it can map a further element function of a workload in place of ``element``."""
+        return self.apply is not None and self.element == "element"
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,11 @@ class Strategy:
     mapper: str
     mode: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def element(self) -> str | None:
+        """The name of the workload's further element function that is mapped; None for ``element`` itself."""
+        return self.options.get(ELEMENT)
 
     @property
     def slug(self) -> str:

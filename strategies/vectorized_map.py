@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from strategies import estimates
-from strategies.spec import Estimate, Mapper, Option, Plan
+from strategies.spec import MODES, Estimate, Mapper, Option, Plan
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 def map_with_vectorized_map(fn, elems, fallback_to_while_loop=True):
     return tf.vectorized_map(fn, elems, fallback_to_while_loop=fallback_to_while_loop)
 
+
+ONE_SHAPE = "tf.vectorized_map makes ops on the whole batch, which need elements and results of one shape"
 
 # An eager call traces the function and converts each op, every time.
 _CONVERT_S = 5.5e-3
@@ -45,6 +47,7 @@ MAPPER = Mapper(
     summary="rewrites the function's ops into ops on the whole batch; eager, it traces anew on every call",
     apply=map_with_vectorized_map,
     estimate=estimate,
+    one_shape=dict.fromkeys(MODES, ONE_SHAPE),
     options=(
         Option(
             "fallback_to_while_loop",

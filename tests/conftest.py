@@ -16,6 +16,7 @@ from measure.store.store import Store
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched, open_tab
 from tests.engine import eventually, running_host
 from tests.steps import going_on
+from workloads import functions
 
 # Its tests have nothing in common but a host, and go one by one to whoever is free.
 _FREE = "tests/workloads/test_grid.py"
@@ -86,6 +87,15 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("MAPBENCH_LOCK", str(tmp_path_factory.mktemp("lock") / "measure.lock"))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _functions_of_a_file() -> Iterator[None]:
+    """Functions that a file of tests gives are no workloads of the next one."""
+    with pytest.MonkeyPatch.context() as patch:
+        for known in ("_known", "_workloads"):
+            patch.setattr(functions, known, {})
         yield
 
 

@@ -54,6 +54,24 @@ def branchy(x):
     return x + 1
 
 
+def positives(x):
+    return tf.sparse.from_dense(tf.nn.relu(x - 0.5))
+
+
+table = tf.Variable(np.arange(30, dtype=np.float32).reshape(10, 3))
+ids = np.array([[1, 2], [3, 3], [0, 9]])
+
+
+def gradient_of_rows(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, x) ** 2)
+    return tape.gradient(loss, table)
+
+
+def as_text(x):
+    return {"text": tf.strings.as_string(x), "digits": tf.strings.length(tf.strings.as_string(x))}
+
+
 calls = 0
 
 
@@ -81,8 +99,48 @@ def keeps_state(x):
     return x + total
 
 
-def ragged(x):
-    return tf.range(tf.cast(x[0] * 10, tf.int32))
+def printing(x):
+    tf.print("row", x)
+    return x * 2
+
+
+in_a_function = tf.function(lambda x: x + table[0, 0])
+
+
+def reads_in_a_function(x):
+    return in_a_function(x)
+
+
+def sentences(batch=6, longest=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.random(1 + index % longest, dtype=np.float32) for index in range(batch)]
+
+
+def mean(x):
+    return tf.reduce_mean(x)
+
+
+marked = {"words": tf.ragged.constant([[1.0, 2.0], [], [3.0, 4.0, 5.0, 6.0]]), "mark": np.ones((3, 2), np.float32)}
+
+
+def marked_words(x):
+    return {"words": x["words"] * 2, "mark": x["mark"] + tf.reduce_sum(x["words"])}
+
+
+def large(x):
+    return tf.boolean_mask(x, x > 0.5)
+
+
+def large_columns(x):
+    return tf.boolean_mask(tf.stack([x, x]), x > 0.5, axis=1)
+
+
+def twice(n):
+    return tf.RaggedTensor.from_row_lengths(tf.range(3 * n), [n, 2 * n], validate=False)
+
+
+def other_axes(x):
+    return x[0] if x[0] > 0.7 else x
 
 
 def two(x, y):
@@ -111,6 +169,13 @@ model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(4, acti
 
 def vectors(batch=12, seed=0):
     return np.random.default_rng(seed).random((batch, 8), dtype=np.float32)
+
+
+drop = tf.keras.layers.Dropout(0.5)
+
+
+def drops(x):
+    return drop(x, training=True)
 
 
 def dense(x):

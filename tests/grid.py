@@ -27,18 +27,20 @@ TABLE = Path(__file__).with_name("data") / "grid.csv"
 DOCUMENT = Path(__file__).parent.parent / "workloads" / "GRID.md"
 
 # Sizes that differ from each other, so that swapped axes show; no chunk of 2 divides the batch.
-BATCH = 5
+BATCH = 3
 SMALL = {
     "batch_jacobian": {"features": 4, "hidden": 3, "outputs": 2},
     "dp_sgd": {"features": 4, "hidden": 3},
     "attention": {"length": 6, "width": 8},
     "gradient_through_map": {"width": 7, "steps": 3},
     "matmul_chain": {"side": 4, "products": 3},
-    "pixel_loop": {"height": 2, "width": 3},
+    "pixel_loop": {"height": 1, "width": 2},
     "python_sum": {"terms": 6},
-    "random": {"draws": 7},
+    "random": {"draws": 2},
     "repeat_sum": {"repeats": 9},
     "top_k": {"width": 16, "k": 3},
+    # Of three elements, the two of a chunk happen to be equally long.
+    "variable_shape": {"batch": 5},
 }
 # Of an error's message, what the table keeps: further on there are names of ops, which depend on the batch.
 REASON = 160
@@ -94,7 +96,7 @@ class Row:
 
 def size(workload: Workload) -> dict[str, int]:
     chosen = {parameter.name: max(parameter.least, 3 + place) for place, parameter in enumerate(workload.sizes)}
-    return {**chosen, **SMALL.get(workload.slug, {}), "batch": BATCH}
+    return {**chosen, "batch": BATCH, **SMALL.get(workload.slug, {})}
 
 
 def slugs(workload: Workload) -> list[str]:
@@ -174,7 +176,7 @@ def document(rows: list[Row]) -> str:
     lines = [
         "# What works",
         "",
-        f"Every workload × mapper × mode on a CPU, {BATCH} elements, float32, with TensorFlow 2.21. The table is made",
+        "Every workload × mapper × mode on a CPU, a few elements, float32, with TensorFlow 2.21. The table is made",
         "by `python -m tests.grid --write`, and a test holds the project to it.",
         "",
         "✓ right · ≠ other values · ✗ an error · – known not to work",

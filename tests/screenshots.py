@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page, expect, sync_playwright
 
 from tests.browser import ROOT, AppServer, launch, wait_idle
 
@@ -20,6 +20,7 @@ MOST_BYTES = 300 * 1024
 RUN_MS = 400_000
 # A person reads before Run is pressed: a browser that has just drawn a page is still one of the «other programs».
 _READ_MS = 3_000
+_WINDOW = 1000  # pixels, which hold a window
 _HIGHEST = 4000  # pixels of a page while its picture is taken: nothing of it scrolls
 
 # Two mappers that do not work, as a person's own first try might look.
@@ -126,8 +127,11 @@ def _save(page: Page, name: str, *, most: int) -> None:
         "main => Math.max(...[...main.querySelectorAll('[data-testid=stElementContainer]')]"
         ".map(element => element.getBoundingClientRect().bottom))"
     )
+    _shoot(page, name, {"x": 0, "y": 0, "width": size["width"], "height": min(most, ends + 24)})
+
+
+def _shoot(page: Page, name: str, clip: FloatRect) -> None:
     path = FOLDER / f"{name}.png"
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": min(most, ends + 24)}
     page.screenshot(path=path, animations="disabled", clip=clip)
     page.context.close()
     assert path.stat().st_size <= MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
@@ -167,6 +171,21 @@ def _phone(studio: Studio) -> None:
     _save(page, "phone", most=_HIGHEST)
 
 
+def _own_function(studio: Studio) -> None:
+    page = studio.page(studio.server().url)
+    page.set_viewport_size({"width": WIDTH, "height": _WINDOW})
+    page.get_by_role("button", name="Write your own function").click()
+    wait_idle(page, quiet_ms=1000)
+    page.locator(".st-key-own_check button").click()
+    expect(page.locator(".own-facts")).to_be_visible(timeout=RUN_MS)
+    wait_idle(page, quiet_ms=1000)
+    _shoot(page, "own-function", {"x": 0, "y": 0, "width": WIDTH, "height": _WINDOW})
+
+
+def _claims(studio: Studio) -> None:
+    _save(studio.page(f"{studio.server().url}/claims"), "claims", most=1250)
+
+
 def _failure(studio: Studio) -> None:
     asked = ("batched", "vectorized_map", "map_fn.xla", "loop.eager", "map_fn.graph", "twice", "concat")
     strategies = "&".join(f"strategies={word}" for word in asked)
@@ -204,6 +223,8 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "phone": _phone,
     "running": _running,
     "failure": _failure,
+    "own-function": _own_function,
+    "claims": _claims,
     "sweep": _sweep,
     "dial": _dial,
     "map": _map,

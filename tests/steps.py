@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -102,6 +103,15 @@ def finish(page: Page) -> None:
 
 def verdict(page: Page) -> str:
     return page.get_by_role("heading", level=2).inner_text()
+
+
+def download(page: Page, path: Path) -> bytes:
+    """The run file, by the button of the Export menu."""
+    press(page, "export")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Run file (JSON)").click()
+    found.value.save_as(path)
+    return path.read_bytes()
 
 
 _FOCUSED = """() => {

@@ -11,7 +11,17 @@ from msgspec.structs import replace
 from measure.model.run import Control, Latency, Measurement, Point, Replica, RequestRecord, Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
-from tests.benchmarks import against_others, common, cost, drift, others, repeatability, sweeps
+from tests.benchmarks import (
+    against_others,
+    bare_functions,
+    common,
+    cost,
+    drift,
+    first_verdict,
+    others,
+    repeatability,
+    sweeps,
+)
 from tests.benchmarks.against_others import AGAIN, Paired
 from tests.benchmarks.common import Figure, Problem
 from tests.benchmarks.cost import Cost, Verdict
@@ -310,6 +320,53 @@ def test_the_slower_run_is_held_against_what_pyperf_took_at_least() -> None:
         "slower Mapbench from nothing / pyperf extrapolated": (40 / 520, ""),
         "slower Mapbench, host warm / pyperf extrapolated": (70 / 520, ""),
     }
+
+
+# --- the first verdict -----------------------------------------------------------------------------------------------
+
+
+def test_a_check_is_held_to_its_limit_where_the_host_is_ready() -> None:
+    found = first_verdict.check_figures(3.5, {"a": [2.0, 0.5, 1.0], "b": [4.0, 0.25, 0.5]})
+    shown = {figure.name: (figure.value, figure.verdict()) for figure in found}
+    assert shown == {
+        "a check that waits for TensorFlow's import": (3.5, ""),
+        "host ready: the first check": (2.0, "within the limit"),
+        "host ready: a, median of 3": (1.0, ""),
+        "host ready: b, median of 3": (0.5, ""),
+        "host ready: median of all 6 checks": (0.75, "within the limit"),
+        "host ready: the longest check": (4.0, "OUTSIDE THE LIMIT"),
+    }
+
+
+# --- bare functions --------------------------------------------------------------------------------------------------
+
+
+def test_leaders_are_the_same_where_two_runs_have_one_in_common() -> None:
+    tie = made([measured("a.eager", 1.0), measured("b.eager", 1.1)], [["a.eager", "b.eager"]], control(0.9, 1.1, 0.1))
+    a = made([measured("a.eager", 1.0), measured("b.eager", 1.4)], [["a.eager"], ["b.eager"]], control(0.9, 1.1, 0.2))
+    b = made([measured("a.eager", 1.5), measured("b.eager", 1.0)], [["b.eager"], ["a.eager"]])
+    pairs = [
+        bare_functions.Pair("x", tie, a),
+        bare_functions.Pair("x", a, b),
+        bare_functions.Pair("variable_shape", a, b),
+        bare_functions.Pair("x", a, None, "no elements"),
+    ]
+    # b is 1.4 times behind in a's run, and a 1.5 times in b's.
+    assert [pair.verdict for pair in pairs] == [
+        "same",
+        "others, 1.40 × apart, 20 % resolved",
+        "others: the file pads its results, which no mapper of the function does",
+        "refused: no elements",
+    ]
+    untimed = replace(measured("b.eager"), latency=None)
+    assert bare_functions.is_cut_short(made([measured("a.eager"), untimed], [["a.eager"]]))
+    assert not bare_functions.is_cut_short(
+        made([measured("a.eager"), replace(untimed, outcome="failed")], [["a.eager"]])
+    )
+    assert bare_functions.rows(pairs)[0] == ("x", "a.eager = b.eager", "a.eager", "same")
+    assert bare_functions.summary(pairs) == (
+        "1 of 4 workloads have the same leaders as bare functions, 1 have others for a known reason, and 2 have others"
+    )
 
 
 # --- drift -----------------------------------------------------------------------------------------------------------

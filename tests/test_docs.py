@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import workloads
-from mapbench import Result
+from mapbench import Result, SweepResult
 from measure import runner
 from measure.__main__ import main
 from measure.engine.bench import Settings
@@ -25,7 +25,7 @@ from tests.engine import Lent
 from workloads import functions
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-QUESTIONS = ("using", "command-line", "method", "trust", "performance", "extending", "developing", "faq")
+QUESTIONS = ("using", "command-line", "method", "trust", "performance", "claims", "extending", "developing", "faq")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`((?:python|bash|streamlit) [^`]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -170,10 +170,11 @@ def test_measuring_commands_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """As they stand but for the time budget, and with the probes of the limit for one of them alone; those that read a
-    run file come after those that write it."""
-    for name, page in (("my_workload.py", "docs/extending.md"), ("my_code.py", "docs/command-line.md")):
-        (tmp_path / name).write_text(blocks(ROOT / page, "python")[0], encoding="utf-8")
+    """As they stand but for the time budget and, where none are named, the strategies; with the probes of the limit for
+    one of them alone. Those that read a run file come after those that write it."""
+    extending, own_code = (blocks(ROOT / "docs" / page, "python") for page in ("extending.md", "command-line.md"))
+    for name, source in (("my_workload.py", extending[0]), ("slope.py", extending[1]), ("my_code.py", own_code[0])):
+        (tmp_path / name).write_text(source, encoding="utf-8")
     printed = {}
     briefly = partial(Settings, probes=False, process_peaks_s=0.0)
     for words in sorted(beginning("python -m measure"), key=lambda words: words[3] == "export"):
@@ -181,6 +182,8 @@ def test_measuring_commands_run(
         monkeypatch.setattr(runner, "Settings", Settings if words == readme_command() else briefly)
         # Of two budgets, the last one counts.
         arguments = [*words[3:], "--budget", "1"] if words[3] in ("compare", "sweep") else words[3:]
+        if words[3] == "compare" and "--strategies" not in words:
+            arguments += ["--strategies", "map_fn.graph,batched.graph"]
         assert command_line(arguments) == 0, (words, capsys.readouterr().err)
         printed[tuple(words)] = capsys.readouterr().out
         assert printed[tuple(words)].strip(), words
@@ -205,15 +208,15 @@ def _looks_like_the_example(printed: str) -> None:
 
 @pytest.mark.slow
 def test_the_example_in_python_runs(command_line: Callable[..., int], monkeypatch: pytest.MonkeyPatch):
-    """As it stands but for the time budget; TensorFlow is not called here, only imported."""
+    """As it stands but for the time budgets; TensorFlow is not called here, only imported."""
     (example,) = blocks(ROOT / "docs/using.md", "python")
     monkeypatch.setattr(runner, "Settings", partial(Settings, probes=False, process_peaks_s=0.0))
     file = "<example>"
     linecache.cache[file] = (len(example), None, example.splitlines(keepends=True), file)
     space: dict[str, object] = {"__name__": "__main__"}
-    exec(compile(example.replace("budget=12", "budget=1"), file, "exec"), space)
-    result = space["result"]
-    assert isinstance(result, Result)
+    exec(compile(re.sub(r"budget=\d+", "budget=2", example), file, "exec"), space)
+    result, swept = space["result"], space["swept"]
+    assert isinstance(result, Result) and isinstance(swept, SweepResult)
     assert result.leader in set(result.table["strategy"])
     assert "def standardize(image):" in result.code("map_fn.graph")
 

@@ -1,4 +1,4 @@
-"""A workload and a mapper take one file each: what docs/extending.md shows, put into a copy of the project."""
+"""Workloads, a mapper and a claim take one file each: what docs/extending.md shows, put into a copy of the project."""
 
 import json
 import os
@@ -13,9 +13,16 @@ from tests import forked
 from tests.browser import ROOT
 from tests.test_docs import blocks
 
-PARTS = (".streamlit", "app.py", "docs", "measure", "pyproject.toml", "strategies", "tests", "views", "workloads")
-WORKLOAD, MAPPER = "square_plus_one", "one_at_a_time"
-FILES = (f"workloads/{WORKLOAD}.py", f"strategies/{MAPPER}.py")
+ROOMS = ("mapbench", "measure", "strategies", "tests", "views", "workloads")
+PARTS = (".streamlit", "app.py", "docs", "pyproject.toml", *ROOMS)
+WORKLOAD, SEVERAL, MAPPER = "square_plus_one", "slope", "one_at_a_time"
+CLAIM = "python_loops_cost_for_every_element"
+FILES = (
+    f"workloads/{WORKLOAD}.py",
+    f"workloads/{SEVERAL}.py",
+    f"strategies/{MAPPER}.py",
+    "measure/claims/known/loops_of_python.py",
+)
 
 # Prints what a person finds who opens the page with the new workload, all mappers unfolded, and nothing behind it.
 PAGE = f"""
@@ -106,19 +113,27 @@ def test_they_are_on_the_page(project: Path) -> None:
 
 @pytest.mark.slow
 def test_they_are_in_the_tests_which_they_pass(project: Path) -> None:
-    places = ("tests/workloads", "tests/strategies", "tests/measure/model", "tests/views/charts/test_charts.py")
+    places = (
+        "workloads",
+        "strategies",
+        "measure/model",
+        "measure/claims/test_verdicts.py",
+        "views/charts/test_charts.py",
+    )
     # What has their names, and what holds the tables that nobody has edited.
-    theirs = f"{WORKLOAD} or {MAPPER} or test_grid or TestColours"
+    theirs = f"{WORKLOAD} or {SEVERAL} or {MAPPER} or {CLAIM} or test_grid or TestColours"
     quickly = ("-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", theirs)
-    said = python(project, "-c", PYTEST, *quickly, *places)
+    said = python(project, "-c", PYTEST, *quickly, *(f"tests/{place}" for place in places))
     assert " passed" in said
     collected = said.splitlines()
     for name in (
         f"test_numpy_rewrites_compute_the_reference[{WORKLOAD}-float64]",
         f"test_outcomes_are_those_of_the_table[{WORKLOAD}]",
         f"test_a_script_alone_computes_the_reference[{WORKLOAD}-loop.eager-float32]",
+        f"test_a_script_alone_computes_the_reference[{SEVERAL}-loop.eager-float32]",
         f"test_a_script_alone_computes_the_reference[image_sqrt-{MAPPER}.eager-float32]",
         f"test_more_elements_never_take_less[{WORKLOAD}]",
+        f"test_a_claim_does_not_hold_where_none_of_it_is_so[{CLAIM}]",
     ):
         assert [line for line in collected if line.endswith(f"::{name}")], name
 
@@ -133,3 +148,5 @@ def test_they_are_on_the_command_line(project: Path) -> None:
     compare = ("compare", WORKLOAD, "--size", "batch=8", "--strategies", MAPPER, "--budget", "1")
     printed = measure(project, *compare)
     assert f"{MAPPER}.eager" in printed and f"{MAPPER}.graph" in printed and "failed" not in printed
+    printed = measure(project, "claims", CLAIM)
+    assert f"HOLDS  {CLAIM}" in printed and "Of 1 claim 1 holds." in printed

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import mapbench
-from mapbench import api
+from mapbench import api, drawing, notebook, result
 from mapbench.given import NotSendable, given
 from measure import runner
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
+from measure.model.run import Error
+from tests import synthetic, warm
 from tests.engine import ROOT, Lent, environment
 from workloads import functions
 from workloads.functions import Given
@@ -111,6 +114,22 @@ def test_arrays_are_kept_in_a_file_that_every_process_reads():
     assert given(halve, array.copy(), None, None).slug == sent.slug
 
 
+def test_elements_of_different_lengths_are_kept_too():
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    rows = [np.arange(3.0), np.zeros(0), np.arange(2.0)]
+    deep = tf.ragged.constant([[["a"], ["b", "c"]], []])
+    sent = given(halve, rows, None, None)
+    assert executed(sent)[sent.elems].to_list() == [[0.0, 1.0, 2.0], [], [0.0, 1.0]]
+    nest = given(halve, {"deep": deep, "plain": np.arange(2)}, None, None)
+    loaded = executed(nest)[nest.elems]
+    assert loaded["deep"].to_list() == [[[b"a"], [b"b", b"c"]], []]
+    assert loaded.keys() == {"deep", "plain"}
+    pair = given(halve, (rows, [1, 2, 3]), None, None)
+    one, other = executed(pair)[pair.elems]
+    assert (one.row_lengths().numpy().tolist(), other.tolist()) == ([3, 0, 2], [1, 2, 3])
+
+
 LOCK = threading.Lock()
 LARGE = np.zeros(2**20 + 1)
 
@@ -123,8 +142,13 @@ LARGE = np.zeros(2**20 + 1)
             numbers,
             "fn cannot be sent to another process: TypeError: cannot pickle",
         ),
-        (lambda x: x + LARGE, numbers, "fn holds 8 MiB of values, and at most 8 MiB can be sent"),
-        (halve, [[1.0], [1.0, 2.0]], "the elements have different lengths: pad them to one shape"),
+        (lambda x: x + LARGE, numbers, "fn holds 8 MiB of values, and at most 2 MiB can be sent"),
+        (
+            halve,
+            [[1.0], [[1.0, 2.0]]],
+            "the elements differ in more than their lengths: give them as a tf.RaggedTensor",
+        ),
+        (halve, [[[1.0]], [[1.0], [1.0, 2.0]]], "the elements differ in more than their lengths"),
         (halve, [object()], "the elements hold object: numbers or text are needed"),
     ],
 )
@@ -177,23 +201,115 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.slow
-def test_the_best_mapped_function_is_right_at_any_batch(tmp_path: Path):
+@pytest.mark.usefixtures("_lent")
+def test_a_sweep_has_a_comparison_at_each_point(capsys: pytest.CaptureFixture[str]):
+    swept = mapbench.sweep(squared, numbers, {"batch": [1, 50]}, "map_fn.graph,vectorized_map.graph", budget=5)
+    assert swept.table.columns[:3].tolist() == ["batch", "rank", "strategy"]
+    assert sorted(set(swept.table["batch"])) == [1, 50]
+    assert swept.verdict in repr(swept)
+    at = swept.at(batch=50)
+    assert at.run.request.size == {"batch": 50, "width": 2}
+    assert at.leader in ("map_fn.graph", "vectorized_map.graph")
+    with pytest.raises(KeyError, match="no such point: batch 1; batch 50 are swept"):
+        swept.at(batch=2)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "TensorFlow is being loaded, and the function looked at"
+    assert "batch=50: measuring memory and correctness" in said
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_lent")
+@pytest.mark.parametrize(
+    ("over", "sentence"),
+    [
+        ({"bach": "1:10"}, "squared_\\w+ has no size 'bach': its sizes are batch, width"),
+        ({"chunk": "1:10"}, "no chosen strategy has an option 'chunk' of numbers"),
+        ({}, "nothing is swept"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(over: dict[str, str], sentence: str):
+    with pytest.raises(ValueError, match=sentence):
+        mapbench.sweep(squared, numbers, over, "map_fn.graph", quiet=True)
+
+
+# --- how results are shown -------------------------------------------------------------------------------------------
+
+
+def test_a_drawing_has_verdict_charts_and_table_and_no_script():
+    run = synthetic.run()
+    drawn = drawing.fragment(run)
+    assert run.verdict in drawn
+    assert drawn.count("<svg") == 2
+    assert drawn.count("<tr>") == 1 + len(mapbench.Result(run, {}).table)
+    assert "<script" not in drawn
+
+
+def test_words_of_a_run_are_no_html():
+    run = synthetic.run()
+    item = replace(run.measurements[0], outcome="failed", error=Error(type="Error", message="<b>&"))
+    drawn = drawing.fragment(replace(run, verdict="<i>", measurements=[item, *run.measurements[1:]]))
+    assert "&lt;i&gt;" in drawn and "<i>" not in drawn
+    assert "&lt;b&gt;&amp;" in drawn and "<b>" not in drawn
+
+
+def test_a_drawing_without_charts_has_the_rest(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(drawing, "_DRAW", "views.charts.no_such_program")
+    drawn = drawing.fragment(synthetic.run())
+    assert "The charts could not be drawn." in drawn and "<table" in drawn
+
+
+def test_outside_of_a_notebook_it_is_shown_in_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    opened: list[str] = []
+    monkeypatch.setattr(result.webbrowser, "open", opened.append)
+    monkeypatch.setattr(result.tempfile, "gettempdir", lambda: str(tmp_path))
+    run = synthetic.run()
+    mapbench.Result(run, {}).show()
+    (file,) = tmp_path.iterdir()
+    assert opened == [file.as_uri()]
+    assert capsys.readouterr().out == f"{file}\n"
+    assert run.verdict in file.read_text(encoding="utf-8")
+
+
+def test_in_a_notebook_it_is_shown_below_the_cell(monkeypatch: pytest.MonkeyPatch):
+    shown: list[mapbench.Result] = []
+    monkeypatch.setattr(notebook, "display", lambda: shown.append)
+    swept = mapbench.Result(synthetic.run(), {})
+    swept.show()
+    assert shown == [swept]
+
+
+MAPPED = """
+import numpy as np, tensorflow as tf, mapbench
+from measure.engine import host_launcher
+from tests.warm import WARM
+
+host_launcher.subprocess = WARM
+w = tf.Variable(3.0)
+x = np.random.default_rng(0).random((16, 4), dtype=np.float32)
+chosen = ("loop.eager", "map_fn.graph", "chunked.graph", "loop_compiled.eager")
+result = mapbench.compare(lambda v: v * w, x, strategies=",".join(chosen), budget=1, quiet=True)
+for slug in chosen:
+    mapped = result.mapped(slug)
+    for part in (x, x[:5]):
+        assert np.array_equal(mapped(part), part * 3), slug
+w.assign(2.0)  # the live variable is used, not the one that was measured
+assert np.array_equal(mapped(x), x * 2)
+
+words = tf.ragged.constant([[1.0, 2.0], [3.0], [4.0]])
+result = mapbench.compare(lambda v: tf.reduce_sum(v) * w, words, strategies="map_fn.graph", budget=1, quiet=True)
+assert result.leader == "map_fn.graph"
+for elems in (words, [np.ones(2, np.float32), np.ones(1, np.float32), np.zeros(0, np.float32)]):
+    assert np.array_equal(result.mapped("map_fn.graph")(elems), [2 * np.sum(row) for row in elems])
+"""
+
+
+@pytest.mark.slow
+def test_a_mapped_function_is_right_at_any_batch(tmp_path: Path):
     # In an interpreter of its own, since it calls TensorFlow.
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import numpy as np, tensorflow as tf, mapbench\n"
-        "w = tf.Variable(3.0)\n"
-        "x = np.random.default_rng(0).random((16, 4), dtype=np.float32)\n"
-        "for chosen in ('loop.eager', 'map_fn.graph', 'chunked.graph', 'loop_compiled.eager'):\n"
-        "    mapped = mapbench.best(lambda v: v * w, x, strategies=chosen, budget=1, quiet=True)\n"
-        "    for part in (x, x[:5]):\n"
-        "        assert np.array_equal(mapped(part), part * 3), chosen\n"
-        "w.assign(2.0)  # the live variable is used, not the one that was measured\n"
-        "assert np.array_equal(mapped(x), x * 2)\n"
-    )
     home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
-    command = [sys.executable, str(script)]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**home, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
+    (tmp_path / "script.py").write_text(MAPPED)  # so that the function has a source
+    code = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
+    done = warm.run(code, tmp_path / "script.py", folder=ROOT, environment=home)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ of what is kept is looked through, and so are the folders, or single files, of t
 MAPBENCH_WORKLOADS. Such files are executed in processes of their own, never in this one.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +28,14 @@ class UnknownWorkload(KeyError):
 
 def scripted(workload: Workload) -> tuple:
     """The functions whose source may go into a script."""
-    functions = [workload.inputs, workload.element, *workload.rewrites.values(), workload.reference, *workload.helpers]
-    further = [workload.variables, workload.numpy_element, workload.use]
-    return (*functions, *[function for function in further if function is not None])
+    data = [workload.inputs, workload.variables, workload.reference, *workload.helpers]
+    return (*_mapped(workload), *[function for function in data if function is not None])
+
+
+def _mapped(workload: Workload) -> list[Callable[..., Any]]:
+    """The functions of a workload that are handed tensors, or arrays in their place."""
+    functions = [workload.element, *workload.elements.values(), *workload.rewrites.values()]
+    return functions + [function for function in (workload.numpy_element, workload.use) if function is not None]
 
 
 def check(workload: Workload) -> None:
@@ -76,9 +81,12 @@ def _check_variant(workload: Workload, options: Mapping[str, Any]) -> None:
                 f"{workload.slug}: a function is named {function.__name__!r}: "
                 f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
             )
+    for kind, named in (("rewrite", workload.rewrites), ("element function", workload.elements)):
+        for name in named:
+            discovery.check_slug(name, f"{workload.slug}: {kind}")
     for function in filter(None, (workload.inputs, workload.variables)):
         case.arguments(function)
-    for function in filter(None, (workload.element, workload.numpy_element, workload.use, *workload.rewrites.values())):
+    for function in _mapped(workload):
         case.keywords(function)
     least = {parameter.name: parameter.least for parameter in workload.sizes}
     most = {parameter.name: parameter.most for parameter in workload.sizes}
@@ -150,6 +158,11 @@ def load_file(path: str | Path) -> Workload:
 def in_file(path: str | Path) -> str:
     """Return the slug of the workload in a file of those that are looked through; else `discovery.DiscoveryError`."""
     return _discovery.slug_in(path)
+
+
+def files() -> Mapping[str, str]:
+    """Return path → slug of the workload for each file of a person's own that can be used."""
+    return _discovery.find().slugs
 
 
 def version() -> Hashable:

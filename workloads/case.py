@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -62,6 +62,9 @@ class Case:
                 )
         return {parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values}
 
+    def _of_batch(self, leaf: Leaf) -> Leaf:
+        return replace(leaf, shape=(self.batch, *leaf.shape))
+
     def leaves(self, function: Callable[..., type_nest] | None) -> list[Leaf]:
         """Return the leaves that ``function``, one of the workload's, describes; none where there is no function."""
         return [] if function is None else leaves(self.call(function))
@@ -77,12 +80,12 @@ class Case:
         if self.workload.output is not None:
             return self.call(self.workload.output)
         element = self.call(self.workload.element_output)
-        return map_leaves(lambda leaf: Leaf((self.batch, *leaf.shape), leaf.dtype), element)
+        return map_leaves(self._of_batch, element)
 
     @cached_property
     def input_bytes(self) -> int:
         """Bytes of the inputs."""
-        return self.batch * sum(leaf.bytes for leaf in self.leaves(self.workload.element_input))
+        return sum(self._of_batch(leaf).bytes for leaf in self.leaves(self.workload.element_input))
 
     @cached_property
     def captured_bytes(self) -> int:
@@ -97,7 +100,7 @@ class Case:
     @cached_property
     def reference_bytes(self) -> int:
         """Bytes of the output in float64, as the reference has it."""
-        return sum(Leaf(leaf.shape, "float64").bytes for leaf in leaves(self.output))
+        return sum(replace(leaf, dtype="float64").bytes for leaf in leaves(self.output))
 
     @property
     def read_bytes(self) -> int:

@@ -37,10 +37,10 @@ T = TypeVar("T", bound=_Named)
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def check_slug(slug: str) -> None:
-    """Raise ValueError with a sentence where a slug could not stand in a link or on a command line."""
-    if not _SLUG.fullmatch(slug):
-        raise ValueError(f"slug {slug!r} is not valid: small letters, digits and _ are, beginning with a letter")
+def check_slug(slug: Any, what: str = "slug") -> None:
+    """Raise ValueError with a sentence where a name could not stand in a link or on a command line."""
+    if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
+        raise ValueError(f"{what} {slug!r} is not valid: small letters, digits and _ are, beginning with a letter")
 
 
 def check_sourced(function: Callable[..., Any]) -> None:

@@ -50,9 +50,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     ``size``: the sizes, ``batch`` among them. ``element`` and ``result``: nests of `Leaf` of one element, as
     `workloads.own.leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
     ``reference``: how right results come about: ``float64``, the function itself, slice by slice, in float64; ``own``,
-    the same in its own dtype; ``given``; or ``shapes``, since it draws random numbers and only shapes and dtypes can be
-    compared. ``asserts``: it has assertions. ``notes``: sentences on what was derived and what it means.
-    ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work.
+    the same in its own dtype; ``given``; or ``shapes``, since results change from call to call and only their shapes
+    and dtypes can be compared. ``draws``: it draws random numbers. ``asserts``: it has assertions. ``effects``: it does
+    more than compute, such as print or assign. ``notes``: sentences on what was derived and what it means.
+    ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work. ``title`` and ``presets``: of the
+    code's `TITLE` and `PRESETS`, where it has them.
     """
 
     size: dict[str, int]
@@ -69,9 +71,13 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     variable_bytes: int = 0
     is_called: bool = False
     parameters: list[str] = []
+    draws: bool = False
     asserts: bool = False
+    effects: bool = False
     notes: list[str] = []
     unsupported: dict[str, str] = {}
+    title: str = ""
+    presets: dict[str, dict[str, int]] = {}
 
 
 class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,12 +170,12 @@ def _workload(own: OwnFunction) -> Workload:
             )
     return Workload(
         slug=given.slug,
-        title=given.function,
+        title=first.title or given.function,
         group=GROUP,
         formula=f"{given.function}(x) for each x of {given.elems}",
         summary=" ".join(first.notes),
         sizes=tuple(sizes),
-        presets={},
+        presets=first.presets,
         dtypes=(first.dtype,),
         inputs=named(given.elems),
         element=named(given.function),

@@ -37,7 +37,7 @@ _NOTHING = msgspec.Raw(msgspec.msgpack.encode(None))
 _KINDS = tuple(inspect._ParameterKind)
 
 
-_ADDRESS = re.compile(r"(?: at)? 0x[0-9a-fA-F]{8,16}\b")
+_ADDRESS = re.compile(r"(?:(?: at)? )?\b0x[0-9a-fA-F]{8,16}\b")
 
 
 def without_addresses(text: str) -> str:

@@ -18,6 +18,8 @@ _ITEM_BYTES = {
     **{"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8},
     **{"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16, "string": 24},
 }
+# A ragged tensor has a number for each row that says where it ends.
+_SPLIT_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -65,20 +67,48 @@ class Option:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Shape and dtype of one tensor, for one element of the batch (no batch axis)."""
+    """Shape and dtype of one tensor, for one element of the batch (no batch axis).
 
-    shape: tuple[int, ...]
+    ``sparse``, of a result: the function gives a ``tf.SparseTensor`` or ``tf.IndexedSlices``, which strategies make
+    dense. An axis whose length differs from element to element is None, and ``length`` is how long such axes are on
+    average: a batch of these is a ``tf.RaggedTensor``.
+    """
+
+    shape: tuple[int | None, ...]
     dtype: str
+    sparse: bool = False
+    length: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, tuple | list) or not all(_is_length(side) for side in self.shape):
+        if not isinstance(self.shape, tuple | list) or not all(side is None or _is_length(side) for side in self.shape):
             raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
+        if self.is_ragged != (self.length is not None):
+            raise ValueError(f"a Leaf has the shape {self.shape!r} and length={self.length}: None goes with a length")
         if self.dtype not in _ITEM_BYTES:
             raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(_ITEM_BYTES)}")
 
     @property
+    def is_ragged(self) -> bool:
+        return None in self.shape
+
+    @property
+    def sides(self) -> tuple[int | str, ...]:
+        """The lengths of the axes, those that differ as text with their average."""
+        return tuple(f"~{self.length:.3g}" if side is None else side for side in self.shape)
+
+    @property
+    def values(self) -> float:
+        """The number of values, on average where lengths differ."""
+        return math.prod(self._lengths())
+
+    @property
     def bytes(self) -> int:
-        return math.prod(self.shape) * _ITEM_BYTES[self.dtype]
+        lengths = self._lengths()
+        splits = (math.prod(lengths[:axis]) for axis, side in enumerate(self.shape) if side is None)
+        return round(self.values * _ITEM_BYTES[self.dtype] + _SPLIT_BYTES * sum(splits))
+
+    def _lengths(self) -> list[float]:
+        return [self.length or 0 if side is None else side for side in self.shape]
 
 
 def _is_length(side: Any) -> bool:
@@ -128,7 +158,8 @@ class Workload:
     - ``inputs(...)``: NumPy arrays (or a nest of them), axis 0 of each has length ``batch``.
     - ``variables(...)``: tuple of NumPy arrays that become ``tf.Variable``s, passed to ``element`` and rewrites.
     - ``element(x, *variables)``: TensorFlow code for one slice. ``rewrites[name](batch, *variables)``: for all at once,
-      and for what ``use`` does too.
+      and for what ``use`` does too. A name that is no mapper's `strategies.spec.Mapper.rewrite` is a mapper itself.
+    - ``elements[name](x, *variables)``: other ways to write ``element``, which strategies take as ``?element=name``.
     - ``numpy_element(x, *variables)``: the same as ``element`` in NumPy. A rewrite ``numpy`` is for arrays, too.
     - ``use(mapped, batch, *variables)``: what is done with the mapped function, where it is not just called.
     - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output.
@@ -162,6 +193,7 @@ class Workload:
     options: tuple[Option, ...] = ()
     helpers: tuple[Callable[..., Any], ...] = ()
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    elements: Mapping[str, Callable[..., type_nest]] = field(default_factory=dict)
     numpy_element: Callable[..., type_nest] | None = None
     use: Callable[..., type_nest] | None = None
     output: Callable[..., type_nest] | None = None

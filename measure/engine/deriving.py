@@ -21,23 +21,44 @@ _BESIDE_S = 30.0
 _LOCK_POLL_S = 0.2
 
 
-def give(launcher: Launcher, name: str, given: Given, seed: int = 0) -> str:
-    """Have a function looked at when nobody measures, and make it a workload of this process; its slug.
-
-    ``name``: who asks, as others on this machine are told. Raises `RequestError` with a sentence where the function
-    cannot be measured.
-    """
-    with _alone(launcher, name):
-        return functions.add(OwnFunction(given=given, facts=facts_of(launcher, given, {}, seed)))
+class Busy(RequestError):
+    """Somebody measures on this machine, which the code would disturb; the message names who."""
 
 
-def complete(launcher: Launcher, name: str, *requests: Request) -> None:
-    """Look at the function of a person's own that requests ask for, at those of their sizes at which that was not done
-    yet; nothing for any other workload. Raises what `give` does."""
-    if any(_lacking(request) for request in requests):
-        with _alone(launcher, name):
-            for request in requests:
-                look(launcher, request)
+class Deriving:
+    """Has functions looked at while nobody measures on this machine."""
+
+    def __init__(self, launcher: Launcher, name: str, *, patient: bool) -> None:
+        """``name``: who asks, as others on this machine are told; ``patient``: wait for whoever measures, where
+        others raise `Busy`."""
+        self._launcher, self._name, self._patient = launcher, name, patient
+
+    def give(self, given: Given, size: Mapping[str, int], seed: int) -> str:
+        """Have a function looked at, and make it a workload of this process; its slug. Sizes that are left out have
+        their defaults. Raises `RequestError` with a sentence where it cannot be measured."""
+        with self._alone():
+            return functions.add(OwnFunction(given=given, facts=facts_of(self._launcher, given, size, seed)))
+
+    def complete(self, *requests: Request) -> None:
+        """Look at the function of a person's own that requests ask for, at those of their sizes at which that was not
+        done yet; nothing for any other workload. Raises what `give` does."""
+        if any(_lacking(request) for request in requests):
+            with self._alone():
+                for request in requests:
+                    look(self._launcher, request)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the machine, and have the host ready."""
+        with machine_lock(self._name, lambda: False, self._wait):
+            if not self._launcher.wait_ready(HOST_START_S, lambda: False):
+                raise RequestError(f"the measuring process is not available: {self._launcher.state().message}")
+            yield
+
+    def _wait(self, who: str) -> None:
+        if not self._patient:
+            raise Busy(f"{who} is measuring on this machine, which the code would disturb: try again when it has ended")
+        time.sleep(_LOCK_POLL_S)
 
 
 def look(launcher: Launcher, request: Request) -> None:
@@ -50,15 +71,6 @@ def look(launcher: Launcher, request: Request) -> None:
 def _lacking(request: Request) -> OwnFunction | None:
     """The function of which nothing is known at the size that is asked for; None where all is known."""
     return None if functions.get(request.workload, request.size) else functions.get(request.workload)
-
-
-@contextlib.contextmanager
-def _alone(launcher: Launcher, name: str) -> Iterator[None]:
-    """Hold the machine, and have the host ready."""
-    with machine_lock(name, lambda: False, lambda _: time.sleep(_LOCK_POLL_S)):
-        if not launcher.wait_ready(HOST_START_S, lambda: False):
-            raise RequestError(f"the measuring process is not available: {launcher.state().message}")
-        yield
 
 
 def facts_of(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int) -> Facts:

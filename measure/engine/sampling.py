@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from measure.engine import race
 from measure.engine.bench import Bench
-from measure.engine.visits import call_seconds, visit
+from measure.engine.visits import call_seconds, prepare, sample
 from measure.model import forecast
 from measure.model.run import Status
 
@@ -74,11 +74,6 @@ class Sampling:
 
     def _visit_each(self, order: Sequence[str], least_left_s: float) -> bool:
         """Visit these while more than ``least_left_s`` of the budget is left. True if it sufficed."""
-
-        def goes_on() -> bool:
-            # Preparing takes longer than sampling: what is prepared is sampled, though forecasts may have been short.
-            return self.budget_left_s > least_left_s - _TOGETHER_S and not self._bench.stopped
-
         while order:
             if self.budget_left_s <= least_left_s or self._bench.stopped:
                 return False
@@ -87,11 +82,18 @@ class Sampling:
                 count -= 1
             message = "timing every strategy once" if self._round == 1 else "timing those whose rank is open"
             self._bench.say(message, round_number=self._round)
-            visit(self._bench, order[:count], self._round, goes_on)
+            self._visit_together(order[:count], least_left_s)
             order = order[count:]
             if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
                 self._publish()
         return True
+
+    def _visit_together(self, slugs: Sequence[str], least_left_s: float) -> None:
+        prepared = prepare(self._bench, slugs)
+        # Preparing takes longer than sampling: what is prepared is sampled, though forecasts may have been short, and
+        # though nothing is left of the budget where processes are slow to start.
+        end_s = max(self._end_s - least_left_s, time.monotonic()) + _TOGETHER_S
+        sample(self._bench, prepared, self._round, lambda: time.monotonic() < end_s and not self._bench.stopped)
 
     def _fit(self, slugs: Sequence[str], left_s: float) -> bool:
         """True if processes of these may wait for each other, in memory and within what is left of the budget."""

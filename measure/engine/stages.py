@@ -21,7 +21,7 @@ from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice, limit, rules
 from measure.machine import environment, load
 from measure.model import why
-from measure.model.run import Error, Status, Warning
+from measure.model.run import Correctness, Error, Status, Warning
 from measure.model.why import Why
 from measure.subject import messages
 from measure.subject.messages import Spec
@@ -177,12 +177,19 @@ def _choices(bench: Bench, slug: str) -> list[Warning]:
 
 
 def suspects(bench: Bench) -> list[str]:
-    """The strategies for whose outcome oneDNN may be to blame: they are wrong, or died in native code."""
+    """The strategies for whose outcome oneDNN may be to blame: values are off, or they died in native code. Where all
+    values are right, an assertion or another effect was left out."""
     return [
         item.strategy
         for item in bench.record.items()
-        if item.outcome == "wrong" or (item.error is not None and item.error.type in NATIVE_DEATHS)
+        if (item.correctness is not None and _is_off(item.correctness))
+        or (item.error is not None and item.error.type in NATIVE_DEATHS)
     ]
+
+
+def _is_off(check: Correctness) -> bool:
+    """True where values are wrong, or nothing is said of them one by one."""
+    return any(leaf.mismatch_share for leaf in check.leaves) or not (check.ok or check.leaves)
 
 
 def rerun_without_onednn(bench: Bench) -> None:

@@ -21,7 +21,7 @@ _LONG_CALL_S = 0.02
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """A process that has made its first call: its subject, which replica of its strategy it is, and the seconds of a
     call with other values than those that are timed, where it has made one."""
 
@@ -37,25 +37,32 @@ def call_seconds(bench: Bench, slug: str) -> tuple[float, float]:
     return item.first_call_s or estimate.first_call_s, item.latency.median_s if item.latency else estimate.latency_s
 
 
-def visit(bench: Bench, slugs: Sequence[str], round_number: int, goes_on: Callable[[], bool]) -> None:
-    """Visit strategies, or their twins: all their processes are prepared, and then sampled one after the other, in the
-    order of ``slugs``, as long as ``goes_on``.
+def prepare(bench: Bench, slugs: Sequence[str]) -> list[Prepared]:
+    """Start a process of every strategy, or twin, and have it make its first call; those that did, in this order.
 
-    One that fails keeps what was sampled before. Raises `Cancelled` and `HostLost`.
+    Raises `Cancelled` and `HostLost`.
     """
-    prepared: dict[int, _Prepared] = {}
+    prepared: dict[int, Prepared] = {}
     # The longest first call first, so that no processor idles at the end.
     longest_first = sorted(enumerate(slugs), key=lambda turn: call_seconds(bench, turn[1])[0], reverse=True)
     dialogues = (_prepare(bench, slug, turn, prepared) for turn, slug in longest_first)
     bench.dialogues.hold(dialogues, at_once=forecast.PREPARED_AT_ONCE)
-    for turn in sorted(prepared):
+    return [prepared[turn] for turn in sorted(prepared)]
+
+
+def sample(bench: Bench, prepared: Sequence[Prepared], round_number: int, goes_on: Callable[[], bool]) -> None:
+    """Sample processes one after the other, as long as ``goes_on``, and end them all.
+
+    One that fails keeps what was sampled before. Raises `Cancelled` and `HostLost`.
+    """
+    for process in prepared:
         if goes_on():
-            bench.dialogues.hold([_sample(bench, prepared[turn], round_number)])
+            bench.dialogues.hold([_sample(bench, process, round_number)])
         else:
-            bench.dialogues.send(prepared[turn].subject, messages.Stop())
+            bench.dialogues.send(process.subject, messages.Stop())
 
 
-def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared]) -> Dialogue:
+def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, Prepared]) -> Dialogue:
     record, dialogues = bench.record, bench.dialogues
     if record[slug].outcome not in ("ok", "wrong", "not_run"):
         return  # it has failed meanwhile
@@ -83,10 +90,10 @@ def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, _Prepared])
             record.end_replica(slug, replica, failure.outcome)
         bench.fail(slug, "first_call", failure)
         return
-    prepared[turn] = _Prepared(subject, slug, replica, other_s)
+    prepared[turn] = Prepared(subject, slug, replica, other_s)
 
 
-def _sample(bench: Bench, process: _Prepared, round_number: int) -> Dialogue:
+def _sample(bench: Bench, process: Prepared, round_number: int) -> Dialogue:
     record, dialogues = bench.record, bench.dialogues
     subject, slug, replica = process.subject, process.slug, process.replica
     timeout_s = bench.timeout_s(slug)

@@ -36,7 +36,11 @@ _MODES = {"eager": "In eager code", "graph": "In a graph", "xla": "With XLA"}
 
 
 def heading(run: Run) -> str:
-    """The case of a comparison or a sweep: ``image_sqrt · 100×64×64×3 · float32 · CPU:0``."""
+    """The case of a comparison or a sweep: ``image_sqrt · 100×64×64×3 · float32 · CPU:0``; how many claims a run has
+    tried."""
+    if run.kind == "claims":
+        count = len(run.claims or [])
+        return "1 claim" if count == 1 else f"{count} claims"
     return asked_case(run.request, run.axes)
 
 
@@ -55,12 +59,12 @@ def asked_case(request: RequestRecord, axes: Sequence[Axis] = ()) -> str:
         chosen.append(f"limit {request.memory_limit_mib:,} MiB")
     if request.threads is not None:
         chosen.append(f"{request.threads} thread{'s' * (request.threads != 1)}")
-    return " · ".join([request.workload, *sizes, request.dtype, *chosen, request.device])
+    return " · ".join([request.title, *sizes, request.dtype, *chosen, request.device])
 
 
 def _shapes(case: Case) -> str:
     leaves = case.leaves(case.workload.element_input)
-    shapes = list(dict.fromkeys("×".join(map(str, (case.batch, *leaf.shape))) for leaf in leaves))
+    shapes = list(dict.fromkeys("×".join(map(str, (case.batch, *leaf.sides))) for leaf in leaves))
     return " and ".join(shapes[:_MOST_SHAPES]) + " …" * (len(shapes) > _MOST_SHAPES)
 
 

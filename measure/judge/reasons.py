@@ -18,7 +18,7 @@ from measure.statistics.levels import shown_levels
 _COPIES = re.compile(r"(TensorListStack|TensorListConcat|Pack|ConcatV2|concat|stack)$")
 # A copy of the output is not worth a word where pages and small buffers weigh as much.
 _LEAST_BYTES = 64 * 1024
-_WRONG = "; its values differ from the reference"
+_WRONG = "; it is wrong, as its row says"
 _OUTCOMES = {
     "failed": "failed",
     "out_of_memory": "ran out of memory",

@@ -60,6 +60,8 @@ def _lead(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
     if not {following, winner.strategy} <= levels.keys():
         return ""
     ratio = intervals.ratio(levels[following], levels[winner.strategy], run.analysis.confidence)
+    if ratio.ratio < 1:  # the next is slower with any other values than those that were timed
+        return ""
     return f", {text.ahead(ratio.ratio)} ahead of {following}"
 
 
@@ -156,7 +158,7 @@ def _nothing(run: Run) -> str:
     if not outcomes or set(outcomes) <= {"not_run", "cancelled"}:
         return "Nothing was measured before the run ended."
     if set(outcomes) <= {"wrong", "not_run", "cancelled"}:
-        return "No strategy computed the right values, so none is ranked."
+        return "No strategy is right, so none is ranked: each row below says why."
     if "ok" in outcomes:
         return "No latency was measured before the run ended; memory and correctness are shown."
     return "No strategy could be measured: each row below says why."

@@ -23,6 +23,8 @@ def lines(devices: Sequence[str]) -> Iterator[str]:
             yield f"    --size {parameter.name}={parameter.default}  ({bounds}) {parameter.help}"
         for option in workload.options:
             yield f"    --workload-option {option.name}={option.default}  {option.help}"
+        if workload.elements:
+            yield f"    ?element={' | '.join(workload.elements)}  written in another way"
         yield f"    --dtype {' | '.join(workload.dtypes)}"
     yield ""
     for mapper in strategies.mappers():
@@ -62,6 +64,7 @@ def _workload(workload: Workload) -> dict[str, Any]:
         "dtypes": list(workload.dtypes),
         "options": msgspec.to_builtins(workload.options),
         "rewrites": list(workload.rewrites),
+        "elements": list(workload.elements),
         "grid": [{"options": options, "cells": list(_cells(workload, options))} for options in _variants(workload)],
     }
 

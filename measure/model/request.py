@@ -12,7 +12,7 @@ import strategies
 import workloads
 from measure.model import forecast, text
 from measure.model.run import RequestRecord
-from strategies.spec import MODES, Strategy
+from strategies.spec import MODES, Mapper, Strategy
 from workloads import functions
 from workloads.case import Case
 from workloads.spec import Workload
@@ -133,11 +133,12 @@ def case_of(asked: Request | RequestRecord) -> Case:
 
 
 def default_strategies(case: Case) -> list[str]:
-    """Return every mapper × mode that is forecast to finish in reasonable time; the quickest where none does."""
+    """Return every mapper × mode that is forecast to finish in reasonable time, of the workload's first element
+    function; the quickest where none does."""
     latency_s = {}
     slugs = []
     for strategy in strategies.all_strategies(case.workload):
-        if strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
+        if strategy.options or strategy.mode not in strategies.mapper(strategy.mapper).default_modes:
             continue
         estimate = forecast.estimate(case, strategy)
         latency_s[strategy.slug] = estimate.latency_s
@@ -147,7 +148,8 @@ def default_strategies(case: Case) -> list[str]:
 
 
 def parse_strategies(case: Case, raw: str | Iterable[str]) -> tuple[str, ...]:
-    """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once."""
+    """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once.
+    All but ``default`` have every element function of the workload."""
     workload = case.workload
     words = raw.split(",") if isinstance(raw, str) else list(raw)
     everything = strategies.all_strategies(workload)
@@ -174,7 +176,7 @@ def parse_strategies(case: Case, raw: str | Iterable[str]) -> tuple[str, ...]:
 def _of_mapper(workload: Workload, mapper: str, everything: Iterable[Strategy]) -> list[Strategy]:
     chosen = [strategy for strategy in everything if strategy.mapper == mapper]
     if not chosen:
-        raise RequestError(_not_offered(workload, mapper))
+        raise RequestError(_not_offered(workload, strategies.mapper(mapper)))
     return chosen
 
 
@@ -183,15 +185,16 @@ def _one_strategy(workload: Workload, slug: str) -> Strategy:
         strategy = strategies.parse(slug)
     except ValueError as error:
         raise RequestError(str(error)) from None
-    if not strategies.offered(strategies.mapper(strategy.mapper), workload):
-        raise RequestError(_not_offered(workload, strategy.mapper))
+    mapper = strategies.mapper(strategy.mapper)
+    if strategies.missing(mapper, workload, strategy.element):
+        raise RequestError(_not_offered(workload, mapper, strategy.element))
     return strategy
 
 
-def _not_offered(workload: Workload, mapper: str) -> str:
-    return (
-        f"{mapper} needs {strategies.missing(strategies.mapper(mapper), workload)}, which {workload.slug} does not have"
-    )
+def _not_offered(workload: Workload, mapper: Mapper, element: str | None = None) -> str:
+    lacking = strategies.missing(mapper, workload, element)
+    valid = f": it has {', '.join(workload.elements)}" if element and workload.elements else ""
+    return f"{mapper.slug} needs {lacking}, which {workload.slug} does not have{valid}"
 
 
 def parse_budget(value: Any) -> float:

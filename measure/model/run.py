@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from measure.model.script_end import ScriptEnd
 from measure.model.why import Why
 from measure.model.why import read as read_why
 from workloads.functions import OwnFunction
@@ -56,6 +57,11 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     threads: int | None = None
     seed: int = 0
     own: OwnFunction | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def title(self) -> str:
+        """The workload in words: a slug, or the name of the function of a person's own, whose slug is a digest."""
+        return self.own.given.function if isinstance(self.own, OwnFunction) else self.workload
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
@@ -295,10 +301,19 @@ class Fit(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Evidence(Struct, frozen=True, kw_only=True):
+    """A piece of evidence for claims, of a need's key: a run, a script's end, or the reason why there is neither."""
+
+    need: str
+    run: "Run | None" = None
+    script: ScriptEnd | None = None
+    reason: str = ""
+
+
 class Run(Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
     id: str
-    kind: Literal["compare", "sweep"] = "compare"
+    kind: Literal["compare", "sweep", "claims"] = "compare"
     parent: str | None = None
     created: str
     started: str | None = None
@@ -319,6 +334,9 @@ class Run(Struct, frozen=True, kw_only=True):
     points: list[Point] = []
     crossovers: list[Crossover] = []
     fits: list[Fit] = []
+    # Of claims only, and not in other files: their ids, and what they are judged by.
+    claims: list[str] | msgspec.UnsetType = msgspec.UNSET
+    evidence: list[Evidence] | msgspec.UnsetType = msgspec.UNSET
 
     def measurement(self, slug: str) -> Measurement:
         """The measurement of a strategy (twins have slugs of their own); KeyError where there is none."""

@@ -5,13 +5,14 @@ All words of a run may have been written by anybody: they are text in every form
 
 import csv
 import io
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from measure.claims import table as claims
 from measure.judge import payoff, reasons
 from measure.machine import environment
 from measure.model import text, why
+from measure.model.markdown import code, grid, plain
 from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
 from measure.sweep import findings
@@ -23,7 +24,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def table_csv(run: Run) -> str:
-    """One line for each strategy, of a sweep at each point; seconds and bytes."""
+    """One line for each strategy, of a sweep at each point; seconds and bytes. Of claims, one for each."""
+    if run.kind == "claims":
+        return _csv(claims.COLUMNS, claims.rows(run))
     shown = columns.of("csv")
     lines = [(*at, *(column.value(row) for column in shown)) for at, body in _bodies(run) for row in rows.listed(body)]
     for point in run.points:
@@ -43,46 +46,68 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
 
 
 def samples_csv(run: Run) -> str:
-    """One line for each raw sample, those of the control's twin included."""
-    return _csv(
-        (*(axis.name for axis in run.axes), *_SAMPLES),
-        (
-            (*at, item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample)
-            for at, body in _bodies(run)
-            for item in body.measurements
-            for replica in item.replicas
-            for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False)
-        ),
-    )
+    """One line for each raw sample, those of the control's twin included. Of claims, with the key of what they needed,
+    and the place on an axis in words."""
+    if run.kind == "claims":
+        within = [(item.need, item.run) for item in run.evidence or () if item.run is not None]
+        return _csv(
+            ("need", "at", *_SAMPLES),
+            (
+                (need, ", ".join(f"{axis.name}={value}" for axis, value in zip(inner.axes, at, strict=True)), *line)
+                for need, inner in within
+                for at, *line in _samples(inner)
+            ),
+        )
+    return _csv((*(axis.name for axis in run.axes), *_SAMPLES), ((*at, *line) for at, *line in _samples(run)))
+
+
+def _samples(run: Run) -> Iterator[tuple[Any, ...]]:
+    """The raw samples of a comparison or a sweep, each after its place on the axes."""
+    for at, body in _bodies(run):
+        for item in body.measurements:
+            for replica in item.replicas:
+                for number, at_s, sample_s in zip(replica.rounds, replica.at_s, replica.samples_s, strict=False):
+                    yield at, item.strategy, item.twin_of, replica.id, number, at_s, sample_s, replica.calls_per_sample
 
 
 def markdown(run: Run, link: str | None = None) -> str:
     """Verdict, table, environment in a fold, and the link, as GitHub and GitLab show them."""
+    return "\n\n".join([*(claims.markdown(run) if run.kind == "claims" else _measured(run)), *_end(run, link)]) + "\n"
+
+
+def _measured(run: Run) -> list[str]:
+    """The paragraphs on a comparison or a sweep."""
     request = run.request
     swept = {axis.name: f"{min(axis.values):,} to {max(axis.values):,}" for axis in run.axes}
     sizes = {name: f"{value:,}" for name, value in request.size.items()} | swept
-    size = ", ".join(f"{_plain(name)} {value}" for name, value in sizes.items())
-    about = [f"{_code(request.workload)} at {size}", _plain(request.dtype), _plain(request.device)]
-    about += [_plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
-    parts = [f"**{_plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about)]
+    size = ", ".join(f"{plain(name)} {value}" for name, value in sizes.items())
+    about = [f"{code(request.title)} at {size}", plain(request.dtype), plain(request.device)]
+    about += [plain(words) for words in (environment.machine(run.environment), run.created[:10]) if words]
+    parts = [f"**{plain(run.verdict or 'No verdict was reached.')}**", ", ".join(about)]
     if run.kind == "sweep":
         parts += _sweep(run)
     else:
-        parts.append(_grid(table.head(), _body(run)))
+        parts.append(grid(table.head(), _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
-        parts += [_plain(line) for line in (*table.limits(run), *payoff.sentences(run))]
+        parts += [plain(line) for line in (*table.limits(run), *payoff.sentences(run))]
     if run.control is not None:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
-        parts.append(f"The run is not complete ({run.status}): {_plain(run.stop_reason) or 'no reason is known'}.")
+        parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
     if notes := table.notes(run):
-        parts.append("\n".join(f"- {_plain(note)}" for note in notes))
+        parts.append("\n".join(f"- {plain(note)}" for note in notes))
     if why_so := _reasons(run):
         parts.append(f"<details>\n<summary>Why</summary>\n\n{why_so}\n\n</details>")
-    facts = [tuple(map(_plain, fact)) for fact in environment.describe(run.environment)]
-    parts.append(f"<details>\n<summary>Environment</summary>\n\n{_grid(('fact', 'value'), facts)}\n\n</details>")
-    parts.append(f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."))
-    return "\n\n".join(parts) + "\n"
+    return parts
+
+
+def _end(run: Run, link: str | None) -> list[str]:
+    """The paragraphs at the end of every summary."""
+    facts = [tuple(map(plain, fact)) for fact in environment.describe(run.environment)]
+    return [
+        f"<details>\n<summary>Environment</summary>\n\n{grid(('fact', 'value'), facts)}\n\n</details>",
+        f"Run {run.id}, measured with Mapbench" + (f": <{link}>" if link else "."),
+    ]
 
 
 def _sweep(run: Run) -> list[str]:
@@ -95,17 +120,17 @@ def _sweep(run: Run) -> list[str]:
         for number, point in enumerate(run.points)
         for item in point.measurements
     }
-    head = [*(_plain(axis.name) for axis in run.axes), *map(_code, strategies), "leads"]
+    head = [*(plain(axis.name) for axis in run.axes), *map(code, strategies), "leads"]
     body = [
         [
             *(f"{point.at[axis.name]:,}" for axis in run.axes),
-            *(_plain(cells.get((number, slug), "–")) for slug in strategies),
-            ", ".join(map(_code, leaders(point, run.axes))) or _plain(point.status),
+            *(plain(cells.get((number, slug), "–")) for slug in strategies),
+            ", ".join(map(code, leaders(point, run.axes))) or plain(point.status),
         ]
         for number, point in enumerate(run.points)
     ]
     notes = [*sweep_table.crossings(run), *sweep_table.fits(run), *sweep_table.left_out(run)]
-    return [_grid(head, body), "\n".join(f"- {_plain(note)}" for note in notes)]
+    return [grid(head, body), "\n".join(f"- {plain(note)}" for note in notes)]
 
 
 def _reasons(run: Run) -> str:
@@ -113,19 +138,15 @@ def _reasons(run: Run) -> str:
     explained = {item.strategy for item in run.measurements if why.known(item.why) is not None}
     if run.kind != "compare" or not explained:
         return ""
-    return "\n".join(f"- {_plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)
+    return "\n".join(f"- {plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)
 
 
 def _body(run: Run) -> list[list[str]]:
     """The cells of the terminal's table, in Markdown."""
     return [
-        [(_code if column.unit.code else _plain)(column.written(row)) for column in columns.of("text")]
+        [(code if column.unit.code else plain)(column.written(row)) for column in columns.of("text")]
         for row in rows.listed(run)
     ]
-
-
-def _grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))
 
 
 def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
@@ -140,26 +161,5 @@ def _cell(value: Any) -> Any:
     """A value that no spreadsheet takes for a formula: an apostrophe makes a text of what looks like one."""
     if not isinstance(value, str):
         return value
-    plain = text.COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
-    return f"'{plain}" if plain.lstrip(" ").startswith(_FORMULA) else plain
-
-
-# Signs that mean something to Markdown wherever they are; below, those that do at the start of a line.
-_MARKDOWN = re.compile(r"([\\`*\[\]<>|~$#]|(?<!\w)_|_(?!\w)|&(?=[#\w]))")
-_AT_START = re.compile(r"^(\d*)([-+=.)])(?=\s|$)")
-# Mentions of names, numbers of issues, addresses and emoji are found in what is shown, where an escaped sign is as good
-# as any. An invisible sign behind it keeps it from being found.
-_FOUND_LATER = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\b(?:www|gh)(?=[.-]))(?=\S)", re.IGNORECASE)
-_WORD_JOINER = "\u2060"
-_NAME = re.compile(r"[\w.?=,]+")
-
-
-def _plain(words: str) -> str:
-    """``words`` as Markdown that shows them on one line, as they are."""
-    joined = _FOUND_LATER.sub(rf"\1{_WORD_JOINER}", text.COMMANDS.sub("", " ".join(words.split())))
-    return _AT_START.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\1", joined))
-
-
-def _code(name: str) -> str:
-    """A name as code, where it is one that code can hold."""
-    return f"`{name}`" if _NAME.fullmatch(name) else _plain(name)
+    shown = text.COMMANDS.sub("", value.replace("\r\n", "\n").replace("\r", "\n"))  # Python would not quote it alone
+    return f"'{shown}" if shown.lstrip(" ").startswith(_FORMULA) else shown

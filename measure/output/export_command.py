@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.into == _STDOUT and (pictures or explained or len(forms) > 1):
         raise RequestError("--into - writes one of --json, --csv, --samples and --markdown, and only one")
     exported = _read(arguments.run)
+    if pictures and exported.kind == "claims":
+        raise RequestError("a run of claims has no charts: --markdown and --csv write its verdicts")
     if arguments.into == _STDOUT:
         sys.stdout.buffer.write(texts[forms[0]][1](exported))
         return 0
@@ -94,6 +96,14 @@ def kept(run_id: str) -> Run:
     if run is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
     return run
+
+
+def is_imported(run_id: str) -> bool:
+    """True for a run of the store that comes from elsewhere."""
+    from measure.store.store import Store
+
+    found = Store().look(run_id)
+    return found is not None and found.imported
 
 
 def _artifacts(run: Run, name: str) -> dict[str, bytes]:

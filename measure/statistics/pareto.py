@@ -61,11 +61,11 @@ def _bytes(item: Measurement) -> int:
 
 
 def dials(measurements: Sequence[Measurement], case: Case, memory_limit_mib: int | None) -> list[Dial]:
-    """Return one for each mode in which ``chunked`` was measured with several chunks."""
+    """Return one for each mode in which ``chunked`` was measured with several chunks of the same function."""
     by_mode: dict[str, dict[int, str]] = {}
     measured = known(measurements)
     for item in measured:
-        if item.mapper == "chunked" and item.options.get("chunk"):
+        if item.mapper == "chunked" and set(item.options) == {"chunk"} and item.options["chunk"]:
             by_mode.setdefault(item.mode, {})[int(item.options["chunk"])] = item.strategy
     made = []
     for mode, chunks in by_mode.items():

@@ -45,8 +45,9 @@ runs = sa.Table(
     sa.Index("runs_by_device", "device", "created"),
 )
 
-# The documents of a run: at place 0 the run without its measurements, from 1 on one measurement each, or, of a sweep,
-# one point each. So a result that arrives costs what it weighs, not what the whole run does.
+# The documents of a run: at place 0 the run without its measurements, from 1 on one measurement each; of a sweep one
+# point each, of claims one piece of evidence each. So a result that arrives costs what it weighs, not what the whole
+# run does.
 parts = sa.Table(
     "parts",
     _metadata,

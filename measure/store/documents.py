@@ -1,4 +1,5 @@
-"""A run as documents of the database: its head, and one for each measurement or, of a sweep, for each point.
+"""A run as documents of the database: its head, and one for each measurement; of a sweep for each point, and of claims
+for each piece of evidence.
 
 So a result that arrives costs what it weighs, not what the whole run does.
 """
@@ -11,20 +12,28 @@ import msgspec
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from measure.model.run import Measurement, Point, Run
+from measure.model.run import Evidence, Measurement, Point, Run
 from measure.model.run_file import decode, upgraded
 from measure.model.why import Why
 from measure.store.database import parts
 
-# A comparison grows by measurements, a sweep by points.
-Piece = Measurement | Point
+Piece = Measurement | Point | Evidence
 
-_P = TypeVar("_P", Measurement, Point)
+_P = TypeVar("_P", Measurement, Point, Evidence)
 
 
 def pieces(run: Run) -> Sequence[Piece]:
     """The parts of a run that arrive one after another."""
+    if run.kind == "claims":
+        return run.evidence or []
     return run.points if run.kind == "sweep" else run.measurements
+
+
+def _head(run: Run) -> Run:
+    """The run without its pieces."""
+    if run.kind == "claims":
+        return replace(run, evidence=[])
+    return replace(run, points=[]) if run.kind == "sweep" else replace(run, measurements=[])
 
 
 def packed(part: Run | Piece) -> bytes:
@@ -38,6 +47,8 @@ def read(connection: sa.Connection, run_id: str) -> Run:
     try:
         head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
         run = decode(head)
+        if run.kind == "claims":
+            return replace(run, evidence=[_piece(document, Evidence) for document in others])
         if run.kind == "sweep":
             return upgraded(replace(run, points=[_piece(document, Point) for document in others]))
         return replace(run, measurements=[_piece(document, Measurement) for document in others])
@@ -53,12 +64,14 @@ def _piece(document: bytes, kind: type[_P]) -> _P:
 
 
 def _without_strange_reasons(raw: Any) -> Any:
-    """A measurement, or a point with its measurements, without each ``why`` that is not valid: what measures nothing
-    hides no run. What comes from elsewhere is checked when it is imported."""
+    """A measurement, or what holds measurements, without each ``why`` that is not valid: what measures nothing hides no
+    run. What comes from elsewhere is checked when it is imported."""
+    if isinstance(raw, list):
+        return [_without_strange_reasons(item) for item in raw]
     if not isinstance(raw, dict):
         return raw
-    if isinstance(items := raw.get("measurements"), list):
-        return raw | {"measurements": [_without_strange_reasons(item) for item in items]}
+    if inner := {name: raw[name] for name in ("run", "points", "measurements") if name in raw}:
+        return raw | {name: _without_strange_reasons(item) for name, item in inner.items()}
     try:
         msgspec.convert(raw.get("why", {}), Why)
     except msgspec.ValidationError:
@@ -68,9 +81,8 @@ def _without_strange_reasons(raw: Any) -> Any:
 
 def write(connection: sa.Connection, run: Run, before: Sequence[Piece] = ()) -> None:
     """Write the run's head and those of its pieces that are not the same objects as ``before``, which are stored."""
-    head = replace(run, points=[]) if run.kind == "sweep" else replace(run, measurements=[])
     now = pieces(run)
-    changed = {0: packed(head)} | {
+    changed = {0: packed(_head(run))} | {
         place: packed(piece)
         for place, piece in enumerate(now, 1)
         if place > len(before) or before[place - 1] is not piece

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from measure.claims import tries
 from measure.machine import environment
 from measure.model.run import Run
 from measure.store import database
@@ -71,13 +72,15 @@ def row(run: Run) -> dict[str, Any]:
         "id": run.id,
         "created": _in_utc(run.created),
         "status": run.status,
-        "workload": request.workload[: database.NAME],
+        "workload": request.title[: database.NAME],
         "size": _cut(", ".join((*_swept(run), *_fixed(run)))),
         "device": request.device[: database.NAME],
         "machine": _cut(environment.machine(run.environment)),
-        "verdict": _cut(run.verdict),
+        # A run of claims from elsewhere may say of itself what it likes: its verdicts are those of its figures.
+        "verdict": _cut(tries.summary(run) if run.kind == "claims" and run.finished else run.verdict),
     }
-    return shown | {"words": " ".join((*shown.values(), request.dtype, run.kind)).lower()[: database.WORDS]}
+    words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
+    return shown | {"words": " ".join(words).lower()[: database.WORDS]}
 
 
 def update(connection: sa.Connection, run_id: str, before: int, values: Mapping[str, Any]) -> int | None:
@@ -112,7 +115,9 @@ def _cut(text: str) -> str:
 
 
 def _swept(run: Run) -> list[str]:
-    """The ranges of a sweep."""
+    """The ranges of a sweep, or the number of claims."""
+    if run.kind == "claims":
+        return [f"{len(run.claims or ()):,} claims"]
     return [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in run.axes if axis.values]
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import filelock
 import sqlalchemy as sa
 
-from measure.judge import analysis
+from measure.claims.ending import CLOSE
 from measure.model import place
 from measure.store import documents, entries
 from measure.store.database import runs
-from measure.sweep import findings
 
 _log = logging.getLogger("mapbench.store")
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
@@ -84,8 +83,7 @@ def close_runs_of(connection: sa.Connection, holder: str) -> None:
         row = {"status": "interrupted"}
         try:
             run = documents.read(connection, run_id)
-            close = findings.close if run.kind == "sweep" else analysis.close
-            run = close(run, "interrupted", _HOLDER_GONE, entries.utc(version))
+            run = CLOSE[run.kind](run, "interrupted", _HOLDER_GONE, entries.utc(version))
         except ValueError as error:
             _log.warning("run %s: %s", run_id, error)
         else:

@@ -35,6 +35,8 @@ def read(data: bytes) -> Run:
         whole.check(run)
         # What a file leaves out has a default, which an export writes.
         check_weight(encode(run), "this file, written in full,")
+    except RecursionError:  # runs of claims within runs of claims, and so on
+        raise ValueError("this is not a valid run file: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(printable(str(error))) from None
     return run
@@ -75,12 +77,9 @@ def _parsed(data: bytes) -> Any:
         twice.name = next(name for index, name in enumerate(names) if name in names[:index])
         return twice
 
-    try:
-        raw = json.loads(data, object_pairs_hook=take)
-        if any_twice:
-            _check_names(raw, ())
-    except RecursionError:
-        raise ValueError("this is not a valid run file: it is nested too deeply") from None
+    raw = json.loads(data, object_pairs_hook=take)
+    if any_twice:
+        _check_names(raw, ())
     return raw
 
 

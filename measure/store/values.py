@@ -5,18 +5,23 @@ from typing import Any
 import msgspec
 
 from measure.model.run import Run
+from measure.model.script_end import ScriptEnd, refusal
 from measure.model.text import COMMANDS
 from measure.store.refusal import Path, quoted, refuse
 
 _MOST_DEPTH = 14
+# The path of a run within one of claims: evidence, number, run.
+_WITHIN = 3
 _LONGEST = 20_000
 _LONGEST_NAME = 200
 _NAMES = (
     *("id", "parent", "created", "started", "finished", "workload", "dtype", "device", "strategies", "strategy"),
-    *("name", "axis", "a", "b", "scale"),
+    *("name", "axis", "a", "b", "scale", "claims", "need"),
     *("mapper", "mode", "twin_of", "stage", "code", "type", "ended", "against", "ranking", "path", "sha256"),
 )
-_LONGEST_OF = {"source": 1_000_000, "detail": 1_000_000, **dict.fromkeys(_NAMES, _LONGEST_NAME)}
+# A function of a person's own may come as code of some MiB, with the elements in it, and stands in every script.
+_LONGEST_SOURCE = 4_000_000
+_LONGEST_OF = {"source": _LONGEST_SOURCE, "detail": 1_000_000, **dict.fromkeys(_NAMES, _LONGEST_NAME)}
 
 # Bounds by the name of a field, which means the same wherever it occurs; both ends are allowed.
 _DURATION = (1e-12, 1e9)
@@ -41,6 +46,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 _OWN_WORDS = ("verdict", "method", "ended", "none")
 # Fields whose contents are not fixed by the schema, or have bounds of their own there.
 _FREE = ("environment", "workload_options", "options", "why", "values", "tolerance")
+# How long a script took: one that was not run took no time.
+_TOOK = (0.0, 1e9)
 
 
 def check(run: Run) -> None:
@@ -50,9 +57,11 @@ def check(run: Run) -> None:
 
 def _check(value: Any, path: Path, name: str, *, free: bool = False) -> None:
     """Check a value and all in it. ``name``: of the field that it stands in; ``free``: no schema fixes what it is."""
-    if len(path) > _MOST_DEPTH:
+    if len(path) > _MOST_DEPTH + (_WITHIN if path[:1] == ("evidence",) else 0):
         refuse(path, "it is nested too deeply")
-    if isinstance(value, msgspec.Struct):
+    if isinstance(value, ScriptEnd):
+        _check_script(value, path)
+    elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             _check(getattr(value, field), (*path, field), field, free=free or field in _FREE)
     elif isinstance(value, dict):
@@ -67,11 +76,26 @@ def _check(value: Any, path: Path, name: str, *, free: bool = False) -> None:
         for index, item in enumerate(value):
             _check(item, (*path, index), name, free=free)
     elif isinstance(value, str):
-        _check_text(value, path, _LONGEST if free else _LONGEST_OF.get(name, _LONGEST))
+        _check_text(value, path, _longest(path, name, free=free))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = (-_SIZE[1], _SIZE[1]) if free else _BOUNDS.get(name, _COUNT)
         if not low <= value <= high:  # NaN fails this too
             refuse(path, f"{quoted(value)} is not valid: a number from {low:g} to {high:g} is needed")
+
+
+def _check_script(end: ScriptEnd, path: Path) -> None:
+    if fault := refusal(end.figures):
+        refuse((*path, "figures"), fault)
+    for name in ("source", "error", "printed"):
+        _check_text(getattr(end, name), (*path, name), _LONGEST_OF.get(name, _LONGEST))
+    if not _TOOK[0] <= end.seconds <= _TOOK[1]:
+        refuse((*path, "seconds"), f"{end.seconds} is not valid: a number from {_TOOK[0]:g} to {_TOOK[1]:g} is needed")
+
+
+def _longest(path: Path, name: str, *, free: bool) -> int:
+    if path[-2:] == ("given", "code"):  # a strategy's ``code`` is a name
+        return _LONGEST_SOURCE
+    return _LONGEST if free else _LONGEST_OF.get(name, _LONGEST)
 
 
 def _check_text(text: str, path: Path, longest: int) -> None:

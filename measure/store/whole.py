@@ -24,6 +24,8 @@ _MOST_VALUE = 2**31 - 1
 _MOST_ENTRIES = 50
 _MOST_FACTS = 5_000
 _MOST_OF_FACTS = 100_000  # signs
+_MOST_CLAIMS = 300
+_MOST_EVIDENCE = 300
 # What a file says whose maker did not hash: it vouches for nothing.
 _NOT_HASHED = "0" * 64
 # Of a calendar, and within a lifetime: `datetime` reads weeks and the year 9999 too.
@@ -32,34 +34,74 @@ _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\
 _CLOCK_SET = timedelta(minutes=5)
 
 
-def check(run: Run) -> None:
-    """Refuse a run of which two parts contradict each other, or that is larger than any comparison or sweep."""
+def check(run: Run, path: Path = ()) -> None:
+    """Refuse a run of which two parts contradict each other, or that is larger than any that is measured. ``path``: to
+    a run within one of claims."""
     if not is_id(run.id):
-        refuse(("id",), f"{quoted(run.id)!r} is not an id: 24 digits and letters from a to f are needed")
+        refuse((*path, "id"), f"{quoted(run.id)!r} is not an id: 24 digits and letters from a to f are needed")
     if run.parent is not None and not is_id(run.parent):
-        refuse(("parent",), f"{quoted(run.parent)!r} is not an id: 24 digits and letters from a to f are needed")
-    _check_times(run)
+        refuse((*path, "parent"), f"{quoted(run.parent)!r} is not an id: 24 digits and letters from a to f are needed")
+    _check_times(run, path)
     if not 1 <= run.analysis.version <= Analysis().version:
-        refuse(("analysis", "version"), f"{run.analysis.version} is not known: {Analysis().version} is")
-    _check_request(run.request)
+        refuse((*path, "analysis", "version"), f"{run.analysis.version} is not known: {Analysis().version} is")
+    _check_request(run.request, (*path, "request"))
     facts, signs = _weight(run.environment)
     if facts > _MOST_FACTS or signs > _MOST_OF_FACTS:
-        refuse(("environment",), f"it holds {facts:,} facts of {signs:,} signs: that is more than any machine has")
-    others = ("axes", "points", "crossovers", "fits") if run.kind == "compare" else ("measurements", "ranking")
-    for name in others:
+        reason = f"it holds {facts:,} facts of {signs:,} signs: that is more than any machine has"
+        refuse((*path, "environment"), reason)
+    for name in _OTHERS[run.kind]:
         if getattr(run, name):
-            refuse((name,), f"a run of kind {run.kind} has none")
+            refuse((*path, name), f"a run of kind {run.kind} has none")
+    if run.kind == "claims":
+        _check_claims(run)
     if run.kind == "sweep":
-        _check_sweep(run)
-    _check_body(run, run.request, ())
+        _check_sweep(run, path)
+    _check_body(run, run.request, path)
 
 
-def _check_request(request: RequestRecord) -> None:
+_OF_COMPARISONS = ("measurements", "ranking", "limit", "control")
+_OF_SWEEPS = ("axes", "points", "crossovers", "fits")
+_OF_CLAIMS = ("claims", "evidence")
+# What a run of a kind does not have.
+_OTHERS = {
+    "compare": (*_OF_SWEEPS, *_OF_CLAIMS),
+    "sweep": (*_OF_COMPARISONS[:2], *_OF_CLAIMS),
+    "claims": (*_OF_COMPARISONS, *_OF_SWEEPS),
+}
+
+
+def _check_claims(run: Run) -> None:
+    for name, most in (("claims", _MOST_CLAIMS), ("evidence", _MOST_EVIDENCE)):
+        items = getattr(run, name)
+        if not isinstance(items, list):
+            refuse((name,), "a run of kind claims has a list of them")
+        if len(items) > most:
+            refuse((name,), f"there are more than {most}")
+    seen: set[str] = set()
+    for index, claim in enumerate(run.claims or ()):
+        if claim in seen:
+            refuse(("claims", index), f"{quoted(claim)!r} occurs a second time")
+        seen.add(claim)
+    seen = set()
+    for index, item in enumerate(run.evidence or ()):
+        path: Path = ("evidence", index)
+        if item.need in seen:
+            refuse((*path, "need"), f"{quoted(item.need)!r} occurs a second time")
+        seen.add(item.need)
+        if item.run is not None and item.script is not None:
+            refuse(path, "either a run or a script is needed, not both")
+        if item.run is not None and item.run.kind == "claims":
+            refuse((*path, "run", "kind"), "within a run of claims there are comparisons and sweeps")
+        if item.run is not None:
+            check(item.run, (*path, "run"))
+
+
+def _check_request(request: RequestRecord, path: Path) -> None:
     for name in ("size", "workload_options"):
         if len(getattr(request, name)) > _MOST_ENTRIES:
-            refuse(("request", name), f"there are more than {_MOST_ENTRIES}")
+            refuse((*path, name), f"there are more than {_MOST_ENTRIES}")
     if len(request.strategies) > _MOST_STRATEGIES:
-        refuse(("request", "strategies"), f"there are more than {_MOST_STRATEGIES:,}")
+        refuse((*path, "strategies"), f"there are more than {_MOST_STRATEGIES:,}")
 
 
 def _weight(value: Any) -> tuple[int, int]:
@@ -101,13 +143,13 @@ def _check_body(body: Run | Point, request: RequestRecord, path: Path) -> None:
         _check_order((body.control.low, body.control.high), (*path, "control"))
 
 
-def _check_sweep(run: Run) -> None:
+def _check_sweep(run: Run, path: Path) -> None:
     if not 1 <= len(run.axes) <= 2:
-        refuse(("axes",), f"there are {len(run.axes)}, and a sweep has one or two")
+        refuse((*path, "axes"), f"there are {len(run.axes)}, and a sweep has one or two")
     for index, axis in enumerate(run.axes):
-        values: Path = ("axes", index, "values")
+        values: Path = (*path, "axes", index, "values")
         if any(axis.name == other.name for other in run.axes[:index]):
-            refuse(("axes", index, "name"), f"{quoted(axis.name)!r} occurs a second time")
+            refuse((*path, "axes", index, "name"), f"{quoted(axis.name)!r} occurs a second time")
         if not 2 <= len(axis.values) <= MOST_POINTS:
             refuse(values, f"there are {len(axis.values):,}, and an axis has from 2 to {MOST_POINTS}")
         least = 1 if axis.scale == "log" else 0
@@ -116,29 +158,29 @@ def _check_sweep(run: Run) -> None:
         if any(low >= high for low, high in pairwise(axis.values)):
             refuse(values, "they do not ascend")
     if len(run.points) > _MOST_POINTS:
-        refuse(("points",), f"there are more than {_MOST_POINTS:,}")
-    _check_points(run)
+        refuse((*path, "points"), f"there are more than {_MOST_POINTS:,}")
+    _check_points(run, path)
     known = {line_of(item.strategy, run.axes) for point in run.points for item in point.measurements}
     names = {axis.name for axis in run.axes}
     for index, crossover in enumerate(run.crossovers):
-        path: Path = ("crossovers", index)
-        _check_names((crossover.a, crossover.b), known, crossover.axis, names, path)
+        its_path: Path = (*path, "crossovers", index)
+        _check_names((crossover.a, crossover.b), known, crossover.axis, names, its_path)
         ends = [value for value in (crossover.low, crossover.value, crossover.high) if value is not None]
         if len(ends) not in (0, 3) or (not ends) is not (crossover.none is not None):
-            refuse(path, "either value, low and high are needed, or none, the reason why there are none")
-        _check_order(ends, path)
+            refuse(its_path, "either value, low and high are needed, or none, the reason why there are none")
+        _check_order(ends, its_path)
     for index, fit in enumerate(run.fits):
-        path = ("fits", index)
-        _check_names((fit.strategy,), known, fit.axis, names, path)
-        _check_order((fit.fixed_low_s, fit.fixed_s, fit.fixed_high_s), path)
-        _check_order((fit.per_element_low_s, fit.per_element_s, fit.per_element_high_s), path)
+        its_path = (*path, "fits", index)
+        _check_names((fit.strategy,), known, fit.axis, names, its_path)
+        _check_order((fit.fixed_low_s, fit.fixed_s, fit.fixed_high_s), its_path)
+        _check_order((fit.per_element_low_s, fit.per_element_s, fit.per_element_high_s), its_path)
 
 
-def _check_points(run: Run) -> None:
+def _check_points(run: Run, within: Path) -> None:
     names = [axis.name for axis in run.axes]
     places: set[tuple[int, ...]] = set()
     for index, point in enumerate(run.points):
-        path: Path = ("points", index)
+        path: Path = (*within, "points", index)
         if sorted(point.at) != sorted(names):
             refuse((*path, "at"), f"a value of {' and of '.join(map(quoted, names))} is needed, and of nothing else")
         for axis in run.axes:
@@ -164,7 +206,7 @@ def _check_names(slugs: Sequence[str], known: set[str], axis: str, axes: set[str
         refuse((*path, "axis"), f"there is no axis {quoted(axis)!r}")
 
 
-def _check_times(run: Run) -> None:
+def _check_times(run: Run, path: Path) -> None:
     moments = {}
     for name in ("created", "started", "finished"):
         text = getattr(run, name)
@@ -175,10 +217,10 @@ def _check_times(run: Run) -> None:
                 raise ValueError
             moments[name] = datetime.fromisoformat(str(text))
         except ValueError:
-            refuse((name,), f"{quoted(text)!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z")
+            refuse((*path, name), f"{quoted(text)!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z")
     for (before, first), (after, then) in pairwise(moments.items()):
         if then < first - _CLOCK_SET:
-            refuse((after,), f"it is before `{before}`")
+            refuse((*path, after), f"it is before `{before}`")
 
 
 def _check_measurement(item: Measurement, path: Path) -> None:

@@ -1,6 +1,6 @@
 """Correctness: structure, shapes, dtypes and values of an output against a NumPy float64 reference, in sentences.
 
-Nothing here needs TensorFlow.
+Only sparse tensors need TensorFlow here.
 """
 
 import math
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from measure.model.run import Correctness, LeafCheck
-from measure.subject import differences
+from measure.subject import differences, ragged
 from measure.subject.differences import Errors
 from measure.subject.memory import host_array
 from measure.subject.tolerances import COMPONENT, TOLERANCES, tolerance_for
+
+# Of a text that is wrong, as many bytes are shown.
+_LONGEST_TEXT = 60
 
 
 def check(
@@ -41,7 +44,7 @@ def check(
     leaves, faults = [], []
     for path, leaf in got.items():
         result, fault = _check_leaf(
-            path, leaf, np.asanyarray(right[path]), specs.get(path), batch, depth, tolerance, shapes_only
+            path, leaf, np.asanyarray(right[path]), ragged.spec(path, specs), batch, depth, tolerance, shapes_only
         )
         leaves.append(result)
         if fault is not None:
@@ -64,7 +67,8 @@ def check(
 
 
 def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of tuples, lists, dicts and named tuples with their paths, such as ``[0].kernel``; keys are sorted."""
+    """The leaves of tuples, lists, dicts and named tuples with their paths, such as ``[0].kernel``; keys are sorted. A
+    ragged tensor is its row lengths and values."""
     for step, part in _parts(nest) or ():
         yield from leaves_of(part, path + step)
     if _parts(nest) is None:
@@ -79,12 +83,18 @@ def _parts(nest: Any) -> list[tuple[str, Any]] | None:
         return [(f".{key}", part) for key, part in zip(nest._fields, nest, strict=True)]
     if isinstance(nest, tuple | list):
         return [(f"[{place}]", part) for place, part in enumerate(nest)]
-    return None
+    parts = ragged.parts(nest)
+    return None if parts is None else _parts(parts)
 
 
 def _structure_fault(got: Mapping[str, Any], right: Mapping[str, Any]) -> str | None:
     if got.keys() == right.keys():
         return None
+    for path in (*got, *right):
+        if path + ragged.FIRST in right:
+            return f"{_named(path)} is a tensor where a tf.RaggedTensor is right"
+        if path + ragged.FIRST in got:
+            return f"{_named(path)} is a tf.RaggedTensor where a tensor is right"
     if len(got) != len(right):
         return f"output has {_count(len(got), 'leaf', 'leaves')} where the reference has {len(right)}"
     missing = [_named(path) for path in right if path not in got]
@@ -103,21 +113,25 @@ def _check_leaf(
     shapes_only: bool,
 ) -> tuple[LeafCheck, str | None]:
     name = _named(path)
-    array = _as_array(leaf)
+    array = as_array(leaf)
     if array is None:
         kind = type(leaf).__name__
         return LeafCheck(path=path, dtype=kind, shape=[], mismatch_share=1.0), f"{name} is a {kind}, not a tensor"
-    dtype, shape = str(array.dtype), list(array.shape)
-    wanted = right.shape if spec is None else (spec.shape if batch is None else (batch, *spec.shape))
+    dtype, shape = "string" if array.dtype == object else str(array.dtype), list(array.shape)
+    is_free = spec is not None and spec.is_ragged
+    if is_free and shapes_only:
+        right = array
+    wanted = right.shape if spec is None or is_free else (spec.shape if batch is None else (batch, *spec.shape))
     if array.shape != wanted or array.shape != right.shape:
         is_right = wanted if array.shape != wanted else right.shape
         fault = f"{name} has shape {_tuple(array.shape)} where {_tuple(is_right)} is right"
         return LeafCheck(path=path, dtype=dtype, shape=shape, mismatch_share=1.0), fault
-    is_real = dtype in TOLERANCES or array.dtype.kind in "iub"
-    if not (dtype in COMPONENT or (is_real and right.dtype.kind != "c")):
+    is_real, is_text = dtype in TOLERANCES or array.dtype.kind in "iub", right.dtype.kind in "OSU"
+    if is_text != (dtype == "string") or not (is_text or dtype in COMPONENT or (is_real and right.dtype.kind != "c")):
+        there = "text" if is_text else f"{right.dtype} numbers"
         return (
             LeafCheck(path=path, dtype=dtype, shape=shape, mismatch_share=1.0),
-            f"{name} has dtype {dtype}, which can not be compared with {right.dtype} numbers",
+            f"{name} has dtype {dtype}, which can not be compared with {there}",
         )
 
     if shapes_only:
@@ -125,15 +139,19 @@ def _check_leaf(
         other = f"{name} has dtype {dtype} where {spec.dtype} is right" if wrong else None
         return LeafCheck(path=path, dtype=dtype, shape=shape), other
 
-    is_exact = array.dtype.kind in "iub"
+    is_exact = array.dtype.kind in "iubO"
     tolerance: dict[str, Any]
     if override is not None and not is_exact:
         tolerance = dict(override)
     else:
         tolerance = tolerance_for(dtype, depth, 0.0 if is_exact else differences.root_mean_square(right, dtype))
-    errors = (
-        differences.compare_exactly(array, right) if is_exact else differences.compare(array, right, dtype, tolerance)
-    )
+    if is_text:
+        right = _text(right)
+        errors = differences.compare_text(array, right)
+    elif is_exact:
+        errors = differences.compare_exactly(array, right)
+    else:
+        errors = differences.compare(array, right, dtype, tolerance)
     share = errors.mismatches / array.size if array.size else 0.0
     result = LeafCheck(
         path=path,
@@ -174,12 +192,29 @@ def _values_fault(name: str, array: np.ndarray, right: np.ndarray, errors: Error
     return f"{' and '.join(parts)}{at}: {_value(array[index])} where {is_right} is right"
 
 
-def _as_array(leaf: Any) -> np.ndarray | None:
-    """A leaf as an array, a view of its memory where that can be had; None for what is not numbers."""
+def as_array(leaf: Any) -> np.ndarray | None:
+    """A leaf as an array, a view of its memory where that can be had; of sparse ones the dense values, and of text
+    ``bytes`` objects. None for what is no tensor."""
+    if hasattr(leaf, "dense_shape"):
+        leaf = _dense(leaf)
     array = host_array(leaf)
     if array is None and (hasattr(leaf, "__array__") or isinstance(leaf, bool | int | float | complex)):
-        return np.asarray(leaf)
-    return array
+        array = np.asarray(leaf)
+    return _text(array) if array is not None and array.dtype.kind in "SU" else array
+
+
+def _dense(leaf: Any) -> Any:
+    import tensorflow as tf
+
+    if isinstance(leaf, tf.SparseTensor):
+        return tf.sparse.to_dense(leaf, validate_indices=False)
+    return tf.convert_to_tensor(leaf)
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """Text, as NumPy or TensorFlow has it, as ``bytes`` objects."""
+    texts = [one.encode() if isinstance(one, str) else bytes(one) for one in array.ravel()]
+    return np.array([*texts, None], object)[:-1].reshape(array.shape)
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -199,6 +234,8 @@ def _tuple(numbers: Sequence[int]) -> str:
 
 def _value(value: Any, is_whole: bool = False) -> str:
     """Nine digits tell all float32 values apart. ``is_whole``: integers are meant, whatever the dtype."""
+    if isinstance(value, bytes):
+        return _shortened(value)
     value = np.asarray(value)
     if value.dtype.kind in "iub":
         return str(value)
@@ -206,6 +243,11 @@ def _value(value: Any, is_whole: bool = False) -> str:
         return f"{complex(value):.9g}"
     text = f"{float(value):.9g}"
     return text if is_whole or any(sign in text for sign in ".en") else text + ".0"
+
+
+def _shortened(text: bytes) -> str:
+    """Text as Python writes it, the first characters where there are many."""
+    return repr(text) if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]!r} and more"
 
 
 def _finite(value: float) -> float | None:

@@ -41,7 +41,7 @@ _FREE_NAMES = """
     MatrixDiagV3 MatrixDiagPart MatrixDiagPartV3 MatrixSetDiag MatrixSetDiagV3 MatrixBandPart Diag DiagPart Bitcast
     ReadVariableOp VarHandleOp AssignVariableOp AssignAddVariableOp AssignSubVariableOp NoOp DynamicStitch LinSpace
     ResizeBilinear ResizeNearestNeighbor ExtractImagePatches SpaceToDepth DepthToSpace DecodeRaw Real Imag Complex
-    EnsureShape Snapshot DeepCopy
+    EnsureShape Snapshot DeepCopy SparseToDense
 """
 _FREE = set(_FREE_NAMES.split())
 _FREE_PARTS = ("Random", "String", "TensorList", "TensorArray", "RngRead", "Ragged", "Bucketize", "Multinomial")

@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from measure.subject import counting, effects
+from measure.subject import counting, effects, shapes, state
 from measure.subject.errors import shorten
 from measure.subject.limits import NAME, Refused, limits, time_limit, told
 from measure.subject.messages import Spec
 from strategies import own_script
+from strategies.conversions import made_dense
 from strategies.layout import ScriptError
 from workloads.functions import Facts, Given
-from workloads.own import leaves_to_wire, without_addresses
-from workloads.spec import Leaf
+from workloads.own import without_addresses
 
-# Elements beside the first that the function is called on, to see whether shapes differ.
-_FURTHER = 3
 _SEED_NAMES = ("seed",)
+_MOST_TITLE, _MOST_PRESETS = 80, 20
 
 
 def derive(spec: Spec, give_up: Callable[[str], None]) -> Facts:
@@ -55,39 +54,47 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
                 f"{given.elems} gives other elements in each process: seed its random numbers, as in "
                 "np.random.default_rng(0)"
             )
-    length = tf.nest.flatten(elems)[0].shape[0]
 
     def element(index: int) -> Any:
         return tf.nest.map_structure(lambda leaf: leaf[index], elems)
 
     asked = f"{given.function} of one element"
-    held = _plain_globals(module)
+    held = state.of_python(module)
+    raw: list[Any] = []
+
+    def dense(x: Any) -> Any:
+        """The function as strategies map it: with dense results."""
+        raw.append(function(x))
+        return helpers.made_dense(raw[-1])
+
+    first = shapes.typical(elems)
     with _prints() as printed, told(asked):
-        output, counted = counting.count(function, element(0))
-    changed = sorted(name for name, text in _plain_globals(module).items() if held.get(name, text) != text)
-    result = _leaves_of(given, output)
+        output, counted = counting.count(dense, element(first))
+    changed = sorted(name for name, text in state.of_python(module).items() if held.get(name, text) != text)
+    results = [shapes.of_result(given.function, raw[0], helpers.made_dense)]
+    ops, captured_bytes, untraced, is_fixed = _graph(dense, shapes.specs(elems))
     with told(asked):
-        for index in dict.fromkeys((*range(1, min(_FURTHER, length)), length - 1)):
-            further = _leaves_of(given, function(element(index)))
-            if further != result:
-                raise Refused(
-                    f"the result of {given.function} differs from element to element ({_shapes(result)}, then "
-                    f"{_shapes(further)} for element {index}): a batch needs one shape and dtype; pad it to one"
-                )
-        again = function(element(0))
-    ops, captured_bytes, untraced = _graph(function, element(0))
+        for index in shapes.telling(elems, is_fixed) - {first}:
+            results.append(shapes.of_result(given.function, function(element(index)), helpers.made_dense))
+        again = dense(element(first))
+    result = shapes.merged(given.function, results)
     everything = {*ops, *counted.op_types}
-    # Two draws may be the same by chance. What is drawn without a state is the same each time.
-    draws = any(op.startswith(("Random", "Multinomial", "Stateful", "RngRead")) for op in everything)
+    # Two draws may be the same by chance. What is drawn without a state is the same each time, unless the function
+    # keeps the seed.
+    draws = any(map(effects.draws, everything))
     is_same = _equal(output, again) and not draws
+    draws = draws or (not is_same and any(op.startswith("Stateless") for op in everything))
+    does = effects.done(
+        ops or counted.op_types, prints=bool(printed), changed=changed, keeps_state=not (is_same or draws)
+    )
     facts = Facts(
         size=sizes,
         parameters=parameters,
         is_called=callable(getattr(module, given.elems)),
-        element=_wire(elems, lambda leaf: leaf.shape[1:]),
+        element=shapes.of_elements(elems),
         result=result,
         dtype=_main_dtype(elems),
-        reference=_reference(given, function, element(0), output, helpers) if is_same else "shapes",
+        reference=_reference(given, dense, element(first), output, helpers) if is_same else "shapes",
         flops=counted.flops,
         ops=max(1, counted.ops),
         functions=counted.functions,
@@ -95,10 +102,18 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         batched_temporary_bytes=counted.batched_temporary_bytes,
         depth=max(1, counted.depth),
         variable_bytes=captured_bytes,
+        draws=draws,
         asserts="Assert" in everything,
+        effects=bool(does),
+        title=_title(module),
+        presets=_presets(module, sizes),
     )
-    notes = effects.notes(facts, ops or counted.op_types, draws, bool(printed), changed, untraced, counted.unknown)
-    return _with(facts, notes=notes, unsupported=effects.unsupported(facts, ops, untraced))
+    notes = effects.notes(facts, does, untraced, counted.unknown)
+    return _with(
+        facts,
+        notes=notes,
+        unsupported={**effects.unsupported(ops), **shapes.unsupported(raw[0], result)},
+    )
 
 
 # --- the code and its elements ---------------------------------------------------------------------------------------
@@ -152,10 +167,6 @@ def _elements(
         defaults = asked
     else:
         _check_size(given, size, {"batch"})
-    if any(isinstance(leaf, tf.RaggedTensor) for leaf in tf.nest.flatten(made)):
-        raise Refused(
-            f"the elements of {given.elems} have different lengths: pad them to one, since a batch needs one shape"
-        )
     try:
         elems = helpers.tensors(made)
     except MemoryError:
@@ -177,6 +188,26 @@ def _elements(
     return elems, {**defaults, "batch": batch}, parameters
 
 
+def _title(module: types.ModuleType) -> str:
+    title = getattr(module, "TITLE", "")
+    if not isinstance(title, str) or not title.isprintable() or len(title) > _MOST_TITLE:
+        raise Refused(f"TITLE is not valid: a text of at most {_MOST_TITLE} signs is needed")
+    return title
+
+
+def _presets(module: types.ModuleType, sizes: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    presets = getattr(module, "PRESETS", {})
+    if not isinstance(presets, dict) or len(presets) > _MOST_PRESETS:
+        raise Refused(
+            f'PRESETS is not valid: at most {_MOST_PRESETS} names with sizes, as {{"Small": {{"batch": 10}}}}'
+        )
+    for name, preset in presets.items():
+        known = isinstance(name, str) and isinstance(preset, dict) and set(preset) <= set(sizes)
+        if not known or not all(type(value) is int and value > 0 for value in preset.values()):
+            raise Refused(f"PRESETS[{name!r}] is not valid: whole numbers from 1 for {', '.join(sizes)} are needed")
+    return presets
+
+
 def _check_size(given: Given, size: Mapping[str, int], known: set[str]) -> None:
     for name in size:
         if name not in known:
@@ -189,31 +220,6 @@ def _named(module: types.ModuleType, name: str, what: str) -> Any:
     return getattr(module, name)
 
 
-def _leaves_of(given: Given, output: Any) -> Any:
-    """The result of one element as the wire of a nest of `Leaf`. Raises `Refused` where it is no tensors."""
-    import tensorflow as tf
-
-    for leaf in tf.nest.flatten(output, expand_composites=False):
-        if isinstance(leaf, tf.RaggedTensor | tf.SparseTensor | tf.IndexedSlices):
-            raise Refused(f"{given.function} returns a {type(leaf).__name__}: return a dense tensor")
-        if not isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray | np.generic | int | float):
-            raise Refused(
-                f"{given.function} returns a {type(leaf).__name__}: "
-                "a tensor, or a tuple, list or dict of tensors is needed"
-            )
-    exact = tf.nest.map_structure(tf.convert_to_tensor, output)
-    if any(leaf.dtype == tf.string for leaf in tf.nest.flatten(exact)):
-        raise Refused(f"{given.function} returns text: numbers are needed, which can be compared")
-    return _wire(exact, lambda leaf: leaf.shape)
-
-
-def _wire(nest: Any, shape: Callable[[Any], Any]) -> Any:
-    import tensorflow as tf
-
-    leaves = tf.nest.map_structure(lambda leaf: Leaf(tuple(shape(leaf)), leaf.dtype.name), nest)
-    return leaves_to_wire(leaves)
-
-
 def _main_dtype(elems: Any) -> str:
     import tensorflow as tf
 
@@ -224,21 +230,21 @@ def _main_dtype(elems: Any) -> str:
 # --- what the function is and does -----------------------------------------------------------------------------------
 
 
-def _graph(function: Callable[..., Any], element: Any) -> tuple[set[str], int, str]:
-    """The types of all ops that a trace of the function has, the bytes of what it captures, and why it cannot be
-    traced, empty where it can."""
+def _graph(function: Callable[..., Any], spec: Any) -> tuple[set[str], int, str, bool]:
+    """The types of all ops that a trace of the function has, the bytes of what it captures, why it cannot be traced,
+    empty where it can, and whether its results have a fixed shape there."""
     import tensorflow as tf
 
-    spec = tf.nest.map_structure(tf.TensorSpec.from_tensor, element)
     try:
         concrete = tf.function(function).get_concrete_function(spec)
     except Exception as error:
-        return set(), 0, shorten(without_addresses(str(error)))
+        return set(), 0, shorten(without_addresses(str(error))), False
     graph = concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
     held = [outer for outer, _ in concrete.graph.captures if outer.dtype != tf.resource]
     bytes_ = [leaf.dtype.size * leaf.shape.num_elements() for leaf in (*held, *concrete.graph.variables)]
-    return {node.op for node in nodes}, sum(bytes_), ""
+    is_fixed = all(leaf.shape.is_fully_defined() for leaf in tf.nest.flatten(concrete.structured_outputs))
+    return {node.op for node in nodes}, sum(bytes_), "", is_fixed
 
 
 def _reference(given: Given, function: Callable[..., Any], element: Any, output: Any, helpers: Any) -> str:
@@ -247,42 +253,38 @@ def _reference(given: Given, function: Callable[..., Any], element: Any, output:
 
     if given.reference:
         return "given"
+    if any(leaf.dtype == tf.string for leaf in tf.nest.flatten(output)):  # it shows digits, more of wider numbers
+        return "own"
     if not any(leaf.dtype.is_floating and leaf.dtype != tf.float64 for leaf in tf.nest.flatten(element)):
         return "own"
     try:
         wider = function(helpers.in_float64(element))
     except Exception:  # ops that take one dtype only, or variables of another
         return "own"
-    pairs = list(zip(tf.nest.flatten(output), tf.nest.flatten(wider), strict=False))
-    floats = [(tf.convert_to_tensor(a), tf.convert_to_tensor(b)) for a, b in pairs]
+    floats = [
+        (tf.convert_to_tensor(a), tf.convert_to_tensor(b)) for a, b in zip(_flat(output), _flat(wider), strict=False)
+    ]
     is_wider = all(b.dtype == tf.float64 for a, b in floats if a.dtype.is_floating)
     return "float64" if is_wider and all(a.shape == b.shape for a, b in floats) else "own"
 
 
-def _shapes(wire: Any) -> str:
-    kind, value = wire
-    if kind == "leaf":
-        return f"{value.dtype} {tuple(value.shape)}"
-    parts = value.values() if kind == "dict" else value
-    return ", ".join(map(_shapes, parts))
-
-
 def _equal(one: Any, other: Any) -> bool:
-    import tensorflow as tf
-
     def same(a: Any, b: Any) -> bool:
         a, b = np.asarray(a), np.asarray(b)
         # Text is compared as such, numbers by their bits: NaN is NaN.
         return a.shape == b.shape and (a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
 
-    return all(same(*pair) for pair in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True))
+    return all(same(*pair) for pair in zip(_flat(one), _flat(other), strict=True))
 
 
-def _plain_globals(module: types.ModuleType) -> dict[str, str]:
-    """Name → text of what the code holds in plain Python, so that a change is seen."""
-    plain = (int, float, str, list, dict, set)
-    return {name: repr(value) for name, value in vars(module).items()
-            if isinstance(value, plain) and not name.startswith("__")}  # fmt: skip
+def _flat(nest: Any) -> list[Any]:
+    """The tensors of a nest: of ragged ones their values and row splits."""
+    import tensorflow as tf
+
+    parts = (
+        tf.nest.flatten(leaf, expand_composites=isinstance(leaf, tf.RaggedTensor)) for leaf in tf.nest.flatten(nest)
+    )
+    return [part for leaf in parts for part in leaf]
 
 
 def _with(facts: Facts, **changes: Any) -> Facts:
@@ -299,9 +301,12 @@ def _tensorflow() -> Any:
 
 def _tools() -> types.ModuleType:
     """The helpers of own scripts, ready to be called here: their source is what scripts hold."""
-    parts = (*own_script.HELPERS, own_script.in_float64)
+    parts = (*own_script.HELPERS, own_script.in_float64, made_dense)
     module = types.ModuleType("mapbench_helpers")
-    exec("\n\n".join(["import tensorflow as tf", *(inspect.getsource(part) for part in parts)]), module.__dict__)
+    exec(
+        "\n\n".join(["import numpy as np\nimport tensorflow as tf", *(inspect.getsource(part) for part in parts)]),
+        module.__dict__,
+    )
     return module
 
 

@@ -110,6 +110,14 @@ def _reconcile(
     return places[wrong]
 
 
+def compare_text(array: np.ndarray, right: np.ndarray) -> Errors:
+    """Compare text, arrays of ``bytes`` objects: each is equal or not, and how far off it is has no meaning."""
+    places = np.flatnonzero(array.ravel() != right.ravel())
+    if not places.size:
+        return Errors()
+    return Errors(math.nan, math.nan, mismatches=places.size, worst=int(places[0]), differs=True)
+
+
 def compare_exactly(array: np.ndarray, right: np.ndarray) -> Errors:
     """Compare integers and booleans: they are equal or not."""
     errors = Errors()

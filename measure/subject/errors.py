@@ -16,6 +16,28 @@ _NOISE = re.compile(
     r"in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
 )
 
+# Errors of functions that do in Python what needs the values of a tensor → what is wrong, and what works instead.
+_UNTRACED = "which has no value while it is traced"
+_ONE_BY_ONE = "or take a strategy that calls the function for one element after the other, such as"
+_PLAIN = (
+    (
+        "as a Python `bool`",
+        f"the function decides in Python (if, while, and, or, not) by a tensor, {_UNTRACED}, and nothing converts that "
+        f"here: write tf.where, or tf.cond for whole branches, {_ONE_BY_ONE} tf.map_fn",
+    ),
+    (
+        "Iterating over a symbolic",
+        f"the function loops in Python over a tensor, {_UNTRACED}, and nothing converts that here: write one op on the "
+        f"whole axis, tf.unstack or tf.while_loop, {_ONE_BY_ONE} tf.map_fn",
+    ),
+    (
+        re.compile("Cannot convert a symbolic tf.Tensor|'SymbolicTensor' object (has no attribute 'numpy'|cannot be)|"
+                   "not 'SymbolicTensor'"),
+        f"the function takes a tensor for a value of Python or NumPy, {_UNTRACED}: write TensorFlow's ops or "
+        f"tf.numpy_function, {_ONE_BY_ONE} loop.eager",
+    ),
+)  # fmt: skip
+
 
 def describe(error: BaseException) -> Failed:
     """The outcome, type, message and detail of an error."""
@@ -35,6 +57,9 @@ def describe(error: BaseException) -> Failed:
 
 def shorten(text: str) -> str:
     """The line of one of TensorFlow's messages that says what was wrong."""
+    for pattern, sentence in _PLAIN:
+        if re.search(pattern, text):
+            return sentence
     lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
     if text.startswith("in user code:"):
         # Raised while tracing: the cause stands after the traceback, and may itself have several lines.

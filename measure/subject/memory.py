@@ -16,6 +16,7 @@ from typing import Any
 
 from measure.model.run import AtPeak, Memory, Timeline
 from measure.subject import allocations, profiler, trace
+from workloads.spec import Leaf
 
 NUMPY = "NumPy and Python"
 
@@ -253,7 +254,9 @@ def bytes_of(tensors: Any) -> int:
     elsewhere: dict[int, int] = {}
     for leaf in tf.nest.flatten(tensors, expand_composites=True):  # ragged and sparse tensors are several
         array = host_array(leaf)
-        if array is not None:
+        if array is not None and array.dtype == object:
+            elsewhere[id(leaf)] = Leaf(array.shape, "string").bytes
+        elif array is not None:
             address = array.__array_interface__["data"][0]
             spans.append((address, address + array.nbytes))
         elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):

@@ -37,7 +37,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference and the expected
     structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
     timed. ``artifacts`` is the folder for what a why subject leaves beside its figures. ``shapes_only``: values cannot
-    be compared, since they are random; ``asserts``: the element function's name, where it has assertions. ``given``,
+    be compared, since they are random or depend on state; ``asserts`` and ``effects``: the element function's name,
+    where it has assertions, or does other things beside its result; ``draws``: it draws random numbers. ``given``,
     ``size``, ``seed``: for who derives what is known of a person's own function."""
 
     role: Role
@@ -56,6 +57,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     work: Work | None = None
     shapes_only: bool = False
     asserts: str = ""
+    effects: str = ""
+    draws: bool = False
     given: Given | None = None
     size: dict[str, int] = {}
     seed: int = 0

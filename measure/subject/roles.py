@@ -24,18 +24,20 @@ from msgspec.structs import replace
 
 from measure.machine import allocator, gpu
 from measure.model.why import MOST_ROWS
-from measure.subject import assertions, correctness, derive, explain, memory, messages, probes
+from measure.subject import assertions, correctness, derive, explain, memory, messages, probes, reference, side_effects
 from measure.subject.limits import Refused
 from measure.subject.messages import Channel, Said, Spec
 from measure.subject.timing import Clock
-from measure.subject.traced import compiles_element, tells_of_fallback, traced
+from measure.subject.traced import compiles_element, told_fallback, traced
 
 # Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed. A call
 # that takes no longer than this has neither traced nor compiled anything.
 _ORDERS, _QUICK_S = 3, 0.001
+# What is traced or compiled anew takes many times as long as a call that is not.
+_SLOWER = 3.0
 # For how long a strategy is called for a rough figure of its latency; one whose first call is long is not.
 _ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
-_REFERENCE, _EXPECTED = "reference.pickle", "expected.pickle"
+_EXPECTED = "expected.pickle"
 _LONGEST_WARNING = 2_000
 
 
@@ -68,19 +70,7 @@ def load(script: str, name: str) -> types.ModuleType:
 
 
 def _reference(spec: Spec, sender: Sender, channel: Channel) -> None:
-    import tensorflow as tf
-
-    module = load(spec.script, spec.name)
-    folder = Path(spec.case_dir)
-    numbers = iter(range(10**6))
-
-    def save(leaf: Any) -> str:
-        path = folder / f"reference_{next(numbers)}.npy"
-        np.save(path, np.asarray(leaf))
-        return path.name
-
-    names = tf.nest.map_structure(save, module.reference_output)
-    (folder / _REFERENCE).write_bytes(pickle.dumps(names))
+    reference.save(Path(spec.case_dir), load(spec.script, spec.name).reference_output)
     sender.send(messages.Saved())
 
 
@@ -95,7 +85,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
         first_call_s = time.perf_counter() - begun_s
         check, sentence = correctness.check(
             outputs,
-            _read_reference(Path(spec.case_dir)),
+            reference.read(Path(spec.case_dir)),
             expected=pickle.loads((Path(spec.case_dir) / _EXPECTED).read_bytes()),
             batch=None,
             depth=spec.depth,
@@ -104,6 +94,8 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
         )
         if spec.asserts and check.ok and assertions.are_left_out(load(spec.script, spec.name), spec.asserts):
             check, sentence = replace(check, ok=False), assertions.LEFT_OUT
+        if spec.effects and check.ok and (left_out := _left_out(spec)):
+            check, sentence = replace(check, ok=False), left_out
         sender.send(messages.Checked(check, sentence))
         del outputs
         gc.collect()
@@ -117,8 +109,10 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
                 usage = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
     usage = replace(usage, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     retraces = len(traces.names) if spec.mode == "eager" else 0
-    others = [sentence for sentence in said if not tells_of_fallback(sentence, in_all.fallbacks)]
-    sender.send(messages.Measured(usage, others, in_all.fallbacks, retraces))
+    # The graphs tell of more than TensorFlow does; what it does tell is no other warning.
+    fallbacks = list(dict.fromkeys([*in_all.fallbacks, *filter(None, map(told_fallback, said))]))
+    others = [sentence for sentence in said if not told_fallback(sentence)]
+    sender.send(messages.Measured(usage, others, fallbacks, retraces))
     # Only now: of many calls TensorFlow warns that they trace anew, and what is measured is safe if one of them fails.
     sender.send(messages.Rough(_rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None))
 
@@ -254,6 +248,17 @@ def _prepared(spec: Spec) -> Callable[[], Any]:
     return call
 
 
+def _left_out(spec: Spec) -> str | None:
+    """The sentence that says what the strategy leaves out of what its element function does beside its result."""
+    return side_effects.left_out(
+        lambda: load(spec.script, spec.name),
+        spec.effects,
+        draws=spec.draws,
+        keeps_state=spec.shapes_only,
+        depth=spec.depth,
+    )
+
+
 def _rough_s(call: Callable[[], Any]) -> float:
     """Seconds of the quickest of the calls that fit into a while."""
     least_s, end = math.inf, time.perf_counter() + _ROUGH_S
@@ -261,13 +266,6 @@ def _rough_s(call: Callable[[], Any]) -> float:
         call()
         least_s = min(least_s, time.perf_counter() - begun_s)
     return least_s
-
-
-def _read_reference(folder: Path) -> Any:
-    import tensorflow as tf
-
-    names = pickle.loads((folder / _REFERENCE).read_bytes())
-    return tf.nest.map_structure(lambda name: np.load(folder / name, mmap_mode="r"), names)
 
 
 def _local(device: str) -> str:
@@ -289,15 +287,16 @@ def _synchronise(device: str) -> Callable[[], None]:
 
 def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]) -> float | None:
     """Seconds of the quickest of a few calls, each with the elements in another order, until one is quick; None where
-    there is none."""
+    there is none, or where calls with the timed values, in turns with them, take as long: the machine is busy."""
     import tensorflow as tf
 
     def moved(shift: int, leaf: Any) -> Any:
         join = np.concatenate if isinstance(leaf, np.ndarray) else tf.concat
         return join([leaf[shift:], leaf[:shift]], axis=0)
 
+    own = Clock(module.strategy, module.elems, synchronise)
     batch = tf.nest.flatten(module.elems)[0].shape[0]
-    least_s = None
+    least_s, least_own_s = None, math.inf
     for shift in range(1, min(_ORDERS + 1, batch)):
         elems = tf.nest.map_structure(functools.partial(moved, shift), module.elems)
         try:
@@ -306,8 +305,9 @@ def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]
             return None
         least_s = seconds if least_s is None else min(least_s, seconds)
         if seconds < _QUICK_S:
-            break
-    return least_s
+            return least_s
+        least_own_s = min(least_own_s, own.call())
+    return least_s if least_s is not None and least_s > _SLOWER * least_own_s else None
 
 
 def start_runtime(mode: str, slug: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from measure.model import slugs
 
 _LOOPS = ("While", "StatelessWhile")
+_TOLD = re.compile(r"Using a while_loop for converting (\w+)|\b(\w+) uses a while_loop\b")
 
 
 @dataclass
@@ -67,9 +68,14 @@ def _fallbacks(graph: Any) -> Iterator[str]:
         yield converted.type
 
 
-def tells_of_fallback(sentence: str, ops: list[str]) -> bool:
-    """True if TensorFlow says in its own words that one of these ops, which are known already, falls back."""
-    return "while_loop" in sentence and any(re.search(rf"\b{op}\b", sentence) for op in ops)
+def told_fallback(sentence: str) -> str:
+    """Return the op of which TensorFlow says, in any of its wordings, that it falls back to a while loop; empty where
+    the sentence is about something else.
+
+    Source: ``python/ops/parallel_for/pfor.py``.
+    """
+    told = _TOLD.search(sentence)
+    return (told[1] or told[2]) if told else ""
 
 
 def compiles_element(slug: str) -> bool:

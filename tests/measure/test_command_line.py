@@ -16,6 +16,7 @@ import pytest
 import strategies
 import workloads
 from measure import __main__ as command_line
+from measure.claims import known
 from measure.engine.launcher import HostState
 from measure.model.request import RequestError
 from measure.model.run import Run
@@ -23,7 +24,7 @@ from measure.model.run_file import decode, encode
 from measure.runner import Snapshot
 from measure.store.store import Store
 from strategies.spec import MODES
-from tests import forked, synthetic
+from tests import claims, forked, synthetic
 from tests.engine import DEADLINE_S, GONE_WITHIN_S, ROOT, descendants, environment, eventually, is_alive, write_mapper
 
 SMALL = ("compare", "per_example_gradients", "--size", "batch=4", "--size", "features=8", "--budget", "3")
@@ -49,6 +50,10 @@ class _Runner:
     def submit(self, request: Any, *, why: bool) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
+        return self.run.id
+
+    def submit_claims(self, ids: Sequence[str]) -> str:
+        self.asked = list(ids)
         return self.run.id
 
     def wait(self, run_id: str, timeout_s: float) -> bool:
@@ -191,6 +196,94 @@ def test_the_list_names_workloads_sizes_mappers_options_and_devices(
         "devices: CPU:0",
     ):
         assert part in printed
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> _Runner:
+    """A runner that has tried a claim, which is so."""
+    claim = known.all_claims()[0]
+    answer = _Runner(claims.run([claim], claims.evidence(claim.tests, ["yes"] * len(claim.tests))))
+    monkeypatch.setattr("measure.runner.Runner", answer)
+    return answer
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert command_line.main(["claims"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "" and all(claim.id in printed.out for claim in known.all_claims())
+    assert command_line.main(["claims", "--json", "-"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert command_line.main(["claims", "--json", str(tmp_path / "claims.json")]) == 0
+    assert json.loads((tmp_path / "claims.json").read_text()) == listed and capsys.readouterr().out == ""
+    assert [each["id"] for each in listed] == [claim.id for claim in known.all_claims()]
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nobody_says_so"], "claim 'nobody_says_so' is not known: 'claims' without a name lists them"),
+        (["--all", "nobody_says_so"], "--all tries every claim: leave out the ids, or --all"),
+        (["--markdown"], "--markdown prints verdicts: name claims, or --all"),
+        (
+            ["--json", "/nowhere/at/all.json"],
+            "--json /nowhere/at/all.json cannot be written: its folder does not exist",
+        ),
+        (["--all", "--json", "/tmp"], "--json /tmp cannot be written: it is a folder"),
+    ],
+)
+def test_claims_that_cannot_be_tried_are_refused(
+    arguments: Sequence[str], says: str, capsys: pytest.CaptureFixture[str]
+):
+    assert command_line.main(["claims", *arguments]) == 2
+    assert capsys.readouterr() == ("", f"error: {says}\n")
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+def test_a_file_of_claims_that_is_broken_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(known, "broken", lambda: {"mine.py": "SyntaxError: no"})
+    assert command_line.main(["claims"]) == 0
+    assert capsys.readouterr().err == "warning: the claims of mine.py are left out: SyntaxError: no\n"
+
+
+def test_verdicts_go_to_stdout_as_text_markdown_or_the_run(tried: _Runner, capsys: pytest.CaptureFixture[str]):
+    (claim_id,) = tried.run.claims
+    assert command_line.main(["claims", claim_id]) == 0
+    printed = capsys.readouterr()
+    assert f"HOLDS  {claim_id}" in printed.out and printed.out.endswith("Of 1 claim 1 holds.\n")
+    assert printed.err == "timing\n" and tried.asked == [claim_id]
+    assert command_line.main(["claims", claim_id, "--markdown", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("**Of 1 claim 1 holds.**\n") and "| **holds** |" in printed.out
+    assert f"Run {tried.run.id}, measured with Mapbench." in printed.out and printed.err == ""
+
+
+def test_all_claims_can_be_tried_and_the_run_written(
+    tried: _Runner, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+):
+    assert command_line.main(["claims", "--all", "--json", "-", "--quiet"]) == 0
+    assert decode(capsysbinary.readouterr().out) == tried.run and tried.asked == []
+    assert command_line.main(["claims", "--all", "--json", str(tmp_path / "run.json")]) == 0
+    assert decode((tmp_path / "run.json").read_bytes()) == tried.run
+
+
+def test_a_run_of_claims_is_exported_without_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "run.json"
+    claim = known.all_claims()[0]
+    file.write_bytes(encode(claims.run([claim], claims.evidence(claim.tests, ["no"] * len(claim.tests)))))
+    forms = ("--csv", "--samples", "--markdown", "--json")
+    assert command_line.main(["export", str(file), *forms, "--into", str(tmp_path / "out")]) == 0
+    written = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    assert set(written) == {"run.csv", "run.samples.csv", "run.md", "run.json"}
+    assert "does not hold" in written["run.csv"] and "**does not hold**" in written["run.md"]
+    capsys.readouterr()
+    assert command_line.main(["export", str(file), "--csv", "--svg", "--into", str(tmp_path / "none")]) == 2
+    says = "error: a run of claims has no charts: --markdown and --csv write its verdicts\n"
+    assert capsys.readouterr() == ("", says) and not (tmp_path / "none").exists()
 
 
 # --- with a host -----------------------------------------------------------------------------------------------------

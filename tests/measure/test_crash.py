@@ -27,7 +27,7 @@ from tests.engine import GONE_WITHIN_S, ROOT, environment, eventually
 from tests.steps import open_page, start, verdict
 
 STRATEGIES = ("batched.eager", "loop.eager", "map_fn.eager")
-KILLS = 8
+KILLS = 6
 _MOST_DELAY_S = 0.05
 # In the environment of every process of a server, wherever it has gone: sessions and parents do not tell.
 _MARK = "MAPBENCH_CRASH_TEST"

@@ -43,13 +43,13 @@ class Fault:
     modes: tuple[str, ...] = ("eager",)
 
 
-# Calls are so long that each is a sample that is said at once; the first two come before the samples.
-# The first call, three with other values, one to come to the pace, and two samples.
-_EIGHTH_CALL = """
+# Calls are so long that each is a sample that is said at once. Before the third sample: the first call, three with
+# other values in turns with three of the timed ones, one to come to the pace, and two samples.
+_ELEVENTH_CALL = """
 import os, time
 if is_timed():
     time.sleep(0.1)
-    if count_calls() == 8:
+    if count_calls() == 11:
         {fault}
 return map_rightly(fn, elems)
 """
@@ -161,13 +161,13 @@ FAULTS = {
         "timeout", "first_call", "Timeout", "within 6 s",
     ),
     "raises_while_sampled": Fault(
-        _EIGHTH_CALL.format(fault="raise ValueError('late')"), "failed", "sampling", "ValueError", "^late$"
+        _ELEVENTH_CALL.format(fault="raise ValueError('late')"), "failed", "sampling", "ValueError", "^late$"
     ),
     "exits_while_sampled": Fault(
-        _EIGHTH_CALL.format(fault="os._exit(5)"), "failed", "sampling", "Exit", "exit status 5"
+        _ELEVENTH_CALL.format(fault="os._exit(5)"), "failed", "sampling", "Exit", "exit status 5"
     ),
     "hangs_while_sampled": Fault(
-        _EIGHTH_CALL.format(fault="time.sleep(1000)"), "timeout", "sampling", "Timeout", "no answer within"
+        _ELEVENTH_CALL.format(fault="time.sleep(1000)"), "timeout", "sampling", "Timeout", "no answer within"
     ),
 }  # fmt: skip
 

@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from measure import __main__ as command_line
-from measure.engine import deriving
 from measure.engine.bench import Settings
+from measure.engine.deriving import Busy, Deriving
 from measure.engine.dialogue import Dialogues
 from measure.engine.host_launcher import HostLauncher
+from measure.engine.machine_lock import machine_lock
 from measure.model.request import parse
 from measure.model.run import Run
 from measure.model.run_file import decode
+from measure.store.store import Store
 from measure.sweep.comparison import PointComparison
 from tests import forked
 from tests.engine import DEADLINE_S, ROOT, environment
-from tests.functions import CODE, KERAS
+from tests.functions import CODE
 from workloads import functions
 from workloads.functions import Given
 
@@ -48,35 +50,6 @@ def outcomes(run: Run) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_strategy_that_leaves_out_an_assertion_is_wrong(tmp_path: Path, code: Path):
-    chosen = "loop.eager,loop_compiled.eager,map_fn.graph,vectorized_map.graph,vectorized_map.xla"
-    run = measured(tmp_path, "compare", f"{code}:positive", "--elems", "vectors", "--strategies", chosen)
-    assert outcomes(run) == {
-        "loop.eager": "ok",
-        "loop_compiled.eager": "ok",
-        "map_fn.graph": "ok",
-        # It makes the assertion for the first element alone.
-        "vectorized_map.graph": "wrong",
-        "vectorized_map.xla": "wrong",
-    }
-    error = run.measurement("vectorized_map.xla").error
-    assert error is not None
-    assert "the strategy leaves out assertions" in error.message
-    # The run brings along what was given and what was derived of it, and each script holds the code as it is.
-    assert run.request.own.given.code == CODE  # type: ignore[union-attr]
-    source = run.measurement("map_fn.graph").code.source  # type: ignore[union-attr]
-    assert CODE.strip() in source
-
-
-@pytest.mark.slow
-def test_values_that_are_random_are_compared_by_their_shapes(tmp_path: Path, code: Path):
-    run = measured(tmp_path, "compare", f"{code}:flip", "--elems", f"{code}:images", "--strategies", "map_fn.graph")
-    assert outcomes(run) == {"map_fn.graph": "ok"}
-    (leaf,) = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
-    assert (leaf.shape, leaf.max_abs) == ([16, 8, 8, 3], None)
-
-
-@pytest.mark.slow
 def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: Path, code: Path):
     code.write_text(
         CODE
@@ -93,25 +66,25 @@ def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: P
     assert str(tmp_path) not in run.request.own.given.code  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
-def test_every_process_has_the_same_variables(tmp_path: Path, code: Path):
-    code.write_text(KERAS)
-    chosen = ["--strategies", "loop.eager,map_fn.graph,vectorized_map.xla"]
-    run = measured(tmp_path, "compare", f"{code}:dense", "--elems", "vectors", *chosen)
-    # They are drawn at random, when the layers are first called.
-    assert set(outcomes(run).values()) == {"ok"}
-
-
 def test_a_point_between_those_of_a_grid_has_facts_of_its_own(host: HostLauncher, monkeypatch: pytest.MonkeyPatch):
     for known in ("_known", "_workloads"):
         monkeypatch.setattr(functions, known, {})
-    slug = deriving.give(host, "a test", Given(code=CODE, function="contrast", elems="images"))
+    slug = Deriving(host, "a test", patient=True).give(Given(code=CODE, function="contrast", elems="images"), {}, 0)
     asked = parse({"workload": slug, "size": {"batch": 2, "side": 5}, "strategies": "map_fn.graph"})
     assert functions.get(slug, asked.size) is None
     PointComparison("a", asked, host, lambda view: None, Dialogues(host), Settings())
     known = functions.get(slug, asked.size)
     assert known is not None
     assert known.facts.size == {"batch": 2, "side": 5}
+
+
+def test_a_page_does_not_wait_for_whoever_measures(host: HostLauncher):
+    given = Given(code="x = [1.0]\n\n\ndef f(x):\n    return x", function="f", elems="x")
+    with (
+        machine_lock("a neighbour", lambda: False, lambda who: None),
+        pytest.raises(Busy, match=r"^a neighbour \(process \d+\) is measuring on this machine"),
+    ):
+        Deriving(host, "a test", patient=False).give(given, {}, 0)
 
 
 @pytest.mark.slow
@@ -121,6 +94,18 @@ def test_a_size_of_the_elements_can_be_swept(tmp_path: Path, code: Path):
     )
     shapes = [item.correctness.leaves[0].shape for point in run.points for item in point.measurements]  # type: ignore[union-attr]
     assert shapes == [[16, 4, 4, 3], [16, 6, 6, 3]]
+    # The function is known from the sweep that is continued.
+    continued = measured(tmp_path, "sweep", "--continue", run.id)
+    assert continued.parent == run.id
+    assert continued.request == run.request
+    assert [item.code for point in continued.points for item in point.measurements] == [
+        item.code for point in run.points for item in point.measurements
+    ]
+    kept = Store(tmp_path / "home")
+    kept.delete([run.id])
+    kept.add(run)
+    with pytest.raises(AssertionError, match="comes from elsewhere"):
+        measured(tmp_path, "sweep", "--continue", run.id)
 
 
 @pytest.mark.parametrize(

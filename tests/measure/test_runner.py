@@ -39,7 +39,7 @@ from tests.warm import WARM
 HANGING = {
     "hangs_at_once": "import time\nwhile True:\n    time.sleep(1000)",
     "hangs_when_timed": "while is_timed():\n    pass\nreturn map_rightly(fn, elems)",
-    "hangs_when_sampled": "while is_timed() and count_calls() > 4:\n    pass\nreturn map_rightly(fn, elems)",
+    "hangs_when_sampled": "while is_timed() and count_calls() > 7:\n    pass\nreturn map_rightly(fn, elems)",
 }
 STAGES = {
     "hangs_at_once.eager": "memory",

@@ -92,6 +92,33 @@ def test_a_rewrite_is_offered_where_it_is_given():
         script.build(case(), "batched.graph")
 
 
+def test_sparse_results_are_made_dense_in_every_script():
+    sparse = case(facts=changed(FACTS, result=["leaf", Leaf((3,), "float64", sparse=True)]))
+    for text in (script.build(sparse, "map_fn.graph"), script.build_reference(sparse)):
+        assert "def fn(x):\n    return made_dense(half(x))\n" in text
+        assert text.count("def made_dense(") == 1
+    assert "return map_with_map_fn(fn, elems, signature)" in script.build(sparse, "map_fn.graph")
+    assert "slice_by_slice(fn, elems)" in script.build_reference(sparse)
+
+
+def test_results_of_no_fixed_shape_make_a_ragged_tensor():
+    leaf = Leaf((None, 3), "float64", length=2.5)
+    ragged = case(facts=changed(FACTS, result=["leaf", leaf]))
+    signature = "signature = tf.RaggedTensorSpec([None, 3], tf.float64, ragged_rank=0)\n"
+    for slug, line in (
+        ("map_fn.graph", "return map_with_map_fn(half, elems, signature)"),
+        ("loop.eager", "return map_ragged_with_loop(half, elems, signature)"),
+        ("dataset.graph", "return map_ragged_with_dataset(half, elems)"),
+    ):
+        text = script.build(ragged, slug)
+        assert line in text
+        assert ("dataset" in slug) != (signature in text)
+    reference = script.build_reference(ragged)
+    assert signature + "reference_output = in_float64(map_ragged_with_loop(half, elems, signature))" in reference
+    # Eight elements of 2.5 × 3 numbers, each with the number that says where it ends.
+    assert ragged.output_bytes == 8 * (round(2.5 * 3 * 8) + 8)
+
+
 def test_other_code_is_another_workload():
     one, other = GIVEN.slug, replace_code(GIVEN, CODE.replace("0.5", "0.25")).slug
     assert one != other

@@ -7,7 +7,7 @@ that it reads may come from anybody.
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,28 @@ from views.ui import look
 
 # Beyond what any chart takes.
 _PATIENCE_S = 120.0
-_WIDTH = 640
 _SCALE = 2.0  # pixels of a PNG for each of an SVG
-_INK = "#16202e"
 _SIGNS = f"^[{''.join(look.GLYPHS.values())}] "
 FORMATS = ("svg", "png")
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The surface that a chart is drawn on: its own colour, that of ink, and those of mappers in the order of `look`.
+
+    ``width`` is that of the plot in pixels, ``titled`` is true if the chart has to say itself what it shows, and
+    ``config`` is Vega's own where more than that differs from what it would choose.
+    """
+
+    width: int
+    background: str
+    ink: str
+    colours: Sequence[str]
+    titled: bool
+    config: Mapping[str, Any]
+
+
+PAPER = Surface(640, "#ffffff", "#16202e", look.LIGHT, True, {})
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,8 @@ NAMES = tuple(dict.fromkeys((*COMPARE, *LINES, *MAP)))
 
 def of(run: Run) -> dict[str, Picture]:
     """Return the charts that a run of its kind has, by name."""
+    if run.kind == "claims":
+        return {}  # the charts are those of its evidence
     if run.kind == "compare":
         return COMPARE
     return LINES if len(run.axes) == 1 else MAP
@@ -122,7 +141,7 @@ def shown(run: Run) -> dict[str, Picture]:
     return {name: picture for name, picture in of(run).items() if specification(run, name) is not None}
 
 
-def specification(run: Run, name: str) -> Spec | None:
+def specification(run: Run, name: str, surface: Surface = PAPER) -> Spec | None:
     """Return the chart with its data, title and colours; None where the run has nothing to show in it."""
     picture, shown_rows = of(run)[name], rows.make(run, rows.choose_baseline(run))
     drawn, frame = picture.draw(run, shown_rows)
@@ -133,29 +152,31 @@ def specification(run: Run, name: str) -> Spec | None:
         frame["strategy"] = frame["strategy"].str.replace(_SIGNS, "", regex=True)
     if "value" in frame:
         frame["value"] = frame["value"].str.replace("✕", "(wrong)")
+    used = {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "width": _WIDTH,
-        "background": "#ffffff",
-        "title": {
-            "text": picture.title,
-            "subtitle": [
-                f"{run.request.workload}, {_size(run)}, {run.request.dtype}, {run.request.device}",
-                *filter(None, [picture.note(run)]),
-            ],
-            "anchor": "start",
-            "offset": 18,
-            "subtitlePadding": 4,
+        "width": surface.width,
+        "background": surface.background,
+        **({"title": _title(run, picture)} if surface.titled else {}),
+        "config": {
+            "range": {"category": list(surface.colours)},
+            "view": {"stroke": None},
+            **surface.config,
         },
-        "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
-        **_alone(
-            drawn,
-            {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
-            if picture.legend
-            else {},
-        ),
+        **_alone(drawn, used if picture.legend else {}, surface.ink),
         "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
         "padding": 14,
+    }
+
+
+def _title(run: Run, picture: Picture) -> Spec:
+    about = f"{run.request.title}, {_size(run)}, {run.request.dtype}, {run.request.device}"
+    return {
+        "text": picture.title,
+        "subtitle": [about, *filter(None, [picture.note(run)])],
+        "anchor": "start",
+        "offset": 18,
+        "subtitlePadding": 4,
     }
 
 
@@ -165,14 +186,14 @@ def _size(run: Run) -> str:
     return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
 
 
-def _alone(part: Any, used: dict[str, list[str]]) -> Any:
+def _alone(part: Any, used: dict[str, list[str]], ink: str) -> Any:
     """Return the specification for use without a page around it: ink has a colour, and a legend stands where the page
     has its own."""
     if isinstance(part, list):
-        return [_alone(item, used) for item in part]
+        return [_alone(item, used, ink) for item in part]
     if not isinstance(part, dict):
-        return _INK if part == base.INK else part
-    alone = {key: _alone(value, used) for key, value in part.items()}
+        return ink if part == base.INK else part
+    alone = {key: _alone(value, used, ink) for key, value in part.items()}
     if "legend" in alone and used:
         # Below: at the right there are names.
         values = used.get(alone.get("field", ""), [])
@@ -180,9 +201,9 @@ def _alone(part: Any, used: dict[str, list[str]]) -> Any:
     return alone
 
 
-def convert(run: Run, name: str, form: str) -> bytes | None:
+def convert(run: Run, name: str, form: str, surface: Surface = PAPER) -> bytes | None:
     """Return the picture's bytes; None where the run has nothing to show in it."""
-    drawn = specification(run, name)
+    drawn = specification(run, name, surface)
     if drawn is None:
         return None
     # Nothing is fetched: all that a chart needs is in its specification.

@@ -10,7 +10,7 @@ import streamlit as st
 
 import strategies
 import workloads
-from views.choices import address, texts
+from views.choices import address, own, texts
 from views.choices.address import Field
 from views.ui import look
 from views.ui.parameters import option_key, size_key
@@ -29,21 +29,33 @@ def choose_workload(changed: Callable[[], None]) -> Workload:
         st.warning(look.plain(Path(path).name + message.removeprefix(path)), icon=":material/broken_image:")
     if st.session_state.get("workload") not in by_slug:  # its file was found to be broken just now
         st.session_state["workload"] = workloads.names()[0]
+    offered = [*slugs, own.ENTRY]
     slug = st.selectbox(
-        texts.WORKLOAD, slugs, index=place_of("workload", slugs), key="workload", on_change=changed,
-        format_func=lambda slug: f"{by_slug[slug].group} · {slug}",
+        texts.WORKLOAD, offered, index=place_of("workload", offered), key="workload", on_change=own.pick,
+        args=(changed,), format_func=lambda slug: own.label(by_slug.get(slug)),
     )  # fmt: skip
+    own.draw(by_slug[slug], changed)
     return by_slug[slug]
 
 
 def start_with_defaults() -> None:
-    """Set the defaults of a workload that has just been chosen: another one's sizes say nothing about it."""
+    """Set the defaults of a workload that has just been chosen: another one's sizes say nothing about it, and it may
+    lack what some strategies need."""
     workload = workloads.get(st.session_state["workload"])
     for parameter in workload.sizes:
         st.session_state[size_key(parameter.name)] = parameter.default
     for option in workload.options:
         chosen = option.default if option.values is None else str(option.default)
         st.session_state[option_key(option.name)] = chosen
+    words = st.session_state.get("strategies", [])
+    st.session_state["strategies"] = [word for word in words if not _lacks(workload, word)]
+
+
+def _lacks(workload: Workload, word: str) -> bool:
+    """True for a mapper, or a strategy of one, that needs what the workload does not have, such as a rewrite."""
+    name = word.partition(".")[0]
+    known = {mapper.slug: mapper for mapper in strategies.mappers()}
+    return name in known and not strategies.offered(known[name], workload)
 
 
 def current(key: str, default: Any = None) -> Any:
@@ -98,6 +110,9 @@ def sizes(
             help_ = texts.SIZE_HELP.format(help=parameter.help, least=parameter.least, most=parameter.most)
             size[parameter.name] = number(parameter.name, key, known[key], step=1, help=help_)
     wrong = [shown[key].name for key in faults({key: known[key] for key in shown})]
+    if not swept and not wrong and (fault := own.fault_at(workload, size)):
+        st.warning(look.plain(look.sentence(fault)), icon=":material/block:")
+        wrong = [name for name in size if name != "batch"]
     size |= {name: value for name, value in workload.default_size().items() if name in wrong}
     if not swept:
         with presets:
@@ -166,7 +181,7 @@ def dtype_and_device(workload: Workload, devices: tuple[str, ...]) -> tuple[str,
 
 
 def _shape(batch: int, leaf: Leaf) -> str:
-    return " × ".join(f"{side:,}" for side in (batch, *leaf.shape))
+    return " × ".join(side if isinstance(side, str) else f"{side:,}" for side in (batch, *leaf.sides))
 
 
 def _stack(leaf: Leaf, largest: int) -> str:

@@ -3,7 +3,8 @@
 Mappers that the default selection has no strategy of stay folded away until one of them is chosen, or asked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,7 +12,7 @@ import streamlit as st
 import strategies
 from measure.model import forecast
 from measure.model.request import RequestError, default_strategies, parse_strategies
-from strategies.spec import MODES, Mapper
+from strategies.spec import ELEMENT, MODES, Mapper
 from views.choices import texts
 from views.choices.address import NONE, WORDS
 from views.ui import look
@@ -126,48 +127,65 @@ def draw(case: Case, presets: Presets, chosen: tuple[str, ...]) -> None:
                 f"{look.glyph(mode)} {mode}", key=look.key("column", mode), type="tertiary", width="stretch",
                 on_click=_toggle, args=(chosen, group, everything), wrap=False,
             )  # fmt: skip
-        for mapper in offered:
-            if mapper.default_modes:
-                _row(grid, mapper, chosen, everything)
+        for row in _rows([mapper for mapper in offered if mapper.default_modes], case.workload):
+            _draw_row(grid, row, chosen, everything)
         more = [mapper for mapper in offered if not mapper.default_modes]
-        if more and _unfolded(grid, more, chosen):
-            for mapper in more:
-                _row(grid, mapper, chosen, everything)
+        rows = _rows(more, case.workload)
+        if more and _unfolded(grid, len(more), [slug for row in rows for slug in row.by_mode.values()], chosen):
+            for row in rows:
+                _draw_row(grid, row, chosen, everything)
     typed = [slug for slug in chosen if slug not in everything]
     if typed:
         st.caption(texts.TYPED.format(strategies=look.plain(", ".join(typed))))
 
 
-def _row(grid: "GridContainer", mapper: Mapper, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
-    group = _slugs(mapper)
+@dataclass(frozen=True)
+class _Row:
+    """A mapper of one of the workload's element functions: what it is called, and its strategy in each of its modes."""
+
+    label: str
+    help: str
+    key: tuple[str, ...]
+    by_mode: Mapping[str, str]
+
+
+def _rows(mappers: Iterable[Mapper], workload: Workload) -> list[_Row]:
+    rows = []
+    for mapper in mappers:
+        for element in strategies.elements(mapper, workload):
+            by_mode = {strategy.mode: strategy.slug for strategy in strategies.of_mapper(mapper, element)}
+            if element is None:
+                rows.append(_Row(mapper.slug, mapper.summary, (mapper.slug,), by_mode))
+            else:
+                words = texts.OTHER_ELEMENT.format(mapper=mapper.slug, element=element)
+                rows.append(_Row(f"↳ {element}", words, (mapper.slug, ELEMENT, element), by_mode))
+    return rows
+
+
+def _draw_row(grid: "GridContainer", row: _Row, chosen: tuple[str, ...], everything: tuple[str, ...]) -> None:
     with grid.cell(column_span=len(MODES)):
         st.button(
-            mapper.slug, key=look.key("row", mapper.slug), type="tertiary", on_click=_toggle,
-            args=(chosen, group, everything), help=look.plain(mapper.summary), wrap=False,
+            row.label, key=look.key("row", *row.key), type="tertiary", on_click=_toggle,
+            args=(chosen, tuple(row.by_mode.values()), everything), help=look.plain(row.help), wrap=False,
         )  # fmt: skip
     for mode in MODES:
-        slug = f"{mapper.slug}.{mode}"
-        if mode not in mapper.modes:
+        if mode not in row.by_mode:
             grid.cell()
             continue
-        key = look.key("cell", mapper.slug, mode)
+        slug, key = row.by_mode[mode], look.key("cell", *row.key, mode)
         st.session_state[key] = slug in chosen
         st.checkbox(slug, key=key, on_change=_toggle, args=(chosen, (slug,), everything), label_visibility="collapsed")
 
 
-def _slugs(mapper: Mapper) -> tuple[str, ...]:
-    return tuple(f"{mapper.slug}.{mode}" for mode in mapper.modes)
-
-
-def _unfolded(grid: "GridContainer", more: list[Mapper], chosen: tuple[str, ...]) -> bool:
-    """Draw the button that unfolds the further mappers. Return True if they are shown: as was asked for last, or
-    because the first of their cells was chosen."""
-    count = len({slug for mapper in more for slug in _slugs(mapper)} & set(chosen))
+def _unfolded(grid: "GridContainer", mappers: int, slugs: Iterable[str], chosen: tuple[str, ...]) -> bool:
+    """Draw the button that unfolds the further mappers, of which there are so many. Return True if they are shown: as
+    was asked for last, or because the first of their cells was chosen."""
+    count = len({*slugs} & {*chosen})
     if count and not st.session_state.get("more_chosen"):
         st.session_state["more_shown"] = True
     st.session_state["more_chosen"] = count
     shown = bool(st.session_state.get("more_shown"))
-    words = texts.FURTHER.format(count=len(more)) if len(more) > 1 else texts.ONE_FURTHER
+    words = texts.FURTHER.format(count=mappers) if mappers > 1 else texts.ONE_FURTHER
     if count and not shown:
         words += f", {texts.CHOSEN.format(count=count)}"
     with grid.cell(column_span=2 * len(MODES)):

@@ -14,6 +14,56 @@ DEVICE = "device"
 DEVICE_HELP = "Found by the measuring process; a GPU is listed where TensorFlow sees one."
 DEVICE_MISSING = "{device} is not on this machine: {devices} can be used."
 
+# --- a function of a person's own ------------------------------------------------------------------------------------
+
+OWN_ENTRY = "Your own · a function that you write …"
+OWN_OPEN = "Write your own function"
+OWN_EDIT = "Edit the code"
+OWN_TITLE = "Your own function"
+OWN_WINDOW = "the window of your own function"
+OWN_LEAD = (
+    "A function of **one element**, and something to map it over: an array, or a function that makes one. "
+    "The check runs the code in a process that is thrown away."
+)
+OWN_EXAMPLE = """import numpy as np
+import tensorflow as tf
+
+
+def images(batch=100, side=32):
+    return np.random.default_rng(0).random((batch, side, side, 3), dtype=np.float32)
+
+
+def standardize(image):
+    return (image - tf.reduce_mean(image)) / tf.math.reduce_std(image)
+"""
+OWN_ROLES = {
+    "function": ("Function", "Takes one element, without the batch axis."),
+    "elems": (
+        "Mapped over",
+        "An array, tensor, tuple or dict of them, whose first axis is the batch; or a function that makes them, whose "
+        "whole-number parameters with defaults are the sizes.",
+    ),
+    "batched": ("Rewrite for the batch", "Takes the whole batch, and is measured as one strategy more."),
+    "reference": ("Reference in NumPy", "Gives the right results of the whole batch; without one, the function does."),
+}
+OWN_CHECK = "Check"
+OWN_CHECKING = "The code is run once and traced"
+OWN_CHANGED = "Changed since the last check."
+OWN_USE = "Use {function} as the workload"
+OWN_NOT_HERE = (
+    "**On this server no code of yours can be run**: others can reach it. On your own machine it can: start Mapbench "
+    "there and write the function in this window, or have it measured from a file."
+)
+OWN_COMMANDS = """streamlit run app.py
+python -m measure compare my_code.py:standardize --elems images"""
+FACT_ELEMENT = "one element"
+FACT_RESULT = "its result"
+FACT_SIZES = "sizes"
+FACT_WORK = "work"
+FACT_FLOPS = "{flops:,} floating-point operations an element"
+FACT_HOLDS = "variables"
+FACT_SCALAR = "scalar"
+
 # --- the axes of a sweep ---------------------------------------------------------------------------------------------
 
 FIRST_AXIS = "Sweep"
@@ -47,6 +97,7 @@ PRESET_ALL = "All"
 CHOSEN = "{count} chosen"
 ONE_FURTHER = "1 more mapper"
 FURTHER = "{count} more mappers"
+OTHER_ELEMENT = "{mapper} of the element function as {element} writes it"
 FURTHER_HELP = "«Default» leaves these out, «All» takes them."
 TYPED = "and, from the list under Advanced: {strategies}"
 NONE_CHOSEN = "Choose at least one strategy."

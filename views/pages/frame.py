@@ -18,7 +18,7 @@ from measure.runner import Snapshot
 from measure.sweep.request import SweepRequest
 from views.choices import address, summary
 from views.choices.address import Fields, Form
-from views.pages import opening, texts
+from views.pages import opening, texts, trust
 from views.pages.opening import Opened
 from views.result import actions, progress
 from views.ui import guard, layout, look
@@ -180,7 +180,8 @@ def _result(opened: Opened, chosen: C, others: list[str], draw_body: Callable[[S
 
 def _agreement(opened: Opened, others: list[str]) -> None:
     """Say where the result is one of other choices than those on the form, and offer to take its choices."""
-    if not opened.own:
+    is_strange = opened.snapshot is not None and trust.draw(opened.snapshot.run)
+    if not opened.own and not is_strange:
         st.caption(texts.NOT_ITS_CHOICES)
     if others:
         st.html(layout.GREY)

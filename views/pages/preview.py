@@ -19,9 +19,9 @@ from views.pages import opening, texts
 from views.result import heading
 
 # The last part of a page's address → the kind of runs that it shows.
-_PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "runs": None}
+_PAGES = {"": "compare", "compare": "compare", "sweep": "sweep", "claims": "claims", "runs": None}
 # The address of the page of a kind, relative to any other page.
-_PATHS = {"compare": "./", "sweep": "sweep"}
+_PATHS = {"compare": "./", "sweep": "sweep", "claims": "claims"}
 # What Streamlit puts into the HTML of a page, until its scripts run.
 _TITLE = "<title>Streamlit</title>"
 _log = logging.getLogger("mapbench.page")

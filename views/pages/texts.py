@@ -39,8 +39,43 @@ EXAMPLE_CPU = "another machine"
 # --- a result beside other choices -----------------------------------------------------------------------------------
 
 NOT_ITS_CHOICES = ":material/info: This run's workload or strategies are not known here, so the choices are other ones."
+NOT_TRUSTED = (
+    ":material/shield: **This run came with code**: the function {function}, which is not known here. Nothing of it "
+    "was executed. To measure it here, read it first."
+)
+ITS_CODE = "The code that came with the run"
+TRUST = "I trust this code, run it here"
+TRUST_AT_HOME = (
+    "On this server no code of others is run. Export the run and import it where Mapbench runs on your machine."
+)
+CODE_NOT_RUN = "The code of this run cannot be measured here: {error}."
 OTHER_CHOICES = ":material/info: **These are results of other choices**: {choices}. Run measures the new ones."
 TAKE_CHOICES = "Take the choices of this result"
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+CLAIMS_LEAD = (
+    "**What is said about mapping in TensorFlow, tried on this machine.** A verdict is computed from figures that were "
+    "measured here; the evidence of each is one click away."
+)
+CLAIMS_EXAMPLE = "These verdicts come from {machine}, with TensorFlow {version}, {date}. Try the claims here."
+TRY_ALL = "Try all {count} (about {time})"
+TRY_REST = "Try the {count} that are not tried yet (about {time})"
+ALL_CLAIMS = "All claims"
+BACK_TO_CLAIMS = "Back to the claims"
+TRY_ONE = "Try it here (about {time})"
+TRY_ONE_AGAIN = "Try it again here (about {time})"
+TRIED_ON = "Tried on {machine}, {date}"
+STRANGE_CLAIMS = ":material/info: This run holds claims that are not known here: {claims}."
+CHANGES = "What changed"
+CHANGED_AGAINST = "Against another run of claims"
+CHANGED_CHOOSE = "an earlier day, another machine or TensorFlow"
+CHANGED_FACT = "{name}: {before} then, {now} now"
+CLAIM_COLUMN = "claim"
+THEN_COLUMN = "then"
+NOW_COLUMN = "now"
+SEEN_COLUMN = "seen now"
+NOTHING_CHANGED = "Every claim that both have tried has the same verdict."
 
 # --- the list of runs ------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from measure.sweep.request import SweepRequest, of_run
 from views.result import heading, reproduction, sweep_continue, texts
 from views.ui import guard, look, session, share, steps, times
 from views.ui.memo import Memo
+from workloads import functions
 
 _memo = Memo()
 
@@ -38,14 +39,23 @@ def start(request: Request | SweepRequest, parent: str | None = None, continue_f
         st.session_state["refusal"] = str(error)
 
 
-def _again(run: Run) -> None:
+def again(run: Run) -> None:
+    """Queue a run that repeats this one, and show it."""
     try:
-        if run.kind == "sweep":
+        if run.kind == "claims":
+            run_id = runner.shared().submit_claims(run.claims or [], parent=run.id, owner=session.owner())
+            steps.to_run(run_id)
+        elif run.kind == "sweep":
             start(of_run(run), parent=run.id)
         else:
             start(parse(msgspec.to_builtins(run.request)), parent=run.id)
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
+
+
+def comes_with_code(run: Run) -> bool:
+    """True for a run of somebody's own function that nobody has given to this server."""
+    return run.request.own is not msgspec.UNSET and functions.get(run.request.workload) is None
 
 
 def draw(snapshot: Snapshot) -> None:
@@ -64,15 +74,15 @@ def draw(snapshot: Snapshot) -> None:
                 outlook = sweep_continue.draw(
                     run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)
                 )
-            if finished:
+            if finished and not comes_with_code(run):
                 st.button(
-                    texts.AGAIN, key="again", icon=":material/replay:", on_click=_again, args=(run,),
+                    texts.AGAIN, key="again", icon=":material/replay:", on_click=again, args=(run,),
                     help=texts.AGAIN_HELP,
                 )  # fmt: skip
                 _export(run, snapshot.version)
         if outlook:
             st.caption(f":material/resume: {look.plain(outlook)}")
-        if finished and run.parent is not None:
+        if finished and run.parent is not None and run.kind != "claims":
             reproduction.draw(run, snapshot.version)
 
 

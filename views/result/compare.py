@@ -66,7 +66,7 @@ def draw_comparison(
     with guard.calm(texts.THE_REST):
         if not finished:
             strategy_table.draw(run, version, shown.rows, prefix, baseline=baseline)
-        correctness.draw(shown.rows, prefix)
+        correctness.draw(run.request, shown.rows, prefix)
         problems.draw(shown.rows, run, prefix)
 
 

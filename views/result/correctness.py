@@ -4,17 +4,18 @@ import math
 
 import pandas as pd
 import streamlit as st
+from msgspec import UNSET
 
-from measure.model.run import Correctness, LeafCheck, Measurement
+from measure.model.run import Correctness, LeafCheck, Measurement, RequestRecord
 from measure.output.rows import Row
 from views.result import strategy_table, texts
 from views.ui import look
 from views.ui.memo import packed
 
 
-def draw(rows: list[Row], prefix: str) -> None:
+def draw(request: RequestRecord, rows: list[Row], prefix: str) -> None:
     """Draw the sentence, and a table that is made when it is opened. ``prefix`` begins its key."""
-    st.markdown(texts.CORRECTNESS.format(sentence=look.plain(sentence(rows))))
+    st.markdown(texts.CORRECTNESS.format(sentence=look.plain(sentence(request, rows))))
     if not any(row.correct is not None for row in rows):
         return
     with st.expander(texts.ERRORS, type="compact", key=f"{prefix}errors", on_change="rerun") as opened:
@@ -46,7 +47,7 @@ def frame(rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def sentence(rows: list[Row]) -> str:
+def sentence(request: RequestRecord, rows: list[Row]) -> str:
     """Say how many strategies are wrong and how near the others are: «All 12 agree with float64 within 1 ULP of
     float32.»"""
     checked = [row for row in rows if row.correct is not None]
@@ -59,7 +60,11 @@ def sentence(rows: list[Row]) -> str:
         parts.append(texts.SOME_WRONG.format(wrong=len(wrong), checked=len(checked), strategies=", ".join(wrong)))
     if right:
         agree = texts.ONE_AGREES if len(right) == 1 else texts.OTHERS_AGREE if wrong else texts.ALL_AGREE
-        parts.append(agree.format(strategy=right[0].slug, count=len(right), nearness=_nearness(right)))
+        parts.append(
+            agree.format(
+                strategy=right[0].slug, count=len(right), reference=_reference(request), nearness=_nearness(right)
+            )
+        )
     return " ".join(parts)
 
 
@@ -74,6 +79,12 @@ def tolerances(measurement: Measurement) -> list[str]:
             output = leaf.path or texts.THE_OUTPUT
             sentences.append(texts.ALLOWED_ERROR.format(output=output, errors=texts.OR.join(allowed)))
     return sentences
+
+
+def _reference(request: RequestRecord) -> str:
+    """The right results in words. A file from elsewhere may hold any word for them."""
+    own = request.own
+    return texts.REFERENCE if own is UNSET else texts.OWN_REFERENCES.get(own.facts.reference, texts.REFERENCE)
 
 
 def _nearness(right: list[Row]) -> str:

@@ -4,6 +4,7 @@ import html
 
 import streamlit as st
 
+from measure.claims import tries
 from measure.judge import answer
 from measure.judge import verdict as verdicts
 from measure.model.run import Analysis, Run
@@ -29,6 +30,8 @@ def verdict(run: Run) -> str:
     """
     if run.kind == "compare":
         return verdicts.verdict(run)
+    if run.kind == "claims":
+        return tries.summary(run)
     return run.verdict if is_earlier(run) or not run.verdict else findings.verdict(run)
 
 

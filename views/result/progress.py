@@ -8,6 +8,7 @@ import streamlit as st
 
 import workloads
 from measure import runner
+from measure.judge import answer
 from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
 from measure.runner import Snapshot
@@ -103,7 +104,7 @@ def _draw(snapshot: Snapshot) -> None:
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
             whole = snapshot.elapsed_s + snapshot.remaining_s
             st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
-        if snapshot.state == "running":
+        if snapshot.state == "running" and run.kind != "claims":
             st.html(_stages(snapshot) if run.kind == "compare" else _points(run))
 
 
@@ -120,8 +121,10 @@ def cancel(run_id: str) -> None:
 
 
 def _title(run: Run) -> str:
+    if run.kind == "claims":
+        return answer.heading(run)
     known = run.request.workload in workloads.names()
-    name = workloads.get(run.request.workload).title if known else run.request.workload
+    name = workloads.get(run.request.workload).title if known else run.request.title
     swept = {axis.name: texts.RANGE.format(first=axis.values[0], last=axis.values[-1]) for axis in run.axes}
     fixed = {key: f"{value:,}" for key, value in run.request.size.items()}
     return f"{name}, {', '.join(f'{key} {value}' for key, value in {**fixed, **swept}.items())}"

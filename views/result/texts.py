@@ -318,9 +318,17 @@ CONTROL = "{strategy} entered twice: ratio {ratio:.3f} [{low}, {high}]"
 CORRECTNESS = "**Correctness** · {sentence}"
 NOTHING_COMPARED = "No output has been compared with the reference yet."
 SOME_WRONG = "{wrong} of {checked} wrong: {strategies}."
-ONE_AGREES = "{strategy} agrees with float64 {nearness}."
-ALL_AGREE = "All {count} agree with float64 {nearness}."
-OTHERS_AGREE = "The other {count} agree with float64 {nearness}."
+ONE_AGREES = "{strategy} agrees with {reference} {nearness}."
+ALL_AGREE = "All {count} agree with {reference} {nearness}."
+OTHERS_AGREE = "The other {count} agree with {reference} {nearness}."
+REFERENCE = "float64"
+# Of a function of a person's own, by the word for its reference.
+OWN_REFERENCES = {
+    "float64": "your function run slice by slice in float64",
+    "own": "your function run slice by slice",
+    "given": "the reference that was given",
+    "shapes": "your function in shapes and dtypes, which is all that can be compared,",
+}
 EXACTLY = "exactly"
 WITHIN_TOLERANCE = "within tolerance"
 WITHIN_ULP = "within {ulp} ULP"
@@ -418,3 +426,28 @@ MEMORY_DIAL = "Memory available"
 UNREADABLE = "Run {run} cannot be read: {error}."
 DELETED = "Run {run} has been deleted."
 LEFT_OUT_FILE = "left out.txt"
+
+# --- claims (claims.py) ----------------------------------------------------------------------------------------------
+
+NOT_TRIED = "not tried here yet"
+VERDICT_FILTER = "Verdicts"
+NO_CLAIM_SHOWN = "No claim has such a verdict."
+TRY_GROUP = "Try these {count} ({time})"
+TRY = "Try ({time})"
+TRY_AGAIN = "Again ({time})"
+EVIDENCE = "Evidence"
+SAID_BY = "**It is said in** {places}."
+# The documents of docs/claims.md.
+DOCUMENTS = {
+    "seed 1": "an article on making tf.map_fn fast",
+    "seed 2": "an article on tf.map_fn and Python loops",
+    "seed 3": "an article on tf.map_fn and GPUs",
+    "seed 4": "an article on the memory of tf.map_fn",
+    "seed 5": "the documentation of tf.vectorized_map",
+}
+NO_EVIDENCE = "Nothing has been measured for it here yet."
+MEASURED_FOR_IT = "Measured for it:"
+THE_EVIDENCE = "the evidence"
+SCRIPT_TOOK = "A script, run as it stands in an interpreter of its own; it took {time}."
+SCRIPT_PRINTED = "It printed:"
+SAMPLES_OF_SCRIPT = "{count} samples, {low} to {high}"

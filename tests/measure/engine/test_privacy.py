@@ -142,6 +142,7 @@ def test_whatever_a_process_says_comes_in_without_folders(launcher: Says, wanted
     ("said", "told"),
     [
         ("<function fn at 0x7f12ab34cd56> is no tensor", "<function fn> is no tensor"),
+        ("a handle (0x7f12ab34cd56) of ptr=0x55d0c0ffee10", "a handle () of ptr="),
         ("free(): invalid pointer: 0x00007f12ab34cd56 ***", "free(): invalid pointer: ***"),
         ("colour 0xff, 0x1f and map/while_0x12345678", "colour 0xff, 0x1f and map/while_0x12345678"),
     ],

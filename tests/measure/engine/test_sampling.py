@@ -372,6 +372,22 @@ def test_first_visits_go_on_beyond_the_budget_but_not_without_end(
     assert status == "budget" and subjects.visited == list(slugs[:visits])
 
 
+@pytest.mark.parametrize("slugs", [SLUGS[:1], SLUGS])
+def test_what_was_slow_to_start_is_sampled_all_the_same(
+    opened: Open, clock: SimpleNamespace, slugs: tuple[str, ...]
+) -> None:
+    class SlowToStart(Subjects):
+        def send(self, subject: int, message: Message) -> None:
+            if message["op"] == "first_call":
+                clock.now_s += 10 * BUDGET_S
+            super().send(subject, message)
+
+    bench = opened(subjects := SlowToStart(), slugs)
+    status, _ = Sampling(bench, BUDGET_S).race(slugs)
+    assert status == "budget" and subjects.visited == list(slugs), "once, and nothing more"
+    assert sorted(slug for group in bench.record.run.ranking for slug in group) == sorted(slugs)
+
+
 def test_the_ranking_gets_a_third_of_the_budget_where_first_visits_have_spent_it(
     opened: Open, clock: SimpleNamespace
 ) -> None:

@@ -159,7 +159,9 @@ def test_what_is_quick_with_the_timed_values_alone_has_no_first_rank(slow_s: flo
     assert warning is not None
     fast = replace(measurement("fast.xla", constant(1.0e-3, TIGHT)), warnings=[warning])
     slow, slowest = measurement("slow.graph", constant(slow_s, TIGHT)), measurement("loop.eager", constant(0.1, TIGHT))
-    assert analysed(slowest, fast, slow).ranking == ranking
+    run = analysed(slowest, fast, slow)
+    assert run.ranking == ranking
+    assert "ahead" not in verdict(run), "the next is ahead with the values that were timed"
 
 
 def test_calls_that_are_three_times_as_long_with_other_values_cost_no_rank() -> None:
@@ -185,7 +187,7 @@ def test_a_wrong_strategy_has_a_latency_and_no_rank() -> None:
     ("outcomes", "words"),
     [
         (["cancelled", "not_run"], "Nothing was measured"),
-        (["wrong"], "No strategy computed the right values"),
+        (["wrong"], "No strategy is right, so none is ranked"),
         (["failed", "timeout"], "No strategy could be measured"),
     ],
 )

@@ -18,16 +18,19 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
+from measure.claims import known, table
+from measure.claims.spec import Compare, Script, Swept
 from measure.judge import reasons, reproduction
-from measure.model.run import SCHEMA, Code, Crossover, Point, Replica, Run
+from measure.model.run import SCHEMA, Code, Crossover, Evidence, Measurement, Point, Replica, Run
 from measure.model.run_file import decode, encode
+from measure.model.script_end import ScriptEnd
 from measure.model.why import Why
 from measure.output import export, rows, sweep_table
 from measure.store import entries, imports
 from measure.store.store import Store
 from measure.sweep import cells, findings, repetition
 from measure.sweep.request import MOST_CELLS, parse_sweep
-from tests import synthetic
+from tests import claims, synthetic
 from tests.engine import ROOT
 from tests.pages import StoredRunner, calm
 from tests.synthetic import HOSTILE
@@ -46,6 +49,8 @@ from views.charts import (
 from views.choices import compare, sweep
 from views.result import correctness, problems, side_by_side, strategy_table
 from views.result.sweep_point import point_run
+from workloads import functions
+from workloads.functions import Facts, OwnFunction
 
 ID = "0123456789abcdef01234567"
 FROZEN = Path(__file__).parents[2] / "data/run_1.json"
@@ -101,6 +106,27 @@ def small_map() -> Run:
     return replace(run, points=points)
 
 
+@functools.cache
+def small_claims() -> Run:
+    """A valid run of claims with a piece of evidence of each kind, and a claim that is not known here."""
+    claim = next(claim for claim in known.all_claims() if [type(need) for need in claim.needs] == [Compare])
+    (compared,) = claims.evidence(claim.tests, ["yes"] * len(claim.tests)).values()
+    (run,) = [replace(each, measurements=[short_item(item) for item in each.measurements]) for each in [compared.run]]
+    script = ScriptEnd(source="report(x=1)", figures={"x": 1, "s": [0.1, 0.2]}, error="", printed="so", seconds=0.5)
+    whole = claims.run([claim], {})
+    evidence = [
+        replace(compared, run=run),
+        Evidence(need="swept", run=small_sweep()),
+        Evidence(need="script", script=script),
+        Evidence(need="not measured", reason="it does not fit"),
+    ]
+    return replace(whole, claims=[claim.id, "strange"], evidence=evidence)
+
+
+def short_item(item: Measurement) -> Measurement:
+    return replace(item, replicas=[_short(each) for each in item.replicas[:2]])
+
+
 def said(data: bytes) -> str:
     with pytest.raises(ValueError) as caught:
         imports.read(data)
@@ -109,11 +135,18 @@ def said(data: bytes) -> str:
 
 def use(run: Run) -> None:
     """Everything that a page or an export makes of a run, once: charts are drawn with their data by `files`."""
+    if run.kind == "claims":
+        entries.row(run)
+        table.render(run)
+        export.table_csv(run)
+        export.samples_csv(run)
+        export.markdown(run, "http://localhost:8501/?run=1")
+        return
     found = rows.make(run, rows.choose_baseline(run))
     latency.takeaway(found)
     memory.takeaway(found)
     base.revised(correctness.frame(found), 1)
-    correctness.sentence(found)
+    correctness.sentence(run.request, found)
     strategy_table.frame(found, run)
     problems.failures(found, run)
     problems.notes(found, run)
@@ -224,6 +257,18 @@ def test_a_run_file_with_only_what_is_needed_opens_for_ever():
     )
     assert run.measurements == [] and run.status == "interrupted"
     use(run)
+
+
+def test_code_of_a_persons_own_may_be_as_long_as_a_script():
+    facts = Facts(size={"batch": 2}, element=["leaf", {}], result=["leaf", {}], dtype="float32", reference="own")
+
+    def of_code(code: str) -> Run:
+        own = OwnFunction(given=functions.Given(code=code, function="x", elems="x"), facts=facts)
+        return replace(small(), request=replace(small().request, own=own))
+
+    long = of_code("x = 1  # a comment\n" * 100_000)
+    assert imports.read(encode(long)) == long
+    assert "a text of 4,000,001 signs is too long" in said(encode(of_code("#" * 4_000_001)))
 
 
 def test_texts_may_hold_anything_that_can_be_printed():
@@ -362,6 +407,70 @@ def test_a_sweep_that_is_not_valid_is_refused_with_the_path_of_the_fault(path: t
     sweep = replace(small_sweep(), crossovers=[crossover])
     assert imports.read(encode(sweep)) == sweep
     assert re.search(says, said(changed(*path, to=to, run=sweep)), re.DOTALL), said(changed(*path, to=to, run=sweep))
+
+
+_WITHIN = ("evidence", 0, "run")
+_FIGURES = ("evidence", 2, "script", "figures")
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "says"),
+    [
+        (("kind",), "compare", r"a run of kind compare has none - at `\$\.claims`"),
+        (("kind",), "sweep", r"a run of kind sweep has none - at `\$\.claims`"),
+        (("claims",), ..., r"a run of kind claims has a list of them - at `\$\.claims`"),
+        (("evidence",), ..., r"a run of kind claims has a list of them - at `\$\.evidence`"),
+        (("points",), [{"at": {}}], r"a run of kind claims has none - at `\$\.points`"),
+        (("claims",), ["a", "b", "a"], r"'a' occurs a second time - at `\$\.claims\[2\]`"),
+        (("claims",), [f"c{number}" for number in range(301)], r"there are more than 300 - at `\$\.claims`"),
+        (("claims",), ["x" * 201], r"201 signs is too long: 200 are allowed - at `\$\.claims\[0\]`"),
+        (("claims",), ["a\nb"], r"a name holds a sign that cannot be printed - at `\$\.claims\[0\]`"),
+        (("evidence",), [{"need": f"{number}"} for number in range(301)], r"more than 300 - at `\$\.evidence`"),
+        (("evidence", 1, "need"), "script", r"'script' occurs a second time - at `\$\.evidence\[2\]\.need`"),
+        (("evidence", 2, "extra"), 1, r"there is no such field - at `\$\.evidence\[2\]\.extra`"),
+        (("evidence", 2, "run"), json.loads(encode(small())), r"not both - at `\$\.evidence\[2\]`"),
+        ((*_WITHIN, "kind"), "claims", r"there are comparisons and sweeps - at `\$\.evidence\[0\]\.run\.kind`"),
+        ((*_WITHIN, "evidence"), [{"need": "x"}], r"kind compare has none - at `\$\.evidence\[0\]\.run\.evidence`"),
+        ((*_WITHIN, "surprise"), 1, r"there is no such field - at `\$\.evidence\[0\]\.run\.surprise`"),
+        ((*_WITHIN, "id"), "x", r"'x' is not an id.* - at `\$\.evidence\[0\]\.run\.id`"),
+        ((*_WITHIN, "created"), "x", r"is not a time of day.* - at `\$\.evidence\[0\]\.run\.created`"),
+        ((*_WITHIN, "request", "size"), MANY, r"more than 50 - at `\$\.evidence\[0\]\.run\.request\.size`"),
+        ((*_WITHIN, "environment"), {"a": [1] * 6_000}, r"- at `\$\.evidence\[0\]\.run\.environment`"),
+        ((*_WITHIN, "ranking"), [["nobody"]], r"'nobody' - at `\$\.evidence\[0\]\.run\.ranking\[0\]\[0\]`"),
+        ((*_WITHIN, *_REPLICA, "samples_s", 0), -1.0, r"- at `\$\.evidence\[0\]\.run\.measurements.*samples_s\[0\]`"),
+        (("evidence", 1, "run", "axes"), [], r"there are 0.* - at `\$\.evidence\[1\]\.run\.axes`"),
+        (("evidence", 1, "run", "points", 0, "at"), {}, r"- at `\$\.evidence\[1\]\.run\.points\[0\]\.at`"),
+        (_FIGURES, {"x": "y" * 20_001}, r"a text has up to 20,000 signs.* - at `\$\.evidence\[2\]\.script\.figures`"),
+        (_FIGURES, {"x": "a\0"}, r"a text has up to .* - at `\$\.evidence\[2\]\.script\.figures`"),
+        (_FIGURES, {"x" * 201: 1}, r"a name has up to 200 signs.* - at `\$\.evidence\[2\]\.script\.figures`"),
+        (_FIGURES, {"x": 2**70}, r"larger than 64 bits - at `\$\.evidence\[2\]\.script\.figures`"),
+        (_FIGURES, {"x": [[[[[1]]]]]}, r"nested more than 4 deep - at `\$\.evidence\[2\]\.script\.figures`"),
+        (_FIGURES, {"x": [0.123456789] * 100_000}, r"there are 1,171 KiB of figures, and 1,024 KiB are allowed"),
+        (("evidence", 2, "script", "source"), "#" * 4_000_001, r"too long.* - at `\$\.evidence\[2\]\.script\.source`"),
+        (("evidence", 2, "script", "error"), "a\0", r"cannot be shown - at `\$\.evidence\[2\]\.script\.error`"),
+        (("evidence", 2, "script", "seconds"), -1.0, r"-1.0 is not valid.* - at `\$\.evidence\[2\]\.script\.seconds`"),
+    ],
+)  # fmt: skip
+def test_a_run_of_claims_that_is_not_valid_is_refused_with_the_path_of_the_fault(
+    path: tuple[Any, ...], to: Any, says: str
+):
+    assert imports.read(encode(small_claims())) == small_claims()
+    data = changed(*path, to=to, run=small_claims())
+    assert re.search(says, said(data), re.DOTALL), said(data)
+
+
+def test_runs_of_claims_within_runs_of_claims_are_refused_however_deep():
+    request = {"workload": "w", "size": {}, "dtype": "", "device": "", "strategies": [], "budget_s": 1}
+    least = {"id": ID, "created": "2025-01-15T09:30:00Z", "request": request}
+    start = json.dumps(least | {"kind": "claims", "claims": []})[:-1] + ', "evidence": [{"need": "n", "run": '
+
+    def within(deep: int) -> bytes:
+        return (start * deep + json.dumps(least) + "}]}" * deep).encode()
+
+    assert imports.read(within(1)).evidence[0].run.kind == "compare"
+    assert "within a run of claims there are comparisons and sweeps" in said(within(2))
+    for deep in (30, *range(260, 340), 2_000):  # parsers give up one after the other
+        assert "nested too deeply" in said(within(deep)), deep
 
 
 @pytest.mark.parametrize("name", ["\x1b[31m\nX", "\x1b]0;x\x07", "\u202e", "a\x08"])
@@ -515,7 +624,7 @@ def _mutate(document: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Non
 @st.composite
 def _documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> bytes:
     """A valid document with a few changes, and now and then bytes of it broken."""
-    whole = draw(st.sampled_from((small_sweep, small_map, small, small, small)))()
+    whole = draw(st.sampled_from((small_sweep, small_map, small_claims, small, small, small)))()
     document = json.loads(encode(whole))
     for _ in range(draw(st.integers(1, 2))):
         _mutate(document, draw)
@@ -594,12 +703,37 @@ def evil(run: Run) -> Run:
     )
 
 
+def evil_claims() -> Run:
+    """A run of a claim on a comparison, one on a sweep and one on a script, with hostile texts wherever one can be."""
+    tried = [
+        next(claim for claim in known.all_claims() if [type(need) for need in claim.needs] == [kind])
+        for kind in (Compare, Swept, Script)
+    ]
+    tests = [test for claim in tried for test in claim.tests]
+    evidence = [
+        replace(
+            item,
+            run=item.run and evil(item.run),
+            script=item.script and replace(
+                item.script, source=HOSTILE, error=HOSTILE, printed=HOSTILE, figures={HOSTILE: [HOSTILE]}
+            ),
+        )
+        for item in claims.evidence(tests, ["yes"] * len(tests)).values()
+    ]  # fmt: skip
+    run = claims.run(tried, {})
+    return replace(
+        run, claims=[*run.claims, HOSTILE], evidence=evidence, environment={"cpu_model": HOSTILE}, stop_reason=HOSTILE,
+        status="interrupted", request=replace(run.request, workload=HOSTILE),
+    )  # fmt: skip
+
+
 def by_hand() -> list[bytes]:
     """Hostile documents that are let in."""
     item = small().measurements[0]
     bare = {"strategy": "a", "mapper": "b", "mode": "c"}
     return [
         encode(evil(small())),
+        encode(evil_claims()),
         encode(
             replace(small(), environment={name: [[[1]]] for name in ("gpus", "flags", "cpu_features", "cpu_model")})
         ),
@@ -635,6 +769,13 @@ def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monke
             if point is None:
                 continue
             app = calm(app.selectbox(key="sweep_point").select(cells.place(point)).run())
+        elif run.kind == "claims":
+            app = calm(app.switch_page("views/pages/claims.py").run())
+            kinds.add("claims")
+            for claim_id in filter(known.get, run.claims):
+                app.query_params["claim"] = claim_id
+                assert calm(app.run()).button(key="claims_back").label, "its evidence is open"
+            continue
         else:
             app = calm(app.run())
         kinds |= {run.kind, tabs[0]}
@@ -642,5 +783,5 @@ def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monke
             app.session_state["tab"] = tab
             calm(app.run())
             kinds.add(tab)
-    assert kinds == {"compare", "sweep", "1 axes", "2 axes", *TABS}
+    assert kinds == {"compare", "sweep", "claims", "1 axes", "2 axes", *TABS}
     calm(app.switch_page("views/pages/runs.py").run())

@@ -300,9 +300,92 @@ def test_scalars_and_empty_outputs():
 def test_what_is_no_tensor_is_said():
     assert check((None,), (np.ones(2),))[1] == "leaf [0] is a NoneType, not a tensor"
     assert check(np.array(["a"]), np.ones(1))[1] == (
-        "the output has dtype <U1, which can not be compared with float64 numbers"
+        "the output has dtype string, which can not be compared with float64 numbers"
     )
+    assert check(np.ones(1), np.array(["a"]))[1] == "the output has dtype float64, which can not be compared with text"
     assert not check(np.ones(2), np.ones(2, np.complex128))[0].ok
+
+
+def test_text_is_right_or_not():
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    right = np.array([[b"a", "é".encode()], [b"", b"ends\0"]], object)
+    assert check(tf.constant(right), right)[0].ok
+    assert check(np.array([["a", "é"]]), right[:1])[0].ok  # as NumPy has it
+    wrong = right.copy()
+    wrong[1, 1] = b"ends"
+    result, sentence = check(tf.constant(wrong), right, expected=Leaf((2, 2), "string"), batch=None)
+    assert (
+        sentence == "25 % of the values of the output are off, the worst at (1, 1): b'ends' where b'ends\\x00' is right"
+    )
+    assert (leaf(result).dtype, leaf(result).worst_index, result.max_abs) == ("string", [1, 1], None)
+    assert check(tf.constant([b"x" * 100]), np.array([b"y"]))[1].endswith(f"{b'x' * 60} and more where b'y' is right")
+
+
+def test_sparse_values_are_compared_as_dense_ones():
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    right = np.array([[0.0, 2.0], [3.0, 0.0]])
+    in_any_order = tf.SparseTensor([[1, 0], [0, 1]], tf.constant([3.0, 2.0]), [2, 2])
+    assert check(in_any_order, right)[0].ok
+    # The values of one index are added up.
+    slices = tf.IndexedSlices(tf.constant([[3.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), tf.constant([1, 0, 0]), [2, 2])
+    assert check({"a": slices}, {"a": right})[0].ok
+    assert not check(slices, right + 1.0)[0].ok
+
+
+def test_ragged_values_are_right_or_not():
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    right = tf.ragged.constant([[1.0, 2.0], [], [3.0]], tf.float64)
+    spec = Leaf((3, None), "float32", length=1.0)
+
+    def judged(output: object, right: object = right) -> str | None:
+        return check(output, right, expected=spec, batch=None)[1]
+
+    assert judged(tf.cast(right, tf.float32)) is None
+    assert judged(right) == "leaf .values has dtype float64 where float32 is right"
+    assert judged(tf.ragged.constant([[1.0, 2.0], [], [4.0]])) == (
+        "33.3 % of the values of leaf .values are off, the worst at (2,): 4.0 where 3.0 is right"
+    )
+    # The same values, in other rows.
+    assert judged(tf.ragged.constant([[1.0, 2.0], [3.0], []])) == (
+        "66.7 % of the values of leaf .row_lengths[0] are off, the worst at (1,): 1 where 0 is right"
+    )
+    assert judged(tf.zeros([3, 2])) == "the output is a tensor where a tf.RaggedTensor is right"
+    assert judged(tf.cast(right, tf.float32), np.zeros((3, 2))) == (
+        "the output is a tf.RaggedTensor where a tensor is right"
+    )
+
+
+def test_ragged_values_may_come_in_other_forms():
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    rows = [np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])]
+    as_numpy = np.empty(2, object)
+    as_numpy[:] = rows
+    inner_is_uniform = tf.RaggedTensor.from_row_lengths(tf.concat(rows, 0), [1, 2])
+    both_are_ragged = tf.ragged.stack(rows)
+    assert (inner_is_uniform.ragged_rank, both_are_ragged.ragged_rank) == (1, 2)
+    for output in (inner_is_uniform, both_are_ragged):
+        assert check({"a": output}, {"a": as_numpy})[0].ok
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype", "ok"),
+    [
+        ([[1.0, 1.0], []], "float64", True),
+        ([[1.0], [1.0]], "float32", False),
+        ([[1.0], [], []], "float64", False),
+    ],
+)
+def test_of_random_ragged_values_lengths_are_not_compared(rows: list[list[float]], dtype: str, ok: bool):
+    import tensorflow as tf  # it takes seconds, and not every process of the tests needs it
+
+    right = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    spec = Leaf((2, None), "float64", length=1.5)
+    output = tf.ragged.constant(rows, dtype)
+    assert check(output, right, expected=spec, batch=None, shapes_only=True)[0].ok is ok
 
 
 # --- tolerances -------------------------------------------------------------------------------------------------------

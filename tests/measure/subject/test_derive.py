@@ -49,6 +49,10 @@ VECTOR = Leaf((8,), "float32")
             {"f": Leaf((), "float32"), "i": Leaf((), "int64"), "b": Leaf((8,), "bool")},
             "float64",
         ),
+        ("positives", "vectors", VECTOR, Leaf((8,), "float32", sparse=True), "float64"),
+        ("gradient_of_rows", "ids", Leaf((2,), "int64"), Leaf((10, 3), "float32", sparse=True), "own"),
+        # In float64 its digits would be others.
+        ("as_text", "vectors", VECTOR, {"text": Leaf((8,), "string"), "digits": Leaf((8,), "int32")}, "own"),
         ("branchy", "vectors", VECTOR, VECTOR, "float64"),
         ("counting", "vectors", VECTOR, VECTOR, "float64"),
         ("in_python", "vectors", VECTOR, VECTOR, "own"),
@@ -59,6 +63,30 @@ def test_shapes_dtypes_and_the_reference_are_derived(
     host: HostLauncher, function: str, elems: str, element: Any, result: Any, reference: str
 ):
     facts = derived(host, function, elems)
+    assert leaves_from_wire(facts.element) == element
+    assert leaves_from_wire(facts.result) == result
+    assert facts.reference == reference
+
+
+@pytest.mark.parametrize(
+    ("function", "elems", "element", "result", "reference"),
+    [
+        # Of 1, 2, 3, 4, 1 and 2 numbers.
+        ("mean", "sentences", Leaf((None,), "float32", length=13 / 6), Leaf((), "float32"), "float64"),
+        (
+            "marked_words",
+            "marked",
+            {"words": Leaf((None,), "float32", length=2.0), "mark": Leaf((2,), "float32")},
+            {"words": Leaf((None,), "float32", length=2.0), "mark": Leaf((2,), "float32")},
+            "float64",
+        ),
+        ("twice", "ids[0]", Leaf((), "int64"), Leaf((2, None), "int64", length=2.25), "own"),
+    ],
+)
+def test_lengths_that_differ_are_derived(
+    host: HostLauncher, function: str, elems: str, element: Any, result: Any, reference: str
+):
+    facts = derived(host, function, "chosen", f"{CODE}\nchosen = {elems}")
     assert leaves_from_wire(facts.element) == element
     assert leaves_from_wire(facts.result) == result
     assert facts.reference == reference
@@ -104,21 +132,45 @@ def test_variables_are_those_of_the_code(host: HostLauncher):
         ("keeps_state", "keeps state"),
         ("positive", "has assertions"),
         ("in_python", "calls into Python"),
-        ("counting", "prints from Python"),
+        ("counting", "It prints and changes calls in Python"),
+        ("counting", "only loop.eager, map_fn.eager and while_loop.eager can work"),
+        ("printing", "It prints with tf.print: loop, loop_compiled, map_fn, while_loop, autograph and dataset do so"),
+        ("keeps_state", "loop, loop_compiled, map_fn, while_loop, autograph and dataset can work, with one call"),
         ("keeps_state", "assigns to a variable"),
+        ("positives", "each strategy makes those of an element dense"),
+        ("large", "Its results have no fixed shape"),
+        ("mean", "The lengths of its elements differ"),
     ],
 )
 def test_what_a_function_does_beside_its_result_is_said(host: HostLauncher, function: str, sentence: str):
-    notes = " ".join(derived(host, function, "images" if function == "flip" else "vectors").notes)
+    elems = {"flip": "images", "mean": "sentences"}.get(function, "vectors")
+    notes = " ".join(derived(host, function, elems).notes)
     assert sentence in notes
     plain = " ".join(derived(host, "contrast", "images").notes)
     assert sentence not in plain
 
 
 def test_strategies_that_cannot_work_are_known(host: HostLauncher):
-    assert "text" in derived(host, "to_number", "numbers_as_text").unsupported["*.xla"]
     assert "Python" in derived(host, "in_python", "vectors").unsupported["*.xla"]
+    assert "tf.print" in derived(host, "printing", "vectors").unsupported["*.xla"]
     assert derived(host, "contrast", "images").unsupported == {}
+    assert "first axis alone" in derived(host, "large_columns", "vectors").unsupported["map_fn.*"]
+    assert derived(host, "large", "vectors").unsupported == {}
+
+
+@pytest.mark.parametrize(
+    ("function", "draws", "effects"),
+    [("contrast", False, False), ("flip", True, False), ("keeps_state", False, True), ("counting", False, True),
+     ("printing", False, True), ("in_python", False, True), ("reads_in_a_function", False, False)],
+)  # fmt: skip
+def test_effects_are_checked_of_functions_that_have_some(host: HostLauncher, function: str, draws: bool, effects: bool):
+    facts = derived(host, function, "images" if function in ("contrast", "flip") else "vectors")
+    assert (facts.draws, facts.effects) == (draws, effects)
+
+
+def test_a_seed_that_a_layer_keeps_makes_its_draws_random(host: HostLauncher):
+    facts = derived(host, "drops", "vectors", KERAS)
+    assert (facts.draws, facts.effects, facts.reference) == (True, True, "shapes")
 
 
 def _line(text: str) -> int:
@@ -130,7 +182,7 @@ def _line(text: str) -> int:
     [
         ("two", "vectors", "missing 1 required positional argument: 'y'"),
         ("text", "vectors", "text returns a str: a tensor, or a tuple, list or dict of tensors is needed"),
-        ("ragged", "vectors", "the result of ragged differs from element to element"),
+        ("other_axes", "vectors", "(float32 (), then float32 (8)): a batch needs one dtype and one number of axes"),
         ("exits", "vectors", f"line {_line('    raise SystemExit(3)')}: it exits (3)"),
         ("square_of_vector", "vectors", f"line {_line('    return tf.linalg.inv(x)')}: InvalidArgumentError"),
         ("cube", "vectors", "the code has no 'cube', which was named as the function"),
@@ -158,24 +210,31 @@ def test_what_is_wrong_with_a_function_is_a_sentence_with_the_line(
             "import numpy as np\ndef f(x): return x\ndef e():\n    return np.zeros((10, 1024, 1024, 1024), np.uint8)",
             "line 4: e() needs more than 4 GiB",
         ),
+        ("def f(x): return x\ne = [[[1.0], [2.0, 3.0]], [[4.0]]]", "e gives no tensors: setting an array element"),
         (
-            "import tensorflow as tf\ndef f(x): return x\ne = tf.ragged.constant([[1.0, 2.0], [3.0]])",
-            "the elements of e have different lengths: pad them to one",
+            "import tensorflow as tf\ndef f(x): return tf.IndexedSlices(x[None], tf.constant([1]))\ne = [[1.0]]",
+            "ValueError: Tensor conversion requested",
         ),
-        ("def f(x): return x\ne = [[1.0, 2.0], [3.0]]", "e gives no tensors: Can't convert non-rectangular"),
-        ("import tensorflow as tf\ndef f(x): return tf.strings.upper(x)\ne = ['a']", "f returns text"),
-        ("import tensorflow as tf\ndef f(x): return tf.sparse.from_dense(x)\ne = [[1.0]]", "f returns a SparseTensor"),
         ("import os\nfor _ in range(99):\n    os.fork()\ndef f(x): return x\ne = [1]", "starts more than 16 processes"),
         (
             "import numpy as np\ndef f(x): return x\ne = np.random.default_rng().random(5)",
             "e gives other elements in each process: seed its random numbers, as in np.random.default_rng(0)",
         ),
+        ("TITLE = 3\ndef f(x): return x\ne = [1]", "TITLE is not valid: a text of at most 80 signs"),
+        ("PRESETS = [1]\ndef f(x): return x\ne = [1]", "PRESETS is not valid: at most 20 names with sizes"),
+        ('PRESETS = {"s": {"n": 1}}\ndef f(x): return x\ne = [1]', "PRESETS['s'] is not valid: whole numbers from 1"),
         ("def strategy(x): return x\ndef f(x): return x\ne = [1]", "the code defines 'strategy'"),
     ],
 )
 def test_bad_code_costs_a_sentence_and_nothing_else(host: HostLauncher, code: str, sentence: str):
     assert sentence in refusal(host, "f", "e", code)
     assert derived(host, "contrast", "images").size["batch"] == 16
+
+
+def test_a_title_and_presets_are_used_where_the_code_has_them(host: HostLauncher):
+    code = CODE + 'TITLE = "Halves"\nPRESETS = {"Small": {"batch": 2, "side": 4}}\n'
+    facts = facts_of(host, Given(code=code, function="contrast", elems="images"), {}, 0)
+    assert (facts.title, facts.presets) == ("Halves", {"Small": {"batch": 2, "side": 4}})
 
 
 def test_a_size_that_is_not_there_is_refused(host: HostLauncher):

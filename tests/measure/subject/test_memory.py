@@ -29,6 +29,7 @@ def test_bytes_of_shared_memory_count_once():
     assert memory.bytes_of({"a": (array, array[500:]), "b": [array, other]}) == 4080
     assert memory.bytes_of(array[:100]) == 400
     assert memory.bytes_of(()) == 0
+    assert memory.bytes_of(np.array([b"a", b"bc"], object)) == 2 * 24  # of text: TensorFlow's, not NumPy's
 
 
 def test_numpy_allocations_are_measured_exactly():

@@ -76,11 +76,11 @@ subject.serve(Spec(role="timing", script=script.replace("SECONDS", sys.argv[1]),
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("call_s", "first_elements"), [("0.0", [0, 1]), ("0.005", [0, 1, 2, 3])])
+@pytest.mark.parametrize(("call_s", "first_elements"), [("0.0", [0, 1]), ("0.005", [0, 1, 0, 2, 0, 3, 0])])
 def test_a_call_with_other_values_is_repeated_only_where_it_may_have_traced_or_compiled(
     call_s: str, first_elements: list[int]
 ) -> None:
-    """The script prints its first element in each call; the elements are in another order each time."""
+    """The script prints its first element in each call: those with another order take turns with the timed one."""
     done = warm.run(_OTHER_VALUES, call_s, folder=Path(__file__).resolve().parents[3])
     assert [int(line) for line in done.stdout.split()] == first_elements, done.stderr
 
@@ -149,6 +149,32 @@ _IN_USER_CODE = (
         ("Graph execution error:\n\nDetected at node x\nout of range", "out of range"),
         ("Graph execution error:\n\n    Detected at node x", "Detected at node x"),
         ("", ""),
+        (
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. You can attempt the following: …",
+            "the function decides in Python (if, while, and, or, not) by a tensor, which has no value while it is "
+            "traced, and nothing converts that here: write tf.where, or tf.cond for whole branches, or take a strategy "
+            "that calls the function for one element after the other, such as tf.map_fn",
+        ),
+        (
+            "in user code:\n\n    SomeError: Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt …",
+            "the function loops in Python over a tensor, which has no value while it is traced, and nothing converts "
+            "that here: write one op on the whole axis, tf.unstack or tf.while_loop, or take a strategy that calls the "
+            "function for one element after the other, such as tf.map_fn",
+        ),
+        *(
+            (
+                text,
+                "the function takes a tensor for a value of Python or NumPy, which has no value while it is traced: "
+                "write TensorFlow's ops or tf.numpy_function, or take a strategy that calls the function for one "
+                "element after the other, such as loop.eager",
+            )
+            for text in (
+                "Cannot convert a symbolic tf.Tensor (loop_body/GatherV2:0) to a numpy array. This error may …",
+                "'SymbolicTensor' object has no attribute 'numpy'",
+                "'SymbolicTensor' object cannot be interpreted as an integer",
+                "float() argument must be a string or a real number, not 'SymbolicTensor'",
+            )
+        ),
     ],
 )
 def test_of_a_long_message_the_line_that_helps_is_kept(text: str, line: str) -> None:

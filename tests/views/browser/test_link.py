@@ -11,7 +11,7 @@ from measure.model.run_file import decode
 from measure.store.store import Store
 from tests.browser import AppServer, shot, wait_idle
 from tests.simulated_server import HELD_BATCH
-from tests.steps import finish, going_on, open_page, press, run_id_of, start, verdict
+from tests.steps import download, finish, going_on, open_page, press, run_id_of, start, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -130,12 +130,3 @@ def test_the_life_of_a_link(new_page: Callable[..., Page], app_server: AppServer
     assert verdict(third) == again.verdict and f"run={again_id}" in third.url
     expect(third.get_by_text("It repeats a run that is not known here.")).to_be_visible()
     assert download(third, tmp_path / "there.json") == exported
-
-
-def download(page: Page, path: Path) -> bytes:
-    """The run file, by the button of the Export menu."""
-    press(page, "export")
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Run file (JSON)").click()
-    found.value.save_as(path)
-    return path.read_bytes()

@@ -149,6 +149,7 @@ class TestChoosing:
     def test_workloads_are_in_the_order_of_their_groups_which_their_labels_name(self, visit):
         labels = visit().selectbox(key="workload").options
         assert "Gradients · dp_sgd" in labels
+        assert labels.pop() == "Your own · a function that you write …"
         assert len(labels) == len(workloads.names())
         groups = list(dict.fromkeys(label.partition(" · ")[0] for label in labels))
         assert groups[: len(workloads.GROUPS)] == list(workloads.GROUPS)

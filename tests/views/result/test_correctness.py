@@ -7,6 +7,7 @@ from measure.model.run import Correctness, LeafCheck, Run
 from measure.output import rows
 from tests import synthetic
 from views.result import correctness
+from workloads.functions import Facts, Given, OwnFunction
 
 RELATIVE = 1e-6
 
@@ -22,7 +23,7 @@ def said(*leaves: LeafCheck | None, wrong: int = 0) -> str:
     checks = [Correctness(ok=True, max_abs=leaf and leaf.max_abs, leaves=[leaf] if leaf else []) for leaf in leaves]
     checks += [Correctness(ok=False)] * wrong
     items = [replace(item, correctness=check) for item, check in zip(run.measurements, checks, strict=False)]
-    return correctness.sentence(rows.make(replace(run, measurements=items)))
+    return correctness.sentence(run.request, rows.make(replace(run, measurements=items)))
 
 
 def leaf(max_ulp: float | None, max_rel: float = 1e-7, max_abs: float = 1e-7, dtype: str = "float32") -> LeafCheck:
@@ -51,7 +52,26 @@ def test_the_one_and_the_others_have_their_words():
     )
     assert said(wrong=1) == "1 of 1 wrong: batched.xla."
     assert said(None) == "batched.xla agrees with float64 within tolerance."  # of a file without leaves
-    assert correctness.sentence([]) == "No output has been compared with the reference yet."
+    assert correctness.sentence(synthetic.run().request, []) == "No output has been compared with the reference yet."
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        ("float64", "your function run slice by slice in float64 exactly."),
+        ("own", "your function run slice by slice exactly."),
+        ("given", "the reference that was given exactly."),
+        ("a word of a later file", "float64 exactly."),
+    ],
+)
+def test_of_a_function_of_ones_own_it_is_said_what_results_are_compared_with(reference: str, words: str):
+    run = synthetic.run(unhappy=False)
+    facts = Facts(size={}, element=None, result=None, dtype="float32", reference=reference)
+    request = replace(run.request, own=OwnFunction(given=Given(code="", function="f", elems="xs"), facts=facts))
+    check = Correctness(ok=True, leaves=[leaf(None, max_rel=0.0, max_abs=0.0, dtype="int32")])
+    items = [replace(item, correctness=check) for item in run.measurements[:2]]
+    said = correctness.sentence(request, rows.make(replace(run, measurements=items)))
+    assert said == f"All 2 agree with {words}"
 
 
 def test_near_zero_the_absolute_error_is_said_and_no_ulp():

@@ -1,0 +1,1 @@
+"""Trying claims: everything that they need is measured, one after the other, into one run."""

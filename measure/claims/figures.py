@@ -1,0 +1,133 @@
+"""Figures of evidence as predicates ask for them, and their comparison. One that is not there raises `Missing`."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median, quantiles
+
+from measure.claims.spec import Truth
+from measure.model import text
+from measure.model.run import Evidence, Measurement, Run
+from measure.model.script_end import ScriptEnd
+from measure.statistics import intervals
+from measure.statistics.intervals import Level
+from measure.statistics.levels import levels_of
+from measure.sweep.lines import lines
+
+_LEAST_SAMPLES = 5
+
+
+class Missing(Exception):
+    """Figures that a predicate needs are not there: the message says which, and why."""
+
+
+def run_of(evidence: Evidence) -> Run:
+    if evidence.run is None:
+        raise Missing(evidence.reason or "it was not measured")
+    return evidence.run
+
+
+def script_of(evidence: Evidence) -> ScriptEnd:
+    if evidence.script is None:
+        raise Missing(evidence.reason or "its script was not run")
+    return evidence.script
+
+
+def item_of(run: Run, slug: str) -> Measurement:
+    try:
+        return run.measurement(slug)
+    except KeyError:
+        raise Missing(f"{slug} was not measured") from None
+
+
+def ratio_of(run: Run, over: str, under: str) -> intervals.Ratio:
+    for slug in (over, under):
+        item = item_of(run, slug)
+        if item.outcome != "ok":
+            reason = f": {item.error.message}" if item.error else ""
+            raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}{reason}")
+    levels = levels_of(run.measurements).by_slug
+    for slug in (over, under):
+        if slug not in levels:
+            raise Missing(f"{slug} was not timed")
+    return intervals.ratio(levels[over], levels[under], run.analysis.confidence)
+
+
+def levels_along(run: Run, axis: str) -> Mapping[int, Mapping[str, Level]]:
+    """Value of the axis → the levels of the strategies that are right there, by their slugs without a swept option.
+    One that a swept option does not concern was measured at its first value, and has that level at all."""
+    if [known.name for known in run.axes] != [axis]:
+        raise Missing(f"it is no sweep over {axis}")
+    levels = {point.at[axis]: levels_of(point.measurements).by_slug for point in run.points}
+    along: dict[int, dict[str, Level]] = {value: {} for value in sorted(levels)}
+    for line in lines(run.points, run.axes):
+        for value, _, item in line.points:
+            if item.outcome == "ok" and item.strategy in levels[value]:
+                for place in along if line.flat else (value,):
+                    along[place][line.slug] = levels[value][item.strategy]
+    return along
+
+
+def bytes_of(run: Run, slug: str, figure: str) -> int:
+    item = item_of(run, slug)
+    if item.memory is None or item.outcome != "ok":
+        raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}, so its memory is not known")
+    return int(getattr(item.memory, figure))
+
+
+def temporaries_along(run: Run, axis: str, slug: str) -> dict[int, int]:
+    """Value of the axis → the temporary bytes of a strategy that is right there."""
+    return {
+        point.at[axis]: item.memory.temporary_bytes
+        for point in run.points
+        for item in point.measurements
+        if item.strategy == slug and item.outcome == "ok" and item.memory is not None
+    }
+
+
+def figure_of(evidence: Evidence, name: str) -> object:
+    end = script_of(evidence)
+    if end.error:
+        raise Missing(f"its script failed: {end.error}")
+    if name not in end.figures:
+        raise Missing(f"its script reported no {name}")
+    return end.figures[name]
+
+
+def sampled_ratio(evidence: Evidence, over: str, under: str) -> intervals.Ratio:
+    """The ratio of the medians of two lists of samples. Its interval: the middle half of the ratios of samples that
+    were taken one after the other, which what both have in common does not widen."""
+    samples: list[Sequence[float]] = []
+    for name in (over, under):
+        values = figure_of(evidence, name)
+        good = isinstance(values, list) and all(isinstance(each, int | float) and each > 0 for each in values)
+        if not good or not isinstance(values, list) or len(values) < _LEAST_SAMPLES:
+            raise Missing(f"its script took no samples of {name}")
+        samples.append(values)
+    ratios = [one / other for one, other in zip(*samples, strict=False)]
+    low, _, high = quantiles(ratios, n=4)
+    return intervals.Ratio(median(ratios), low, high, float("nan"))
+
+
+def words_of_samples(of: intervals.Ratio, evidence: Evidence, a: str, b: str) -> str:
+    medians_s = {name: median(_as_samples(figure_of(evidence, name))) for name in (a, b)}
+    shown = {name: f"{name.replace('_', ' ')} {text.seconds(value_s)}" for name, value_s in medians_s.items()}
+    return f"{shown[a]}, {shown[b]}: {times(of)}"
+
+
+def _as_samples(values: object) -> Sequence[float]:
+    assert isinstance(values, list)
+    return values
+
+
+def times(of: intervals.Ratio) -> str:
+    value, interval = text.factor_with_interval(of.ratio, of.low, of.high)
+    return f"{value} {interval}"
+
+
+def above(of: intervals.Ratio, least: float) -> Truth:
+    return "yes" if of.low > least else "no" if of.high <= least else "unknown"
+
+
+def within_share(of: intervals.Ratio, share: float) -> Truth:
+    if 1 / (1 + share) <= of.low and of.high <= 1 + share:
+        return "yes"
+    return "no" if of.low > 1 + share or of.high < 1 / (1 + share) else "unknown"

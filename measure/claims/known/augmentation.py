@@ -1,0 +1,94 @@
+"""Claims on the augmentation of images, one at a time."""
+
+from measure.claims.predicates import Figure
+from measure.claims.spec import Claim, Said, Script
+
+_LAYERS = Script(
+    """import logging
+import tensorflow as tf
+
+said = []
+handler = logging.Handler()
+handler.emit = lambda record: said.append(record.getMessage())
+tf.get_logger().addHandler(handler)
+images = tf.random.uniform([8, 16, 16, 3])
+
+def loops(f, elems):
+    said.clear()
+    made = tf.function(lambda x: tf.vectorized_map(f, x)).get_concrete_function(elems)
+    return sum(op.type.endswith("While") for op in made.graph.get_operations())
+
+def warnings():
+    return sum("while_loop" in message for message in said)
+
+layers = {
+    "flip": tf.keras.layers.RandomFlip(),
+    "contrast": tf.keras.layers.RandomContrast(0.5),
+    "brightness": tf.keras.layers.RandomBrightness(0.2),
+    "rotation": tf.keras.layers.RandomRotation(0.2),
+    "zoom": tf.keras.layers.RandomZoom(0.2),
+    "translation": tf.keras.layers.RandomTranslation(0.2, 0.2),
+}
+for name, layer in layers.items():
+    report(**{f"{name}_loops": loops(lambda image: layer(image, training=True), images)})
+report(rotation_loops=loops(lambda image: layers["rotation"](image, training=True), images), rotation_said=warnings())
+factors = tf.random.uniform([8])
+report(
+    factor_loops=loops(lambda both: tf.image.adjust_contrast(*both), (images, factors)),
+    factor_said=warnings(),
+)
+
+def different(f):
+    drawn = tf.function(lambda x: tf.vectorized_map(f, x))(images)
+    return len(set(drawn.numpy().tolist()))
+
+ones = tf.ones([16, 16, 3])
+brightness = tf.keras.layers.RandomBrightness(0.5, value_range=(0, 10))
+report(
+    with_state=different(lambda image: tf.random.uniform([])),
+    one_seed=different(lambda image: tf.random.stateless_uniform([], seed=(1, 2))),
+    layer=different(lambda image: brightness(ones, training=True)[0, 0, 0]),
+)
+""",
+    seconds=7.0,
+)
+
+_KERAS_CV = Said("thread", "https://github.com/keras-team/keras-cv/issues/291")
+_LOOPS = "while loops in the graph: {value}"
+_SAID = "warnings about it: {value}"
+_DIFFERENT = "different numbers for eight images: {value}"
+
+CLAIMS = (
+    Claim(
+        id="keras_augmentation_falls_back",
+        question="speed",
+        sentence="In `tf.vectorized_map`, the layers of Keras that augment images fall back to a while loop.",
+        said=(_KERAS_CV, Said("thread", "https://github.com/keras-team/keras-cv/issues/581")),
+        tests=tuple(
+            Figure(_LAYERS, f"{layer.lower()}_loops", _LOOPS, least=1, when=f"`Random{layer}`")
+            for layer in ("Rotation", "Zoom", "Translation", "Flip", "Contrast", "Brightness")
+        ),
+    ),
+    Claim(
+        id="fallback_is_said",
+        question="limits",
+        sentence="Where `tf.vectorized_map` makes a while loop of an op, TensorFlow warns.",
+        said=(Said("documentation", "https://www.tensorflow.org/api_docs/python/tf/vectorized_map"),),
+        tests=(
+            Figure(_LAYERS, "rotation_said", _SAID, least=1, when="`RandomRotation`"),
+            Figure(_LAYERS, "factor_said", _SAID, least=1, when="`tf.image.adjust_contrast`, a factor for each image"),
+        ),
+        note="A converter of TensorFlow's own may make the loop: then nothing is said.",
+    ),
+    Claim(
+        id="same_random_numbers_for_all",
+        question="correctness",
+        sentence="In `tf.vectorized_map`, every image gets the same random number.",
+        said=(Said("thread", "https://github.com/keras-team/keras-cv/issues/1382"),),
+        tests=(
+            Figure(_LAYERS, "with_state", _DIFFERENT, most=1, when="`tf.random.uniform`"),
+            Figure(_LAYERS, "one_seed", _DIFFERENT, most=1, when="`tf.random.stateless_uniform` with one seed"),
+            Figure(_LAYERS, "layer", _DIFFERENT, most=1, when="`RandomBrightness`"),
+        ),
+    ),
+)

@@ -1,0 +1,164 @@
+"""Side effects that a strategy does not have for every element are found, whatever kind they are of."""
+
+import json
+
+import pytest
+
+import strategies
+from measure.subject import effects
+from tests import warm
+from tests.engine import ROOT
+
+_CODE = """
+import json, types
+import numpy as np
+import tensorflow as tf
+from measure.subject import side_effects
+from measure.subject.roles import load
+
+ELEMENTS = '''
+import time
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(0)
+elems = tf.reshape(tf.range(20.0), [10, 2])
+total = tf.Variable(0.0)
+table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+drop = tf.keras.layers.Dropout(0.5)
+rng, drawn = np.random.default_rng(0), tf.Variable(np.random.default_rng().random())
+calls, seen, hours = 0, np.zeros(2), []
+
+class Model:
+    steps = 0
+
+def computes(x):
+    return x + total
+
+def prints(x):
+    tf.print("x", x)
+    return x * 2
+
+def prints_in_python(x):
+    print("x", x.shape)
+    return x * 2
+
+def assigns(x):
+    total.assign_add(x[0])
+    return x * 2
+
+def counts(x):
+    global calls
+    calls += 1
+    return x * 2
+
+def counts_in_class(x):
+    Model.steps += 1
+    return x * 2
+
+def counts_in_array(x):
+    seen[0] += 1
+    return x * 2
+
+def inserts(x):
+    table.insert(tf.cast(x[:1], tf.int64), x[:1])
+    return x * 2
+
+def calls_python(x):
+    tf.numpy_function(lambda value: value, [x], tf.float32)
+    return x * 2
+
+def uses_python(x):
+    return tf.ensure_shape(tf.numpy_function(lambda value: value * 2, [x], tf.float32), [2])
+
+def drops(x):
+    return drop(x, training=True)
+
+def shakes(x):
+    return x * rng.random()
+
+def tells_time(x):
+    hours.append(time.perf_counter())
+    return x * 2
+'''
+STRATEGIES = {
+    "loop.eager": "def strategy(elems): return tf.stack([FN(x) for x in elems])",
+    "map_fn.graph": "@tf.function\\ndef strategy(elems): return tf.map_fn(FN, elems)",
+    "vectorized_map.graph": "@tf.function\\ndef strategy(elems): return tf.vectorized_map(FN, elems)",
+}
+found = {}
+for function in ("computes", "prints", "prints_in_python", "assigns", "counts", "counts_in_class", "counts_in_array",
+                 "inserts", "calls_python", "uses_python", "drops", "shakes", "tells_time"):
+    for strategy, text in STRATEGIES.items():
+        script = ELEMENTS + text.replace("FN", function)
+        found[f"{function} {strategy}"] = side_effects.left_out(
+            lambda: load(script, strategy), function, draws=function == "drops", keeps_state=function == "shakes",
+        )
+RAGGED = ELEMENTS + '''
+elems = tf.ragged.constant([[1.0, 2.0], [3.0], [4.0, 5.0, 6.0]])
+def strategy(elems): return tf.map_fn(lengthens, elems, fn_output_signature=tf.RaggedTensorSpec([None], tf.float32))
+def lengthens(x):
+    print(x.shape)
+    return tf.concat([x, [rng.random()]], 0)
+'''
+found["lengthens"] = side_effects.left_out(lambda: load(RAGGED, "ragged"), "lengthens", draws=False, keeps_state=True)
+compiled = RAGGED.replace("def strategy", "@tf.function\\ndef strategy")
+found["lengthens in a graph"] = side_effects.left_out(
+    lambda: load(compiled, "ragged"), "lengthens", draws=False, keeps_state=True
+)
+print("RESULT", json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, str | None]:
+    done = warm.run(_CODE, folder=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.rpartition("RESULT")[2])
+
+
+@pytest.mark.parametrize(
+    ("function", "in_graph", "vectorised"),
+    [
+        ("computes", None, None),
+        ("prints", None, "for 8 elements it prints 1 line instead of 8"),
+        ("prints_in_python", "it prints nothing instead of 8", "it prints nothing instead of 8"),
+        # 2 × (0 + 2 + … + 14); the first element is 0.
+        ("assigns", None, "two calls with 8 elements leave 0.0 in total instead of 112.0"),
+        ("counts", "leave 1 in calls instead of 16", "leave 1 in calls instead of 16"),
+        ("counts_in_class", "leave {'steps': 1} in Model", "leave {'steps': 1} in Model instead of {'steps': 16}"),
+        ("counts_in_array", "leave something else in seen", "leave something else in seen"),
+        ("inserts", None, "leave [0] in the keys of table instead of [ 0  2  4  6  8 10 12 14]"),
+        ("calls_python", None, "for 8 elements it calls into Python once instead of 8 times"),
+        ("uses_python", None, None),
+        # A layer of Keras counts its draws: all elements of a batch are given the same ones.
+        ("drops", None, "2] in seed_generator"),
+        ("shakes", "the function keeps state, and 87.5 % of the values", "the function keeps state, and 87.5 %"),
+        # Nobody can tell what is right where two loops differ.
+        ("tells_time", None, None),
+    ],
+)
+def test_effects_are_those_of_a_loop_or_it_is_said(
+    found: dict[str, str | None], function: str, in_graph: str | None, vectorised: str | None
+) -> None:
+    assert found[f"{function} loop.eager"] is None
+    for strategy, sentence in (("map_fn.graph", in_graph), ("vectorized_map.graph", vectorised)):
+        said = found[f"{function} {strategy}"]
+        if sentence is None:
+            assert said is None
+        else:
+            assert said is not None
+            assert said.startswith("the strategy does not do what a Python loop does: ")
+            assert sentence in said
+
+
+def test_elements_and_results_may_differ_in_length(found: dict[str, str | None]) -> None:
+    assert found["lengthens"] is None
+    assert found["lengthens in a graph"] == (
+        "the strategy does not do what a Python loop does: for 3 elements it prints nothing instead of 3"
+    )
+
+
+def test_every_mapper_of_a_function_is_known_to_do_effects_or_not() -> None:
+    mapping = [one.slug for one in strategies.mappers() if one.apply is not None and one.element == "element"]
+    assert sorted(mapping) == sorted((*effects.ONE_BY_ONE, *effects.VECTORISED))
