@@ -21,8 +21,10 @@ from workloads.functions import Facts, Given
 if TYPE_CHECKING:
     import tensorflow as tf
 
+# What maps one element, where that is more than a call of the function: not `fn`, which is what people call their own.
+WRAPPER = "mapped_fn"
 # Names of every script, beside those of functions that a mapper brings.
-_VARIABLES = ("elems", "signature", "fn", "strategy", "outputs", "reference_output")
+_VARIABLES = ("elems", "signature", WRAPPER, "strategy", "outputs", "reference_output")
 RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense")
 
 
@@ -127,7 +129,7 @@ def reference(case: Case) -> list[str]:
         return [layout(f"reference_output = {given.reference}({arrays})")]
     elems = "in_float64(elems)" if how == "float64" else "elems"
     result = case.call(case.workload.element_output)
-    name = "fn" if is_sparse(result) else given.function
+    name = WRAPPER if is_sparse(result) else given.function
     if is_ragged(result):
         mapped = f"{loop.map_ragged_with_loop.__name__}({name}, {elems}, signature)"
         return [layout(f"signature = {tensor_spec(result)}"), layout(f"reference_output = in_float64({mapped})")]

@@ -76,8 +76,8 @@ def build(
             call = _mapped_call(case, element, "x")
             inner = layout(f"return made_dense({call})" if sparse else f"return {call}", 4)
             converters += [made_dense] if sparse else []
-            blocks.append(f"{decorator}def fn(x):\n{inner}")
-            fn = "fn"
+            fn = "fn" if workload.own is None else own_script.WRAPPER
+            blocks.append(f"{decorator}def {fn}(x):\n{inner}")
         arguments = [fn, "elems"]
         if "signature" in inspect.signature(apply).parameters:
             data.append(layout(f"signature = {tensor_spec(output)}"))
@@ -151,7 +151,7 @@ def build_reference(case: Case) -> str:
         sources = list(map(_source, (*own_script.HELPERS, own_script.in_float64, mapped)))
         if is_sparse(result):
             inner = layout(f"return made_dense({_mapped_call(case, workload.element, 'x')})", 4)
-            sources += [_source(made_dense), f"def fn(x):\n{inner}"]
+            sources += [_source(made_dense), f"def {own_script.WRAPPER}(x):\n{inner}"]
         data = [*own_script.data(case), *own_script.reference(case)]
         head = docstring(case, "the right results")
         return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))

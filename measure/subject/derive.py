@@ -45,7 +45,8 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
     module = _executed(given, seed)
     function = _named(module, given.function, "the function")
     if not callable(function):
-        raise Refused(f"{given.function} is a {type(function).__name__}: a function of one element is needed")
+        raise Refused(f"{given.function} is of type {type(function).__name__}: a function of one element is needed")
+    _check_arguments(given.function, function)
     elems, sizes, parameters = _elements(module, given, size, seed, helpers)
     if "random" in given.code:
         again, _, _ = _elements(_executed(given, seed), given, size, seed, helpers)
@@ -114,6 +115,16 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         notes=notes,
         unsupported={**effects.unsupported(ops), **shapes.unsupported(raw[0], result)},
     )
+
+
+def _check_arguments(name: str, function: Callable[..., Any]) -> None:
+    """Raise `Refused` where a function cannot be called with one argument."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError as error:
+        raise Refused(f"{name} is called with one element: {error}; an element of several parts is one tuple") from None
+    except ValueError:  # a function in C does not tell
+        return
 
 
 # --- the code and its elements ---------------------------------------------------------------------------------------

@@ -68,7 +68,8 @@ def of_result(function: str, output: Any, made_dense: Callable[[Any], Any]) -> t
             return _leaf(tuple(leaf.shape), leaf.dtype.name, int(tf.size(leaf.flat_values)))
         if not is_sparse and not isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray | np.generic | int | float):
             raise Refused(
-                f"{function} returns a {type(leaf).__name__}: a tensor, or a tuple, list or dict of tensors is needed"
+                f"{function} returns a value of type {type(leaf).__name__}: a tensor, or a tuple, list or dict of "
+                "tensors is needed"
             )
         exact = tf.convert_to_tensor(made_dense(leaf))
         return Leaf(tuple(exact.shape), exact.dtype.name, is_sparse)

@@ -95,10 +95,10 @@ def test_a_rewrite_is_offered_where_it_is_given():
 def test_sparse_results_are_made_dense_in_every_script():
     sparse = case(facts=changed(FACTS, result=["leaf", Leaf((3,), "float64", sparse=True)]))
     for text in (script.build(sparse, "map_fn.graph"), script.build_reference(sparse)):
-        assert "def fn(x):\n    return made_dense(half(x))\n" in text
+        assert "def mapped_fn(x):\n    return made_dense(half(x))\n" in text
         assert text.count("def made_dense(") == 1
-    assert "return map_with_map_fn(fn, elems, signature)" in script.build(sparse, "map_fn.graph")
-    assert "slice_by_slice(fn, elems)" in script.build_reference(sparse)
+    assert "return map_with_map_fn(mapped_fn, elems, signature)" in script.build(sparse, "map_fn.graph")
+    assert "slice_by_slice(mapped_fn, elems)" in script.build_reference(sparse)
 
 
 def test_results_of_no_fixed_shape_make_a_ragged_tensor():
@@ -142,6 +142,17 @@ def test_facts_are_those_of_the_size():
 def test_names_that_do_not_fit_are_refused(code: str, sentence: str):
     with pytest.raises(ScriptError, match=sentence):
         own_script.check(replace_code(GIVEN, code))
+
+
+@pytest.mark.parametrize("slug", ["map_fn.graph", "loop_compiled.eager"])
+def test_a_function_may_be_called_fn_and_its_elements_elems(slug: str):
+    named = CODE.replace("def half", "def fn").replace("def numbers", "def elems")
+    given = changed(GIVEN, code=named, function="fn", elems="elems")
+    own_script.check(given)
+    names = {node.name for node in ast.parse(script.build(case(given), slug)).body if isinstance(node, ast.FunctionDef)}
+    # Where the script wraps the function, it does so under a name that is not the function's.
+    assert {"fn", "elems", "strategy"} <= names
+    assert ("mapped_fn" in names) == (slug == "loop_compiled.eager")
 
 
 def test_names_that_an_import_may_bring_are_trusted():

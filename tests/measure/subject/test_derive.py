@@ -180,14 +180,14 @@ def _line(text: str) -> int:
 @pytest.mark.parametrize(
     ("function", "elems", "sentence"),
     [
-        ("two", "vectors", "missing 1 required positional argument: 'y'"),
-        ("text", "vectors", "text returns a str: a tensor, or a tuple, list or dict of tensors is needed"),
+        ("two", "vectors", "missing a required argument: 'y'; an element of several parts is one tuple"),
+        ("text", "vectors", "text returns a value of type str: a tensor, or a tuple, list or dict"),
         ("other_axes", "vectors", "(float32 (), then float32 (8)): a batch needs one dtype and one number of axes"),
         ("exits", "vectors", f"line {_line('    raise SystemExit(3)')}: it exits (3)"),
         ("square_of_vector", "vectors", f"line {_line('    return tf.linalg.inv(x)')}: InvalidArgumentError"),
         ("cube", "vectors", "the code has no 'cube', which was named as the function"),
         ("flip", "cubes", "the code has no 'cubes', which was named as the elems"),
-        ("calls", "vectors", "calls is a int: a function of one element is needed"),
+        ("calls", "vectors", "calls is of type int: a function of one element is needed"),
         ("flip", "calls", "calls has no first axis to map over"),
     ],
 )
