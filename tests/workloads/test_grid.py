@@ -129,6 +129,13 @@ def test_random_numbers_fall_back_and_are_right_outside_of_xla() -> None:
             assert each.outcome == ("wrong" if each.strategy.endswith(".xla") else "ok")
 
 
+def test_unique_keys_fall_back_and_sums_by_key_do_not() -> None:
+    vectorized = [each for each in grid.read() if each.workload == "segments" and "vectorized_map" in each.strategy]
+    loops = {each.strategy: "falls_back" in each.warnings.split() for each in vectorized if each.options}
+    assert loops.pop("vectorized_map.graph?fallback_to_while_loop=false") is False and all(loops.values())
+    assert not any("falls_back" in each.warnings for each in vectorized if not each.options)
+
+
 def test_a_variable_shape_works_ragged_alone() -> None:
     for mode in ("eager", "graph"):
         assert {each.outcome for each in rows("variable_shape", "ragged", mode)} == {"ok"}

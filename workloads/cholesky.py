@@ -1,0 +1,84 @@
+"""Linear equations with a symmetric positive definite matrix each: two ops whose kernels take a batch as it is."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, side, columns, dtype, seed):
+    # A matrix times its transpose has no negative eigenvalue, and the identity keeps all of them away from zero.
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(-1.0, 1.0, size=(batch, side, side))
+    matrix = rows @ np.swapaxes(rows, 1, 2) / side + np.eye(side)
+    right = rng.uniform(-1.0, 1.0, size=(batch, side, columns))
+    return matrix.astype(dtype), right.astype(dtype)
+
+
+def solve(equations):
+    matrix, right = equations
+    return tf.linalg.cholesky_solve(tf.linalg.cholesky(matrix), right)
+
+
+def in_numpy(equations):
+    matrix, right = equations
+    return np.linalg.solve(matrix, right)
+
+
+def reference(equations):
+    matrix, right = (array.astype(np.float64) for array in equations)
+    return np.linalg.solve(matrix, right)
+
+
+def equations(side, columns, dtype):
+    return Leaf((side, side), dtype), Leaf((side, columns), dtype)
+
+
+def solution(side, columns, dtype):
+    return Leaf((side, columns), dtype)
+
+
+def cost(side, columns, dtype):
+    # The factor, and two triangular systems for each column.
+    held = Leaf((side, side), dtype).bytes + Leaf((side, columns), dtype).bytes
+    return Cost(
+        flops=side**3 // 3 + 2 * side**2 * columns,
+        ops=3,
+        temporary_bytes=held,
+        batched_temporary_bytes=held,
+        depth=3 * side,
+    )
+
+
+WORKLOAD = Workload(
+    slug="cholesky",
+    title="Cholesky solve",
+    group="Linear algebra",
+    formula="y[b] = A[b]⁻¹ · r[b], by A[b] = L[b] · L[b]ᵀ",
+    summary="A factorisation and two triangular systems for each matrix: TensorFlow's ops take a batch of them, too.",
+    sizes=(
+        SizeParameter("batch", 64, 0, 1_000_000, "matrices in the batch, the mapped axis"),
+        SizeParameter("side", 32, 1, 4_096, "rows and columns of a matrix"),
+        SizeParameter("columns", 1, 1, 4_096, "right-hand sides of each matrix"),
+    ),
+    presets={
+        "Small": {"batch": 10, "side": 4, "columns": 1},
+        "Medium": {"batch": 64, "side": 32, "columns": 1},
+        "Many": {"batch": 10_000, "side": 8, "columns": 1},
+        "Large": {"batch": 16, "side": 256, "columns": 16},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=solve,
+    numpy_element=in_numpy,
+    rewrites={"batched": solve, "numpy": in_numpy},
+    reference=reference,
+    helpers=(in_numpy,),
+    element_input=equations,
+    element_output=solution,
+    cost=cost,
+)
