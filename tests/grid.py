@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import csv
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -42,8 +43,10 @@ SMALL = {
     # Of three elements, the two of a chunk happen to be equally long.
     "variable_shape": {"batch": 5},
 }
-# Of an error's message, what the table keeps: further on there are names of ops, which depend on the batch.
+# Of an error's message, what the table keeps: further on there are names of ops, which depend on the batch. Numbers of
+# nodes differ from run to run.
 REASON = 160
+_NODE_NUMBER = re.compile(r" id:\d+")
 # Strategies of a mapper that are in the table beside those with default options.
 FURTHER = (
     "map_fn.graph?parallel_iterations=1",
@@ -131,7 +134,7 @@ def row(variant: Variant, item: Measurement) -> Row:
     codes = sorted({warning.code for warning in item.warnings} - {"chosen"})
     reason = ""
     if item.error is not None and item.outcome != "wrong":
-        reason = f"{item.error.type}: {item.error.message}".partition(" for '=")[0][:REASON]
+        reason = f"{item.error.type}: {_NODE_NUMBER.sub('', item.error.message)}".partition(" for '=")[0][:REASON]
     elif item.error is not None:
         reason = "WrongValues"
     outcome = "ok" if item.correctness is not None and item.correctness.ok and item.memory is not None else item.outcome

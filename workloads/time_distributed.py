@@ -1,0 +1,124 @@
+"""One layer on every time step of a sequence: the steps are a batch of their own, which can be mapped or folded in."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, steps, features, dtype, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1.0, 1.0, size=(batch, steps, features)).astype(dtype)
+
+
+def initial_values(features, units, dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    kernel = rng.uniform(-1.0, 1.0, size=(features, units)) / np.sqrt(features)
+    bias = rng.uniform(-1.0, 1.0, size=(units,))
+    return kernel.astype(dtype), bias.astype(dtype)
+
+
+def dense(x, kernel, bias):
+    return tf.nn.relu(tf.matmul(x, kernel) + bias)
+
+
+def element(sequence, kernel, bias):
+    def one_step(step):
+        # Layers want a batch axis: a step by itself is a batch of one.
+        return dense(step[None], kernel, bias)[0]
+
+    return tf.map_fn(one_step, sequence)
+
+
+def reshape(x, kernel, bias):
+    batch, steps, features = tf.unstack(tf.shape(x))
+    rows = tf.reshape(x, [batch * steps, features])
+    return tf.reshape(dense(rows, kernel, bias), [batch, steps, kernel.shape[1]])
+
+
+def keras_layer(x, kernel, bias):
+    # Made at the first call and kept, as a model keeps its layers, and outside of a graph that is being traced.
+    made = vars(keras_layer)
+    if "layer" not in made:
+        with tf.init_scope():
+            dtype = kernel.dtype.name
+            of_a_step = tf.keras.layers.Dense(kernel.shape[1], activation="relu", dtype=dtype)
+            layer = tf.keras.layers.TimeDistributed(of_a_step, dtype=dtype)
+            layer.build(tuple(x.shape))
+            layer.set_weights([kernel, bias])
+            made["layer"] = layer
+    return made["layer"]
+
+
+def time_distributed(x, kernel, bias):
+    return keras_layer(x, kernel, bias)(x)
+
+
+def in_numpy(x, kernel, bias):
+    return np.maximum(x @ kernel + bias, 0)
+
+
+def reference(x, kernel, bias):
+    return in_numpy(x.astype(np.float64), kernel.astype(np.float64), bias.astype(np.float64))
+
+
+def sequence(steps, features, dtype):
+    return Leaf((steps, features), dtype)
+
+
+def activations(steps, units, dtype):
+    return Leaf((steps, units), dtype)
+
+
+def parameters(features, units, dtype):
+    return Leaf((features, units), dtype), Leaf((units,), dtype)
+
+
+def cost(steps, features, units, dtype):
+    # A few ops for each step, and those that take a sequence apart and put its results together.
+    held = Leaf((steps, units), dtype).bytes
+    return Cost(
+        flops=2 * steps * units * (features + 1),
+        ops=5 * steps + 2,
+        temporary_bytes=held,
+        batched_temporary_bytes=held,
+        depth=features + 1,
+    )
+
+
+WORKLOAD = Workload(
+    slug="time_distributed",
+    title="A layer on every time step",
+    group="Networks",
+    formula="y[b, t] = relu(x[b, t] · W + c)",
+    summary="A map over time inside a map over the batch: by tf.map_fn, by Keras' TimeDistributed, or as one product.",
+    sizes=(
+        SizeParameter("batch", 32, 0, 100_000, "sequences in the batch, the mapped axis"),
+        SizeParameter("steps", 16, 1, 4_096, "time steps of a sequence"),
+        SizeParameter("features", 32, 1, 4_096, "numbers of a step"),
+        SizeParameter("units", 32, 1, 4_096, "units of the layer, numbers of a step's result"),
+    ),
+    presets={
+        "Small": {"batch": 4, "steps": 5, "features": 8, "units": 8},
+        "Medium": {"batch": 32, "steps": 16, "features": 32, "units": 32},
+        "Long": {"batch": 32, "steps": 128, "features": 32, "units": 32},
+        "Large": {"batch": 64, "steps": 64, "features": 256, "units": 256},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    elements={"at_once": dense},
+    numpy_element=in_numpy,
+    rewrites={"batched": dense, "reshape": reshape, "time_distributed": time_distributed, "numpy": in_numpy},
+    reference=reference,
+    helpers=(dense, keras_layer, in_numpy),
+    element_input=sequence,
+    element_output=activations,
+    cost=cost,
+    variables=initial_values,
+    variable_leaves=parameters,
+)
