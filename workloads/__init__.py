@@ -112,7 +112,7 @@ def _check_answers(case: Case) -> None:
 VARIABLE = "MAPBENCH_WORKLOADS"
 
 # In the order in which they are shown; a workload from elsewhere may name another.
-GROUPS = ("Elementwise", "Reductions", "Gradients", "Networks", "Linear algebra", "Limits")
+GROUPS = ("Elementwise", "Reductions", "Images", "Text", "Gradients", "Networks", "Linear algebra", "Limits")
 
 
 def _place(workload: Workload) -> int:

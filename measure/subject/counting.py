@@ -24,7 +24,7 @@ _ELEMENTWISE_NAMES = """
     FloorDiv Maximum Minimum Sign Floor Ceil Round Rint Acos Asin Acosh Asinh Atanh Atan2 Erfc Lgamma Digamma Relu
     Relu6 Elu Selu LeakyRelu Softsign BiasAdd ReluGrad Relu6Grad EluGrad LeakyReluGrad TanhGrad SigmoidGrad SqrtGrad
     RsqrtGrad SoftplusGrad SoftsignGrad InvGrad ReciprocalGrad Xlogy Xdivy MulNoNan ClipByValue ComplexAbs Conj
-    AdjustContrastv2 AdjustHue AdjustSaturation RGBToHSV HSVToRGB
+    AdjustHue AdjustSaturation RGBToHSV HSVToRGB
 """
 _ELEMENTWISE = set(_FUNCTIONS) | set(_ELEMENTWISE_NAMES.split())
 _REDUCTIONS_NAMES = """
@@ -225,6 +225,10 @@ _RULES: dict[str, Callable[..., float]] = {
     "MatrixTriangularSolve": _triangular,
     **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT", "FFT2D", "IFFT2D", "RFFT2D"), _fourier),
     **dict.fromkeys(("FusedBatchNormV3", "FusedBatchNormGradV3"), _of_each_output(4)),
+    # The mean of each channel, and what is subtracted, multiplied and added.
+    "AdjustContrastv2": _of_each_output(4),
+    # Where in the image a pixel comes from, and the mean of four others.
+    **dict.fromkeys(("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"), _of_each_output(12)),
     "SoftmaxCrossEntropyWithLogits": lambda inputs, attributes, outputs: 6 * _size(inputs[0]),
     "SparseSoftmaxCrossEntropyWithLogits": lambda inputs, attributes, outputs: 6 * _size(inputs[0]),
 }

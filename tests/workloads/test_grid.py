@@ -77,6 +77,8 @@ def test_outcomes_are_those_of_the_table(
 def is_calm(each: Row) -> bool:
     """Whether it may share a process: it ends with values, or as an error of Python's whose message has no number that
     depends on what ran before; and without a word beside the outcome that depends on that."""
+    if each.workload == "ragged_in" and each.strategy.startswith("loop_compiled"):
+        return False  # it traces every length, of which TensorFlow says a word after so many traces of a process
     is_error = each.outcome == "failed" and not each.reason.startswith("SIG") and not re.search(r"\d", each.reason)
     return (each.outcome in ("ok", "wrong") or is_error) and {*each.warnings.split()} <= {"retrace", "falls_back"}
 

@@ -1,0 +1,112 @@
+"""Numbers that come as text or as bytes: ops on strings, which take a whole batch as well as one element."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    numbers = np.random.default_rng(seed).uniform(0.5, 1.5, size=(batch, width))
+    return np.array([[b"%.6f" % number for number in row] for row in numbers], dtype=object).reshape(batch, width)
+
+
+def element(x, *, dtype):
+    return tf.strings.to_number(x, dtype)
+
+
+def reference(x):
+    return x.astype(np.float64)
+
+
+def texts(width):
+    return Leaf((width,), "string")
+
+
+def numbers(width, dtype):
+    return Leaf((width,), dtype)
+
+
+def cost():
+    return Cost(flops=0, ops=1)
+
+
+# --- raw bytes --------------------------------------------------------------------------------------------------------
+
+
+def inputs_of_bytes(batch, width, dtype, seed):
+    numbers = np.random.default_rng(seed).uniform(0.5, 1.5, size=(batch, width)).astype(dtype)
+    return np.array([row.tobytes() for row in numbers], dtype=object)
+
+
+def element_of_bytes(x, *, width, dtype):
+    # The length of a string is not known from its type: the shape says how many numbers it holds.
+    return tf.reshape(tf.io.decode_raw(x, dtype), [width])
+
+
+def batched_of_bytes(x, *, width, dtype):
+    return tf.reshape(tf.io.decode_raw(x, dtype), [-1, width])
+
+
+def reference_of_bytes(x, *, width, dtype):
+    rows = [np.frombuffer(row, dtype) for row in x]
+    return np.array(rows, dtype=np.float64).reshape(len(x), width)
+
+
+def one_text():
+    return Leaf((), "string")
+
+
+def cost_of_bytes():
+    return Cost(flops=0, ops=2)
+
+
+WORKLOAD = Workload(
+    slug="decode",
+    title="Numbers from strings",
+    group="Text",
+    formula="y[b] = the numbers that the strings x[b] hold",
+    summary="Strings are decoded: no op on them has a vectorised form, though each takes a whole batch.",
+    sizes=(
+        SizeParameter("batch", 100, 1, 1_000_000, "elements in the batch, the mapped axis"),
+        SizeParameter("width", 16, 1, 65_536, "numbers of an element"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 4},
+        "Medium": {"batch": 100, "width": 16},
+        "Wide": {"batch": 100, "width": 1_024},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": element},
+    reference=reference,
+    element_input=texts,
+    element_output=numbers,
+    cost=cost,
+    options=(
+        Option(
+            "of",
+            default="text",
+            help="text: a string for each number, by tf.strings.to_number; bytes: one string for all numbers of an "
+            "element, by tf.io.decode_raw",
+            values=("text", "bytes"),
+        ),
+    ),
+    variants={
+        "of": {
+            "bytes": {
+                "inputs": inputs_of_bytes,
+                "element": element_of_bytes,
+                "rewrites": {"batched": batched_of_bytes},
+                "reference": reference_of_bytes,
+                "element_input": one_text,
+                "cost": cost_of_bytes,
+            },
+        }
+    },
+)

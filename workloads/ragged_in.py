@@ -1,0 +1,84 @@
+"""Rows of different lengths, each reduced to a number: a ragged tensor, its own ops, or padding by hand."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, width, dtype, seed):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 2 * width, size=batch)
+    rows = np.empty(batch, dtype=object)
+    for index, length in enumerate(lengths):
+        rows[index] = rng.uniform(0.5, 1.5, size=length).astype(dtype)
+    return rows
+
+
+def element(x):
+    return tf.reduce_mean(tf.square(x))
+
+
+def batched(x):
+    return tf.reduce_mean(tf.square(x), axis=1)
+
+
+def padded(x):
+    # The zeros of the padding add nothing to a sum.
+    sums = tf.reduce_sum(tf.square(x.to_tensor()), axis=1)
+    return sums / tf.cast(x.row_lengths(), x.dtype)
+
+
+def reference(x):
+    return np.array([np.mean(np.square(row.astype(np.float64))) for row in x])
+
+
+def row(width, dtype):
+    return Leaf((None,), dtype, length=width)
+
+
+def mean(dtype):
+    return Leaf((), dtype)
+
+
+def cost(width, dtype):
+    whole = Leaf((width,), dtype).bytes
+    # Padded, each row is as long as the longest, which is nearly twice the average.
+    return Cost(
+        flops=2 * width + 1,
+        ops=2,
+        temporary_bytes=whole,
+        batched_temporary_bytes=4 * whole,
+        depth=width + 2,
+    )
+
+
+WORKLOAD = Workload(
+    slug="ragged_in",
+    title="Rows of different lengths",
+    group="Reductions",
+    formula="y[b] = mean of x[b, i]², over as many i as the row has",
+    summary="A ragged tensor goes in: loops take it as it is, its own ops reduce it whole, and padding makes it dense.",
+    sizes=(
+        SizeParameter("batch", 100, 1, 1_000_000, "rows in the batch, the mapped axis"),
+        SizeParameter("width", 64, 1, 65_536, "numbers in a row, on average: from one to nearly twice as many"),
+    ),
+    presets={
+        "Small": {"batch": 10, "width": 8},
+        "Medium": {"batch": 100, "width": 64},
+        "Many": {"batch": 10_000, "width": 32},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": batched, "padded": padded},
+    reference=reference,
+    element_input=row,
+    element_output=mean,
+    cost=cost,
+    unsupported={"padded.xla": "XLA has no kernel for the op that pads a tf.RaggedTensor"},
+)

@@ -1,0 +1,93 @@
+"""A small perceptron, quick to compute and slow to compile: what a batch of another size costs shows beside it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workloads.spec import Cost, Leaf, SizeParameter, Workload
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def inputs(batch, features, dtype, seed):
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, size=(batch, features)).astype(dtype)
+
+
+def initial_values(features, hidden, dtype, seed):
+    rng = np.random.default_rng(seed + 1)
+    first = rng.uniform(-1.0, 1.0, size=(features, hidden)) / np.sqrt(features)
+    # Positive, so that a result is no small difference of large numbers.
+    second = rng.uniform(0.5, 1.5, size=(hidden, 1)) / hidden
+    return first.astype(dtype), np.full(hidden, 0.5, dtype), second.astype(dtype)
+
+
+def element(x, first, bias, second):
+    return batched(x[None, :], first, bias, second)[0]
+
+
+def batched(x, first, bias, second):
+    return tf.matmul(tf.nn.relu(tf.matmul(x, first) + bias), second)
+
+
+def numpy_element(x, first, bias, second):
+    return np.maximum(x @ first + bias, 0) @ second
+
+
+def reference(x, first, bias, second):
+    arrays = (array.astype(np.float64) for array in (x, first, bias, second))
+    return numpy_element(*arrays)
+
+
+def element_input(features, dtype):
+    return Leaf((features,), dtype)
+
+
+def element_output(dtype):
+    return Leaf((1,), dtype)
+
+
+def parameters(features, hidden, dtype):
+    return Leaf((features, hidden), dtype), Leaf((hidden,), dtype), Leaf((hidden, 1), dtype)
+
+
+def cost(features, hidden, dtype):
+    row = Leaf((hidden,), dtype).bytes
+    return Cost(
+        flops=2 * features * hidden + 4 * hidden,
+        ops=6,
+        temporary_bytes=2 * row,
+        batched_temporary_bytes=2 * row,
+        depth=features + hidden + 2,
+    )
+
+
+WORKLOAD = Workload(
+    slug="size_stream",
+    title="Batches of any size",
+    group="Networks",
+    formula="y[b] = relu(x[b] · W₁ + b₁) · W₂",
+    summary="Two small layers: where the size of the batch changes, tracing and compiling take far longer than a call.",
+    sizes=(
+        SizeParameter("batch", 32, 0, 1_000_000, "rows in the batch, the mapped axis"),
+        SizeParameter("features", 16, 1, 4_096, "numbers in a row"),
+        SizeParameter("hidden", 16, 1, 4_096, "units of the hidden layer"),
+    ),
+    presets={
+        "Small": {"batch": 1, "features": 8, "hidden": 8},
+        "Medium": {"batch": 32, "features": 16, "hidden": 16},
+        "Large": {"batch": 1_000, "features": 64, "hidden": 64},
+    },
+    dtypes=("float32", "float64"),
+    inputs=inputs,
+    variables=initial_values,
+    variable_leaves=parameters,
+    element=element,
+    numpy_element=numpy_element,
+    rewrites={"batched": batched, "numpy": numpy_element},
+    reference=reference,
+    helpers=(batched, numpy_element),
+    element_input=element_input,
+    element_output=element_output,
+    cost=cost,
+)
