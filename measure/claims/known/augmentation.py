@@ -1,7 +1,8 @@
 """Claims on the augmentation of images, one at a time."""
 
-from measure.claims.predicates import Figure
-from measure.claims.spec import Claim, Said, Script
+from measure.claims.along import Grows
+from measure.claims.predicates import Faster, Figure, Warned
+from measure.claims.spec import Claim, Compare, Said, Script, Swept
 
 _LAYERS = Script(
     """import logging
@@ -53,6 +54,27 @@ report(
     seconds=7.0,
 )
 
+_SIZE = {"batch": 32, "height": 64, "width": 64}
+_ROTATED = Compare("augment", ("map_fn.graph", "vectorized_map.graph"), size=_SIZE, budget_s=6.0)
+_CONTRAST = Compare(
+    "augment", ("map_fn.graph", "vectorized_map.graph"), size=_SIZE, options={"op": "contrast"}, budget_s=6.0
+)
+_FLIPPED = Compare("augment", ("vectorized_map.graph",), size=_SIZE, options={"op": "flip"}, budget_s=2.0)
+_SMALL = Compare(
+    "augment",
+    ("map_fn.graph", "vectorized_map.graph", "batched.graph"),
+    size={"batch": 128, "height": 16, "width": 16},
+    budget_s=6.0,
+)
+_MORE_IMAGES = Swept(
+    "augment",
+    ("vectorized_map.graph",),
+    axis="batch",
+    values=(16, 128, 1024),
+    size={"height": 16, "width": 16},
+    budget_s=10.0,
+)
+
 _KERAS_CV = Said("thread", "https://github.com/keras-team/keras-cv/issues/291")
 _LOOPS = "while loops in the graph: {value}"
 _SAID = "warnings about it: {value}"
@@ -89,6 +111,44 @@ CLAIMS = (
             Figure(_LAYERS, "with_state", _DIFFERENT, most=1, when="`tf.random.uniform`"),
             Figure(_LAYERS, "one_seed", _DIFFERENT, most=1, when="`tf.random.stateless_uniform` with one seed"),
             Figure(_LAYERS, "layer", _DIFFERENT, most=1, when="`RandomBrightness`"),
+        ),
+    ),
+    Claim(
+        id="augmentation_falls_back",
+        question="limits",
+        sentence="Augmenting one image at a time makes `tf.vectorized_map` fall back to a while loop.",
+        said=(_KERAS_CV, Said("thread", "https://github.com/keras-team/keras-cv/pull/146")),
+        tests=(
+            Warned(_ROTATED, "vectorized_map.graph", "falls_back", when="for a rotation"),
+            Warned(_CONTRAST, "vectorized_map.graph", "falls_back", when="for a contrast"),
+            Warned(_FLIPPED, "vectorized_map.graph", "falls_back", when="for a flip"),
+        ),
+    ),
+    Claim(
+        id="fallback_gains_little",
+        question="speed",
+        sentence="Where `tf.vectorized_map` falls back to a while loop, it is less than twice as fast as `tf.map_fn`.",
+        said=(Said("thread", "https://github.com/keras-team/keras-cv/pull/146"),),
+        tests=(
+            Faster(_ROTATED, "map_fn.graph", "vectorized_map.graph", by=0.5, when="for a rotation"),
+            Faster(_CONTRAST, "map_fn.graph", "vectorized_map.graph", by=0.5, when="for a contrast"),
+        ),
+    ),
+    Claim(
+        id="fallback_grows_in_proportion",
+        question="speed",
+        sentence="The time of an augmentation that falls back to a while loop grows no faster than the batch.",
+        said=(Said("thread", "https://github.com/keras-team/keras-cv/issues/581"),),
+        tests=(Grows(_MORE_IMAGES, "vectorized_map.graph", most=1.25),),
+    ),
+    Claim(
+        id="rotation_of_the_batch_faster",
+        question="speed",
+        sentence="One op that rotates a batch of small images is faster than mapping a rotation over them.",
+        said=(Said("thread", "https://github.com/keras-team/keras-cv/issues/581"),),
+        tests=(
+            Faster(_SMALL, "batched.graph", "vectorized_map.graph"),
+            Faster(_SMALL, "batched.graph", "map_fn.graph"),
         ),
     ),
 )
