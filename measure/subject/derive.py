@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from measure.subject import counting, effects, shapes, state
+from measure.subject import conditioning, counting, effects, shapes, state
 from measure.subject.errors import shorten
 from measure.subject.limits import NAME, Refused, limits, time_limit, told
 from measure.subject.messages import Spec
@@ -78,6 +78,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         for index in shapes.telling(elems, is_fixed) - {first}:
             results.append(shapes.of_result(given.function, function(element(index)), helpers.made_dense))
         again = dense(element(first))
+        moves = conditioning.condition(dense, element(first), output)
     result = shapes.merged(given.function, results)
     everything = {*ops, *counted.op_types}
     # Two draws may be the same by chance. What is drawn without a state is the same each time, unless the function
@@ -101,7 +102,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         functions=counted.functions,
         temporary_bytes=counted.temporary_bytes,
         batched_temporary_bytes=counted.batched_temporary_bytes,
-        depth=max(1, counted.depth),
+        depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
         variable_bytes=captured_bytes,
         draws=draws,
         asserts="Assert" in everything,
