@@ -59,7 +59,7 @@ CLAIMS = (
     Claim(
         id="cholesky_vectorized_faster",
         question="speed",
-        sentence="`tf.vectorized_map` solves equations by Cholesky factors 1.5 times as fast as `tf.map_fn`, or faster.",
+        sentence="`tf.vectorized_map` solves equations by Cholesky factors far faster than `tf.map_fn`.",
         said=(_FASTER,),
         tests=(
             Faster(_SMALL, "vectorized_map.graph", "map_fn.graph", by=1.5, when="1,000 matrices of 8 rows"),
@@ -69,7 +69,7 @@ CLAIMS = (
     Claim(
         id="cholesky_vectorized_like_batched",
         question="speed",
-        sentence="`tf.vectorized_map` of `tf.linalg.cholesky` takes as long as the op on the whole batch, within a third.",
+        sentence="`tf.vectorized_map` of `tf.linalg.cholesky` takes about as long as the op on the whole batch.",
         said=(_TAKES_BATCHES,),
         tests=(AsFast(_SMALL, "vectorized_map.graph", "batched.graph", within=0.33),),
     ),
