@@ -25,6 +25,8 @@ from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
 
 WORKLOAD = "claims"
+# So many times the budget, where figures were too near to each other.
+_LONGER = 3
 
 
 def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
@@ -106,15 +108,37 @@ class Tries:
         self._run = replace(self._run, started=utc_now(), environment=self._environment())
         self._view = dataclasses.replace(self._view, started_s=time.monotonic())
         for number, need in enumerate(self._needs, 1):
-            if self._cancelled or self._stopped:
-                break
-            self._say(f"{number} of {len(self._needs)}: {words_of(need)}")
-            found = self._measured(need)
-            if not self._cancelled:
-                self._run = replace(self._run, evidence=[*(self._run.evidence or []), found])
-                self._say(self._view.message, result=True)
+            self._take(f"{number} of {len(self._needs)}: {words_of(need)}", need, need)
+        for need in self._doubtful():
+            longer = dataclasses.replace(need, budget_s=_LONGER * need.budget_s)
+            self._take(f"once more, for longer: {words_of(need)}", need, longer)
         status, reason = self._end()
         return close(self._run, status, reason, utc_now())
+
+    def _take(self, message: str, need: Need, asked: Need) -> None:
+        """Measure what is asked, as the evidence of a need."""
+        if self._cancelled or self._stopped:
+            return
+        self._say(message)
+        found = replace(self._measured(asked), need=need.key)
+        if not self._cancelled:
+            others = [item for item in self._run.evidence or [] if item.need != need.key]
+            self._run = replace(self._run, evidence=[*others, found])
+            self._say(self._view.message, result=True)
+
+    def _doubtful(self) -> list[Compare | Swept]:
+        """What claims need that cannot be told, where figures are too near to each other: most can with more time."""
+        ended = ("complete", "budget")
+        measured = {item.need for item in self._run.evidence or [] if item.run and item.run.status in ended}
+        doubtful: dict[str, Compare | Swept] = {}
+        for claim in self._claims:
+            verdict = verdicts.of_run(claim, self._run)
+            if verdict.word == "cannot tell":
+                for test, seen in zip(claim.tests, verdict.seen, strict=True):
+                    need = test.need
+                    if seen.truth == "unknown" and isinstance(need, Compare | Swept) and need.key in measured:
+                        doubtful[need.key] = need
+        return list(doubtful.values())
 
     def _end(self) -> tuple[Status, str]:
         if self._cancelled:

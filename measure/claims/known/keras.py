@@ -15,7 +15,7 @@ _GRADIENTS = {
         ("map_fn.graph", "vectorized_map.graph", "jacobian.graph"),
         {"batch": 128, "length": 16, "width": 16, "units": 16},
         {"layer": layer},
-        budget_s=2.0,
+        budget_s=5.0 if layer == "convolution" else 2.0,
     )
     for layer, name in (
         ("dense", "Dense"),

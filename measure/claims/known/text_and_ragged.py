@@ -103,10 +103,10 @@ CLAIMS = (
         tests=(Faster(_MEANS, "batched.graph", "map_fn.graph"),),
     ),
     Claim(
-        id="padding_far_faster_than_ragged",
+        id="padding_faster_than_ragged",
         question="speed",
-        sentence="Rows that are padded to one length are reduced at least twice as fast as by ops of a ragged tensor.",
+        sentence="Rows that are padded to one length are reduced faster than by ops of a ragged tensor.",
         said=(Said("thread", "https://github.com/tensorflow/tensorflow/issues/36232"),),
-        tests=(Faster(_MEANS, "padded.graph", "batched.graph", by=2),),
+        tests=(Faster(_MEANS, "padded.graph", "batched.graph"),),
     ),
 )

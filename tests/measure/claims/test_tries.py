@@ -1,20 +1,23 @@
 """Trying claims: what they need is measured once, a piece that cannot be is a reason, and what there is stays."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from measure import runner
-from measure.claims import known, scripts, tries
+from measure.claims import known, scripts, tries, verdicts
+from measure.claims.figures import Missing
 from measure.claims.predicates import Ends, Faster, Runs
-from measure.claims.spec import Claim, Compare, Need, Predicate, Said, Script, Swept
+from measure.claims.spec import Claim, Compare, Need, Predicate, Said, Script, Seen, Swept
 from measure.claims.tries import Tries
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
 from measure.model.request import RequestError
-from measure.model.run import Run
+from measure.model.run import Evidence, Run
 from measure.store.store import Store
 from tests.engine import DEADLINE_S, descendants, eventually, running, write_mapper
 from tests.subjects import LOST, Message, Subjects
@@ -77,6 +80,37 @@ def finished(own: runner.Runner, run_id: str) -> Run:
 
 def needs(run: Run) -> list[str]:
     return [item.need for item in run.evidence or []]
+
+
+@dataclass(frozen=True)
+class InTime:
+    """It can be told where the run had more than the budget that the claim asks for, or ``never``."""
+
+    need: Compare | Swept
+    never: bool = False
+    when: str = ""
+
+    def see(self, found: Evidence) -> Seen:
+        if found.run is None:
+            raise Missing(found.reason or "")
+        budget_s = found.run.request.budget_s
+        return Seen("yes" if budget_s > self.need.budget_s and not self.never else "unknown", f"{budget_s:.0f} s")
+
+
+def test_what_cannot_be_told_is_measured_once_more_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    first, other = (dataclasses.replace(need, budget_s=10.0) for need in (PAIR, OTHER))
+    tests = (InTime(first), InTime(other, never=True), Ends(PAIR, "batched.eager"), InTime(NO_WORKLOAD))
+    made = {
+        f"c{number}": Claim(f"c{number}", "limits", "So.", (Said("seed 1"),), (test,))
+        for number, test in enumerate(tests)
+    }
+    monkeypatch.setattr(known, "all_claims", lambda: tuple(made.values()))
+    monkeypatch.setattr(known, "get", made.get)
+    with running(Subjects(), tmp_path) as own:
+        run = finished(own, own.submit_claims())
+    assert [verdicts.of_run(made[claim], run).sentence[:5] for claim in made][:2] == ["30 s.", "30 s."]
+    assert run.verdict == "Of 4 claims 2 hold and 2 cannot be told."
+    assert sorted(needs(run)) == sorted(need.key for need in (first, other, PAIR, NO_WORKLOAD))
 
 
 def test_what_claims_need_is_measured_once_and_a_reason_where_it_cannot_be(
