@@ -127,7 +127,7 @@ class Tries:
             self._say(self._view.message, result=True)
 
     def _doubtful(self) -> list[Compare | Swept]:
-        """What claims need that cannot be told, where figures are too near to each other: most can with more time."""
+        """Needs of claims that cannot be told, since figures are too near to each other: most can with more time."""
         ended = ("complete", "budget")
         measured = {item.need for item in self._run.evidence or [] if item.run and item.run.status in ended}
         doubtful: dict[str, Compare | Swept] = {}
