@@ -107,7 +107,7 @@ print(json.dumps({"event": "threads", "threads": tf.config.threading.get_intra_o
 def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
     works = [
         {"read_bytes": 4096, "written_bytes": 4096, "flops": 1, "functions": {}},
-        {"read_bytes": 0, "written_bytes": 0, "flops": 0, "dtype": "uint8", "functions": {"sqrt": 1}},
+        {"read_bytes": 0, "written_bytes": 0, "flops": 0, "dtype": "uint8", "functions": {"sqrt": 1, "rsqrt": 1}},
         {"read_bytes": 9_000_000, "written_bytes": 10, "flops": 1, "functions": {"sin": 1, "cos": 1, "exp": 1}},
         {"read_bytes": 10, "written_bytes": 9_000_000, "flops": 1, "dtype": "bfloat16", "functions": {"tanh": 1}},
     ]
