@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from views.ui import look, steps
+from measure import runner
+from views.ui import allowance, giving_way, look, steps
 
 
 def draw() -> None:
@@ -44,7 +45,10 @@ def draw() -> None:
         position="top",
     )
     page.run()
+    allowance.draw()
     steps.draw()
+    if runner.shared().host().state == "ready":  # while TensorFlow is loaded, the first pages come first
+        giving_way.give_way()
 
 
 if __name__ == "__main__":
@@ -52,8 +56,27 @@ if __name__ == "__main__":
     draw()
 else:
     # `streamlit run` imports it once, for what serves the pages.
+    import os
+    import sys
+
     from starlette.middleware import Middleware
 
+    from measure import hosting
+    from views.pages.cookie import Cookie
+    from views.pages.downloads import Downloads
     from views.pages.preview import Preview
+    from views.pages.uploads import Uploads
 
-    app = st.App(__file__, middleware=[Middleware(Preview)])
+    try:
+        hosting.check()
+        if at := hosting.metrics():
+            from measure import metrics  # only who asks for it has it loaded
+
+            metrics.serve(*at)
+    except hosting.SettingError as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: MAPBENCH_METRICS={os.environ['MAPBENCH_METRICS']!r} cannot be had: {error.strerror}")
+    around = (Cookie, Preview, Downloads, Uploads)
+    giving_way.serve()
+    app = st.App(__file__, middleware=[Middleware(part) for part in around])

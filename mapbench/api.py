@@ -28,6 +28,8 @@ def compare(
     size: Mapping[str, int] | None = None,
     batched: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
+    title: str = "",
+    presets: Mapping[str, Mapping[str, int]] | None = None,
     device: str = "CPU:0",
     seed: int = 0,
     quiet: bool = False,
@@ -35,15 +37,16 @@ def compare(
     """Measure ways of mapping a function over elements.
 
     ``fn`` takes one element. ``elems``: an array or tensor whose first axis is the batch, a ragged tensor or a list of
-    arrays whose lengths differ, a dict or tuple of them, or a function that makes them, whose whole-number parameters
-    with defaults are the sizes that ``size`` can change. ``strategies`` are written as on the command line, ``budget``
-    is seconds of timing. ``batched`` is a rewrite for the whole batch, ``reference`` gives the right results of it in
-    NumPy. In a notebook results are shown as they arrive; elsewhere progress goes to stderr; neither if ``quiet``. An
-    interrupt ends the measuring, and what is known by then is returned.
+    arrays whose lengths differ, a nest of dicts and tuples of them, or a function that makes them, whose whole-number
+    parameters with defaults are the sizes that ``size`` can change. ``strategies`` are written as on the command line,
+    ``budget`` is seconds of timing. ``batched`` is a rewrite for the whole batch, ``reference`` gives the right results
+    of it in NumPy. ``title`` stands in place of the function's name, and ``presets`` are sizes by name, as in
+    ``{"Small": {"batch": 10}}``. In a notebook results are shown as they arrive; elsewhere progress goes to stderr;
+    neither if ``quiet``. An interrupt ends the measuring, and what is known by then is returned.
 
     Raises `NotSendable` or `measure.model.request.RequestError`, both ValueErrors, with a sentence.
     """
-    code = given(fn, elems, batched, reference)
+    code = given(fn, elems, batched, reference, title, presets)
     asked = {"size": size, "strategies": strategies, "budget_s": budget, "device": device, "seed": seed}
 
     def submit(own: runner.Runner, slug: str) -> str:
@@ -62,6 +65,8 @@ def sweep(
     size: Mapping[str, int] | None = None,
     batched: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
+    title: str = "",
+    presets: Mapping[str, Mapping[str, int]] | None = None,
     device: str = "CPU:0",
     seed: int = 0,
     quiet: bool = False,
@@ -72,7 +77,7 @@ def sweep(
     ``[1, 8, 64]``), or of an option (``{"chunk": "1:64"}``). ``budget`` is seconds for the whole sweep. All else is as
     for `compare`, and so is what is raised.
     """
-    code = given(fn, elems, batched, reference)
+    code = given(fn, elems, batched, reference, title, presets)
     asked = {"size": size, "strategies": strategies, "budget_s": budget, "device": device, "seed": seed}
 
     def submit(own: runner.Runner, slug: str) -> str:

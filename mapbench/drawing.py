@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from measure.judge import answer, payoff, rules
+from measure.model import text
 from measure.model.place import PROJECT
 from measure.model.run import Run
 from measure.model.run_file import encode
@@ -33,13 +34,14 @@ _RULES = (
     ".mapbench p{margin:.2em 0}",
     ".mapbench .mb-case{opacity:.75;font-size:13px}",
     ".mapbench .mb-verdict{font-size:17px;font-weight:600;line-height:1.35;margin-bottom:.5em}",
-    ".mapbench ul{margin:.3em 0;padding-left:1.3em}",
+    ".mapbench ul.mb-list{margin:.3em 0 .6em;padding-left:18px}",
     ".mapbench .mb-charts{display:grid;gap:1em 1.5em;margin:1em 0;"
     "grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr))}",
     ".mapbench figure{margin:0;min-width:0}",
     ".mapbench .mb-title{font-weight:600;margin-bottom:.2em}",
     ".mapbench figcaption{font-size:12px;opacity:.75;max-width:60ch}",
-    ".mapbench svg{max-width:100%;height:auto;display:block}",
+    # Names at the edge of a chart are longer in a reader's font than in the one that it was laid out with.
+    ".mapbench svg{max-width:100%;height:auto;display:block;overflow:visible}",
     ".mapbench .mb-scroll{overflow-x:auto}",
     ".mapbench .mb-scroll table{border-collapse:collapse;border:none;margin:.5em 0;font-size:13px;"
     "font-variant-numeric:tabular-nums}",
@@ -66,7 +68,8 @@ _PAGE = (
 
 def framed(*parts: str) -> str:
     """Return parts of HTML in the frame that has the style of them all."""
-    return f'<div class="mapbench">{_STYLE}{"".join(parts)}</div>'
+    # Notebooks would take what is between two dollar signs, in an error's text say, for a formula.
+    return f'<div class="mapbench mathjax_ignore tex2jax_ignore">{_STYLE}{"".join(parts)}</div>'
 
 
 def strategy(slug: str, mapper: str, mode: str) -> str:
@@ -81,9 +84,10 @@ def grid(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     return f'<div class="mb-scroll"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
-def cell(shown: str, kind: str = "") -> str:
+def cell(shown: str, kind: str = "", columns_wide: int = 1) -> str:
     """A cell of HTML; ``kind`` is ``mb-words`` for sentences, which have more than one line."""
-    return f'<td class="{kind}">{shown}</td>' if kind else f"<td>{shown}</td>"
+    wide = f' colspan="{columns_wide}"' if columns_wide > 1 else ""
+    return f'<td class="{kind}"{wide}>{shown}</td>' if kind else f"<td{wide}>{shown}</td>"
 
 
 def fragment(run: Run) -> str:
@@ -93,6 +97,7 @@ def fragment(run: Run) -> str:
         _paragraph("mb-case", answer.heading(run)),
         _paragraph("mb-verdict", run.verdict),
         _paragraph("mb-case", look.sentence(f"{how}; {texts.KEPT}") if (how := ended(run)) else ""),
+        _about_function(run),
         _listed(doubts),
         _charts(run),
         _table(run) if run.kind == "compare" else _latencies(run),
@@ -110,7 +115,15 @@ def _paragraph(kind: str, words: str) -> str:
 
 
 def _listed(sentences: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{html.escape(words)}</li>' for words in sentences)}</ul>" if sentences else ""
+    lines = "".join(f"<li>{html.escape(words)}</li>" for words in sentences)
+    return f'<ul class="mb-list">{lines}</ul>' if lines else ""
+
+
+def _about_function(run: Run) -> str:
+    """The sentences on a function of a person's own, calm: they are no doubts."""
+    said = table.function_notes(run)
+    head = html.escape(table.function_head(run))
+    return f'<div class="mb-case">{head}{_listed(said)}</div>' if said else ""
 
 
 def ended(run: Run) -> str:
@@ -153,14 +166,18 @@ def _table(run: Run) -> str:
     """The table of the command line, a row for each strategy."""
     body = []
     for row in rows.listed(run):
-        cells = []
-        for column in columns.of("text"):
-            if column.unit.code:
-                cells.append(cell(strategy(row.slug, row.mapper, row.mode)))
-            else:
-                written = column.written(row)
-                cells.append(cell(html.escape(written), "mb-words" if len(written) > _ONE_LINE else ""))
-        body.append(cells)
+        *figures, outcome = [column.written(row) for column in columns.of("text")]
+        is_long = len(outcome) > _ONE_LINE
+        empty = 0
+        # The sentence on one that was not measured has the room of its figures: behind them it would be out of sight.
+        while is_long and figures[-1] == text.MISSING:
+            figures.pop()
+            empty += 1
+        cells = [
+            cell(strategy(row.slug, row.mapper, row.mode) if column.unit.code else html.escape(written))
+            for column, written in zip(columns.of("text"), figures, strict=False)
+        ]
+        body.append([*cells, cell(html.escape(outcome), "mb-words" if is_long else "", empty + 1)])
     return grid(table.head(), body)
 
 

@@ -1,24 +1,25 @@
 """Live functions and arrays as code that another process can execute.
 
 A function whose source can be had goes as source, with the imports, constants and functions that it uses: that is what
-a person can read in the run. Any other (a lambda, a closure, one that holds live tensors) goes as cloudpickle has it.
+a person can read in the run. One of a library goes by its name there. Any other (a lambda, a closure, one that holds
+live tensors) goes as cloudpickle has it.
 """
 
 import ast
 import base64
 import builtins
 import inspect
+import operator
 import sys
 import sysconfig
-import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
+from mapbench import elements
+from mapbench.elements import NotSendable
 from strategies.script import globals_of
 from workloads import elems_file
 from workloads.functions import Given
@@ -28,28 +29,31 @@ MOST_PICKLED_BYTES = 2 * 2**20
 _PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))
 
 
-class NotSendable(ValueError):
-    """A function or its elements cannot be handed to another process: the message names what and why."""
-
-
 class _NoSource(Exception):
     """Something that a function uses has no source that could be sent."""
 
 
 def given(
-    fn: Callable[..., Any], elems: Any, batched: Callable[..., Any] | None, reference: Callable[..., Any] | None
+    fn: Callable[..., Any],
+    elems: Any,
+    batched: Callable[..., Any] | None,
+    reference: Callable[..., Any] | None,
+    title: str = "",
+    presets: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Given:
     """Return live functions and elements as a `Given`. Raises `NotSendable` with a sentence."""
     code = _Code()
     function = code.add(fn, "fn")
     made = code.add(elems, "elems") if callable(elems) else code.add_elements(elems)
-    return Given(
-        code=code.text(),
-        function=function,
-        elems=made,
-        batched=code.add(batched, "batched") if batched is not None else "",
-        reference=code.add(reference, "reference") if reference is not None else "",
-    )
+    names = {
+        "batched": code.add(batched, "batched") if batched is not None else "",
+        "reference": code.add(reference, "reference") if reference is not None else "",
+    }
+    if title:
+        code.add_constant("TITLE", str(title))
+    if presets:
+        code.add_constant("PRESETS", _numbers(presets))
+    return Given(code=code.text(), function=function, elems=made, **names)
 
 
 class _Code:
@@ -64,6 +68,8 @@ class _Code:
 
     def add(self, fn: Callable[..., Any], role: str) -> str:
         """Add a function; the name that it has in the code."""
+        if (imported := self._add_imported(fn, role)) is not None:
+            return imported
         imports, blocks = dict(self._imports), dict(self._blocks)
         try:
             return self._add_source(fn)
@@ -78,37 +84,34 @@ class _Code:
         return name
 
     def add_elements(self, elems: Any) -> str:
-        """Add arrays or ragged tensors, or a dict or tuple of them; the name that they have in the code."""
-        made = elems_file.NAME
-        is_nest = isinstance(elems, dict | tuple)
-        parts = elems if isinstance(elems, dict) else dict(enumerate(elems)) if is_nest else {"": elems}
-        arrays: dict[str, np.ndarray] = {}
-        further = []
-        for name, part in parts.items():
-            if (values_and_splits := _ragged(part)) is None:
-                arrays[str(name)] = _array(part)
-                continue
-            values, splits = values_and_splits
-            arrays |= {f"{name} values": _array(values), **{f"{name} {axis}": one for axis, one in enumerate(splits)}}
+        """Add arrays or ragged tensors, or a nest of dicts and tuples of them; the name that they have in the code."""
+        text = elements.kept(elems)
+        if "tensorflow." in text:
             self._imports["import tensorflow"] = None
-            popped = ", ".join(f'{made}.pop("{name} {axis}")' for axis in range(len(splits)))
-            further.append(
-                f'{made}["{name}"] = tensorflow.RaggedTensor.from_nested_row_splits(\n'
-                f'    {made}.pop("{name} values"), [{popped}]\n)'
-            )
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "elems.npz" if is_nest or further else "elems.npy")
-            if is_nest or further:
-                np.savez(file, **arrays)  # type: ignore[arg-type]  # no array is named as an option of savez
-            else:
-                np.save(file, arrays[""])
-            lines = [elems_file.kept(str(file)), *further]
-        if isinstance(elems, tuple):
-            lines.append(f"{made} = tuple({made}[str(place)] for place in range({len(elems)}))")
-        elif further and not is_nest:
-            lines.append(f'{made} = {made}[""]')
-        self._blocks[made] = "\n".join(lines)
-        return made
+        self._blocks[elems_file.NAME] = text
+        return elems_file.NAME
+
+    def add_constant(self, name: str, value: Any) -> None:
+        """Add what is said beside the functions. They may have a constant of that name, if it is the same."""
+        text = f"{name} = {value!r}"
+        if self._blocks.setdefault(name, text) != text:
+            raise NotSendable(f"a function uses a {name} of its own: give no {name.lower()}, or rename that")
+
+    def _add_imported(self, fn: Callable[..., Any], role: str) -> str | None:
+        """Add a function of a library by its name there; None where it has none."""
+        if (place := _place(fn)) is None:
+            return None
+        module, path = place
+        self._imports[f"import {module}"] = None
+        name = path.rpartition(".")[2]
+        text = f"{name} = {module}.{path}"
+        imported = {line.split()[-1].partition(".")[0] for line in self._imports}
+        # A module may be called as its function is, as in `copy.copy`, and so may a function of another module.
+        if name in imported or self._blocks.get(name, text) != text:
+            name = f"imported_{role}"
+            text = f"{name} = {module}.{path}"
+        self._blocks[name] = text
+        return name
 
     def _add_source(self, fn: Callable[..., Any]) -> str:
         """Add a function as source, after whatever it uses. Raises `_NoSource`."""
@@ -134,7 +137,9 @@ class _Code:
                 raise _NoSource
             self._add_source(value)
         elif _is_plain(value):
-            self._blocks.setdefault(name, f"{name} = {value!r}")
+            text = f"{name} = {value!r}"
+            if self._blocks.setdefault(name, text) != text:  # that of another module
+                raise _NoSource
         elif (place := _importable(value)) is not None:
             self._imports[f"from {place[0]} import {place[1]} as {name}"] = None
         else:
@@ -181,27 +186,35 @@ def _importable(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _ragged(part: Any) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """Return the values and row splits of a ``tf.RaggedTensor``, or of a list of arrays whose lengths differ; None for
-    anything else."""
-    if hasattr(part, "nested_row_splits"):
-        return np.asarray(part.flat_values), [np.asarray(one) for one in part.nested_row_splits]
+def _place(fn: Callable[..., Any]) -> tuple[str, str] | None:
+    """Return the module of a library and the path from it to a function; None where there is none. The names by which
+    TensorFlow is documented come first: its modules have others."""
+    # TensorFlow notes them on what its decorators wrap.
+    documented = [("tensorflow", name) for name in getattr(inspect.unwrap(fn), "_tf_api_names", ())]
+    named = getattr(fn, "__qualname__", getattr(fn, "__name__", ""))
+    for module, path in (*documented, (getattr(fn, "__module__", None) or type(fn).__module__, named)):
+        top, _, rest = f"{module}.{path}".partition(".")
+        if not path or not _is_installed(sys.modules.get(module)):
+            continue
+        try:
+            if operator.attrgetter(rest)(sys.modules[top]) is fn:
+                return module, path
+        except (AttributeError, ImportError):  # modules that are loaded when they are needed
+            continue
+    return None
+
+
+def _numbers(presets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Presets as code can have them: NumPy's whole numbers as Python's."""
     try:
-        if not isinstance(part, list) or len({np.shape(row) for row in part}) <= 1:
-            return None
-        rows = [np.asarray(row) for row in part]
-        return np.concatenate(rows), [np.cumsum([0, *map(len, rows)])]
-    except (TypeError, ValueError):
-        raise NotSendable("the elements differ in more than their lengths: give them as a tf.RaggedTensor") from None
-
-
-def _array(part: Any) -> np.ndarray:
-    array = np.asarray(part)
-    if array.dtype == object:
-        if not all(isinstance(one, bytes | str) for one in array.flat):
-            raise NotSendable(f"the elements hold {type(array.flat[0]).__name__}: numbers or text are needed")
-        array = array.astype("S")
-    return array.astype("S") if array.dtype.kind == "U" else array
+        return {
+            str(name): {str(size): operator.index(value) for size, value in sizes.items()}
+            for name, sizes in presets.items()
+        }
+    except (AttributeError, TypeError):
+        raise NotSendable(
+            'presets are not valid: names with sizes in whole numbers are needed, as {"Small": {"batch": 10}}'
+        ) from None
 
 
 def _pickled(fn: Callable[..., Any], role: str) -> bytes:
@@ -215,9 +228,8 @@ def _pickled(fn: Callable[..., Any], role: str) -> bytes:
             cloudpickle.register_pickle_by_value(module)
         data = cloudpickle.dumps(fn)
     except Exception as error:  # whatever the objects that it holds may raise
-        raise NotSendable(
-            f"{role} cannot be sent to another process: {type(error).__name__}: {str(error).splitlines()[0]}"
-        ) from None
+        said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+        raise NotSendable(f"{role} cannot be sent to another process: {said}") from None
     finally:
         if is_own:
             cloudpickle.unregister_pickle_by_value(module)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 import strategies
 import workloads
+from measure import admin_arguments
 from measure.model.request import DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.model.run import Run
 from measure.output import export_command
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true")
 
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
+    admin_arguments.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
     return whole
 
 

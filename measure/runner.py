@@ -4,47 +4,34 @@ Measurements never overlap: in this process because one thread runs them, on thi
 file lock while it does. The runner lives as long as the process: it is a module's, not a page's or a cache's.
 """
 
-import contextlib
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from measure.beginning import missing, taken_over
-from measure.claims.ending import CLOSE
-from measure.claims.tries import Tries
-from measure.engine import explanation
+from measure import beginning
+from measure.admission import NOBODY, Admission, Recent, Visitor, beyond, check_owner
+from measure.attendant import Attendant
+from measure.claims.tries import chosen
 from measure.engine.bench import Settings, clear_leftovers
-from measure.engine.comparison import Comparison
 from measure.engine.deriving import Deriving
-from measure.engine.explanation import Explanation
-from measure.engine.launcher import HOST_START_S, HostState, Launcher
-from measure.engine.machine_lock import machine_lock
-from measure.engine.privacy import without_folders
-from measure.engine.record import View
+from measure.engine.launcher import HostState, Launcher
 from measure.engine.start_method import launcher
-from measure.jobs import Job, Jobs, Measuring, Snapshot
-from measure.judge.verdict import verdict
-from measure.machine import environment
-from measure.model import fit, place
-from measure.model.place import utc_now
+from measure.hosting import Limits, limits
+from measure.job import Job
+from measure.jobs import Jobs, Snapshot
+from measure.making import Making
+from measure.measurer import Measurer, without_measuring
+from measure.model import place
+from measure.model.asked import Asked
 from measure.model.request import Request, RequestError
 from measure.model.run import Point, Run
-from measure.sweep.needs import forecast_sweep
 from measure.sweep.request import SweepRequest
-from measure.sweep.sweep import Sweep
-from strategies.script import ScriptError
-from workloads.discovery import DiscoveryError
+from workloads import places
 from workloads.functions import Given
 
 if TYPE_CHECKING:
     from measure.store.store import Store
-
-# How often is looked whether another process still holds the machine's lock.
-_LOCK_POLL_S = 0.2
 
 
 class Runner:
@@ -59,19 +46,27 @@ class Runner:
         name: str = "the app",
         host_delay_s: float = 0.0,
         patient: bool = True,
+        limits_: Limits | None = None,
+        serves: bool = False,
     ) -> None:
         """``name``: who measures, as others on this machine are told; ``host_delay_s``: how long the start of the host
         may wait for somebody to need it; ``patient``: a function of a person's own is looked at when nobody measures
-        any more, where it is refused otherwise."""
+        any more, where it is refused otherwise; ``limits_``: in place of those that are set;
+        ``serves``: what waits outlives this process, and what waited for the one before it is measured here."""
+        self.admission = Admission(limits_ or limits())
+        self._recent = Recent(self.admission.limits.recent_s, lambda run_id: self.snapshot(run_id) is not None)
         self._store = store_
         self._store_lock = threading.Lock()
         clear_leftovers()
         self._launcher = launcher_ or launcher(place.home() / "host.log", host_delay_s)
-        self._settings = settings or Settings()
-        self._name = name
+        self._settings = replace(settings or Settings(), most_bytes=beginning.most_bytes())
         self._deriving = Deriving(self._launcher, name, patient=patient)
-        self._jobs = Jobs(lambda: self.store)
-        self._thread = threading.Thread(target=self._work, name="mapbench-runner", daemon=True)
+        self._jobs = Jobs(lambda: self.store, self.admission)
+        self._making, self._serves = Making(self._jobs, self._launcher, self._settings), serves
+        self._attendant = Attendant(self._jobs, self._making, lambda: self.store, self.snapshot, serves=serves)
+        self.admission.is_drained = self._attendant.is_drained
+        measurer = Measurer(self._jobs, self._launcher, name, self.admission, self._recent)
+        self._thread = threading.Thread(target=measurer.work, name="mapbench-runner", daemon=True)
         self._thread.start()
 
     @property
@@ -82,100 +77,93 @@ class Runner:
                 # Only now, since loading SQLAlchemy takes a moment: a first visitor's page does without.
                 from measure.store.store import Store
 
-                self._store = Store()
+                self._store = Store(most_bytes=self.admission.limits.store_bytes)
             return self._store
 
     def host(self) -> HostState:
         return self._launcher.state()
 
     def close(self) -> None:
-        """Cancel everything and end the host."""
+        """Cancel everything, but for what waits for a server, and end the host."""
+        self._attendant.close()
+        self._jobs.end()
         for run_id in reversed(self.queue()):
-            self.cancel(run_id)
-        self._jobs.close()
+            job = self._jobs.get(run_id)
+            if job is not None and (job.state != "queued" or job.waits_as is None):
+                self._jobs.cancel(run_id, without_measuring)
         self._thread.join(10)
         self._launcher.close()
+        self._jobs.writer.close()
         if self._store is not None:
             self._store.close()
 
     # --- what can be asked for ---------------------------------------------------------------------------------------
 
-    def submit(self, request: Request, parent: str | None = None, owner: str = "", *, why: bool = False) -> str:
-        """Queue a comparison; its id. ``parent``: the run that it repeats; ``owner``: whose it is, by whom it may be
-        deleted; ``why``: its strategies are explained in the end. Raises `RequestError` where it cannot fit, names a
-        device that is not there, or where the sources of its workload and a mapper do not make a script, or one of them
-        cannot be asked."""
+    def submit(
+        self, request: Request, parent: str | None = None, visitor: Visitor = NOBODY, *, why: bool = False
+    ) -> str:
+        """Queue a comparison; its id, or that of a recent run that answers it. ``parent``: the run that it repeats,
+        which answers nothing then; ``visitor``: who asks; ``why``: its strategies are explained in the end. Raises
+        `RequestError` where it is beyond what is allowed, can neither fit nor end in time, names a device that is not
+        there, or where the sources of its workload and a mapper do not make a script, or cannot be asked."""
+        if refusal := beyond(request, self.admission.limits):
+            raise RequestError(self.admission.tally.refused("limit", refusal))
         self._deriving.complete(request)
-        if refusal := missing(request, self.host().devices) or fit.check(request, environment.available_memory()):
-            raise RequestError(refusal)
-        return self._queued(
-            lambda run_id, publish: Comparison(
-                run_id,
-                request,
-                self._launcher,
-                publish,
-                settings=self._settings,
-                parent=parent,
-                keep=partial(self._jobs.keep_artifacts, run_id) if why else None,
-            ),
-            owner,
-        )
+        if not (parent or why) and (known := self._recent.find(request)):
+            return known
+        if refusal := beginning.missing(request, self.host().devices) or beginning.refusal(request):
+            raise RequestError(self.admission.tally.refused("machine", refusal))
+        waits_as = Asked(why=why)
+        return self._queued(lambda run_id: self._making.comparison(run_id, request, parent, waits_as), visitor, request)
 
     def submit_sweep(
-        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+        self,
+        request: SweepRequest,
+        parent: str | None = None,
+        visitor: Visitor = NOBODY,
+        continue_from: str | None = None,
     ) -> str:
-        """Queue a sweep; its id. ``continue_from``: the sweep whose measurements are taken over, and which becomes the
-        parent. Raises `RequestError` as `submit` does, and where no point can fit or that sweep cannot be
+        """Queue a sweep, as `submit` does a comparison. ``continue_from``: the sweep whose measurements are taken over,
+        and which becomes the parent. Raises `RequestError` also where no point can be measured or that sweep cannot be
         continued."""
+        if refusal := beyond(request, self.admission.limits):
+            raise RequestError(self.admission.tally.refused("limit", refusal))
         self._deriving.complete(*map(request.comparison, request.points()))
+        if not (parent or continue_from) and (known := self._recent.find(request)):
+            return known
         taken: list[Point] = []
         if continue_from is not None:
-            taken = taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
+            taken = beginning.taken_over(request, continue_from, self.snapshot(continue_from), self._launcher)
             parent = continue_from
-        skipped = forecast_sweep(request, environment.available_memory()).skipped
-        if len(skipped) == len(request.points()):
-            raise RequestError(skipped[0][1])
-        if refusal := missing(request.base, self.host().devices):
-            raise RequestError(refusal)
+        if refusal := beginning.sweep_refusal(request) or beginning.missing(request.base, self.host().devices):
+            raise RequestError(self.admission.tally.refused("machine", refusal))
+        waits_as = Asked(continue_from=continue_from)
         return self._queued(
-            lambda run_id, publish: Sweep(
-                run_id,
-                request,
-                self._launcher,
-                publish,
-                settings=self._settings,
-                parent=parent,
-                taken=taken,
-            ),
-            owner,
+            lambda run_id: self._making.sweep(run_id, request, parent, waits_as, taken), visitor, request
         )
 
-    def submit_claims(self, ids: Sequence[str] = (), parent: str | None = None, owner: str = "") -> str:
-        """Queue what claims need, of all claims where none is named; its id. Raises `RequestError` where one is not
-        known."""
-        return self._queued(
-            lambda run_id, publish: Tries(run_id, ids, self._launcher, publish, settings=self._settings, parent=parent),
-            owner,
-        )
+    def submit_claims(self, ids: Sequence[str] = (), parent: str | None = None, visitor: Visitor = NOBODY) -> str:
+        """Queue what claims need, of all claims where none is named, as `submit` does a comparison. Raises
+        `RequestError` also where a claim is not known, or they cannot be tried in time."""
+        tried, asked = chosen(ids), tuple(ids)
+        if not parent and (known := self._recent.find(asked)):
+            return known
+        if refusal := beginning.claims_refusal(tried):
+            raise RequestError(self.admission.tally.refused("machine", refusal))
+        return self._queued(lambda run_id: self._making.claims(run_id, ids, parent, Asked()), visitor, asked)
 
-    def explain(self, run_id: str) -> str:
+    def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         """Queue the explanation of a run that has ended; the id of the job, which is not the run's. Raises
         `RequestError` where it cannot be explained here, and what `snapshot` does."""
+        self._check_host()
         snapshot = self.snapshot(run_id)
-        if snapshot is None or snapshot.state != "finished":
-            raise RequestError("a run can be explained when it has ended")
+        if snapshot is not None:
+            check_owner(snapshot.owner, visitor, "have it explained")
         going_on = self.explanation(run_id)
         if going_on is not None and going_on[1].state != "finished":
             return going_on[0]
         job_id = place.new_id()
-        try:
-            if refusal := explanation.refusal(snapshot.run, self.host().details, imported=snapshot.imported):
-                raise RequestError(refusal)
-            take, keep = partial(self._jobs.take, job_id), partial(self._jobs.keep_reasons, run_id)
-            explaining = Explanation(snapshot.run, self._launcher, take, keep, settings=self._settings)
-        except (ScriptError, DiscoveryError) as error:
-            raise RequestError(str(error)) from error
-        self._jobs.add(job_id, Job(explaining, explaining.view(), explains=run_id, saved=True))
+        self._jobs.add(job_id, self._making.explanation(job_id, snapshot, visitor, Asked() if self._serves else None))
         return job_id
 
     def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
@@ -184,17 +172,21 @@ class Runner:
         measured."""
         return self._deriving.give(given, size or {}, seed)
 
-    def _queued(self, make: Callable[[str, Callable[[View], None]], Measuring], owner: str) -> str:
-        """Queue what is made for an id, which is returned."""
+    def _queued(self, make: Callable[[str], Job], visitor: Visitor, asked: object) -> str:
+        """Queue what is made for an id, which is returned. ``asked``: the request that its run may answer later."""
+        self._check_host()
         run_id = place.new_id()
-        try:
-            measuring = make(run_id, partial(self._jobs.take, run_id))
-        except (ScriptError, DiscoveryError) as error:
-            raise RequestError(str(error)) from error
-        job = Job(measuring, measuring.view(), owner)
-        self._jobs.save(job, live=True)
+        job = make(run_id)
+        job.visitor, job.asked = visitor, asked
+        if not self._serves:
+            job.waits_as = None  # who has asked waits here
         self._jobs.add(run_id, job)
         return run_id
+
+    def _check_host(self) -> None:
+        """Raise `RequestError` on a server that measures nothing."""
+        if (host := self.host()).state == "absent":
+            raise RequestError(host.message)
 
     # --- how it stands -----------------------------------------------------------------------------------------------
 
@@ -221,6 +213,7 @@ class Runner:
             fault=job is not None and job.fault,
             here=job is not None,
             imported=kept.imported,
+            owner=kept.owner,
         )
 
     def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
@@ -238,76 +231,26 @@ class Runner:
         job = self._jobs.get(run_id)
         return job is None or job.finished.wait(timeout_s)
 
-    def cancel(self, run_id: str) -> None:
-        """End a run, or take it out of the queue; what was measured is kept. Unknown ids are ignored."""
-        self._jobs.cancel(run_id, _without_measuring)
+    def cancel(self, run_id: str, visitor: Visitor = NOBODY) -> None:
+        """End a run, or take it out of the queue; what was measured is kept. Unknown ids are ignored. Raises
+        `RequestError` where it is another visitor's."""
+        if job := self._jobs.get(run_id):
+            check_owner(job.visitor.owner, visitor, "cancel it")
+        self._jobs.cancel(run_id, without_measuring)
 
-    def stop(self, run_id: str) -> None:
+    def stop(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         """Have a run that is measured end with what is known by now, verdict, limit and peaks included. Others, and
-        unknown ids, are ignored."""
+        unknown ids, are ignored. Raises `RequestError` where it is another visitor's."""
+        if job := self._jobs.get(run_id):
+            check_owner(job.visitor.owner, visitor, "stop it")
         self._jobs.stop(run_id)
 
-    def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
-        """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
-        gone = self.store.delete(ids, owner)
+    def delete(self, ids: Iterable[str], visitor: Visitor = NOBODY) -> list[str]:
+        """Delete runs that have ended, as far as they are the visitor's; the ids of those that are gone."""
+        gone = self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
         for run_id in gone:
             self._jobs.forget(run_id)
         return gone
-
-    # --- the thread that measures ------------------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        # One thread for good, so that the kernel ends subjects started from it only when the whole process ends.
-        while (following := self._jobs.next()) is not None:
-            run_id, job = following
-            try:
-                self._run(job)
-            except Exception as error:  # a fault of ours must not end the only thread that measures
-                logging.getLogger("mapbench").exception("the run %s failed", run_id)
-                job.fault = True
-                reason = without_folders(f"a fault in Mapbench ended the run: {type(error).__name__}: {error}")
-                run = replace(job.view.run, status="interrupted", finished=utc_now(), stop_reason=reason)
-                if run.kind != "compare":
-                    # The analysis may be what is at fault.
-                    with contextlib.suppress(Exception):
-                        run = CLOSE[run.kind](run, "interrupted", reason, utc_now())
-                self._jobs.finish(job, run)
-
-    def _run(self, job: Job) -> None:
-        """Run a job as soon as nobody else measures on this machine, and the host is ready."""
-
-        def wait(who: str) -> None:
-            job.state = "locked"
-            job.message = f"waiting for {who}, which is measuring on this machine"
-            self._jobs.pause(_LOCK_POLL_S)
-
-        measuring = job.measuring
-        with machine_lock(self._name, lambda: measuring.cancelled, wait) as free:
-            if free:
-                job.message = "TensorFlow is being loaded"
-                ready = self._launcher.wait_ready(HOST_START_S, lambda: measuring.cancelled)
-                lacking = missing(measuring.request, self.host().devices)
-                if ready and not lacking and not measuring.cancelled:
-                    job.state, job.message = "running", ""
-                    self._jobs.finish(job, measuring.run())
-                    return
-                if not measuring.cancelled:
-                    reason = lacking or f"the measuring process is not available: {self._launcher.state().message}"
-                    run = replace(_without_measuring(job.view.run), status="interrupted", stop_reason=reason)
-                    self._jobs.finish(job, run)
-                    return
-        self._jobs.finish(job, _without_measuring(job.view.run))
-
-
-def _without_measuring(run: Run) -> Run:
-    """The run as it ends where it was cancelled before it began."""
-    if run.kind != "compare":
-        return CLOSE[run.kind](run, "cancelled", "cancelled before it began", utc_now())
-    measurements = [replace(item, outcome="cancelled") for item in run.measurements]
-    run = replace(
-        run, status="cancelled", stop_reason="cancelled before it began", finished=utc_now(), measurements=measurements
-    )
-    return replace(run, verdict=verdict(run))
 
 
 # The first page is drawn before TensorFlow is loaded: on two cores both at once would keep its visitor waiting.
@@ -323,5 +266,5 @@ def shared() -> Runner:
     with _shared_lock:
         if _shared is None:
             # A visitor's page does not wait for minutes: it says who measures.
-            _shared = Runner(host_delay_s=_SHARED_HOST_DELAY_S, patient=False)
+            _shared = Runner(host_delay_s=_SHARED_HOST_DELAY_S, patient=False, serves=not places.viewer())
         return _shared

@@ -6,14 +6,13 @@ same functions.
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from strategies import loop
 from strategies.conversions import is_ragged, is_sparse, tensors
 from strategies.layout import ScriptError, keywords, layout, tensor_spec
-from strategies.spec import Mapper
 from workloads import functions
 from workloads.case import Case
 from workloads.functions import Facts, Given
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 WRAPPER = "mapped_fn"
 # Names of every script, beside those of functions that a mapper brings.
 _VARIABLES = ("elems", "signature", WRAPPER, "strategy", "outputs", "reference_output")
+# What code with a function in it that has no source calls.
+_PICKLED = "cloudpickle"
 RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense")
 
 
@@ -65,21 +66,6 @@ def facts(case: Case) -> Facts:
     return known.facts
 
 
-def checks(case: Case, mapper: Mapper) -> dict[str, Any]:
-    """Return the fields of a subject's order that say how a function of a person's own is checked, if the case has
-    one. A rewrite makes the assertions that it makes, and does what it does."""
-    if case.workload.own is None:
-        return {}
-    known = facts(case)
-    name = case.workload.own.function if mapper.apply is not None else ""
-    return {
-        "shapes_only": known.reference == "shapes",
-        "asserts": name if known.asserts else "",
-        "effects": name if known.effects else "",
-        "draws": known.draws,
-    }
-
-
 def code(case: Case) -> str:
     """The code that was given, after the seeds of what it draws."""
     given = _given(case)
@@ -96,11 +82,17 @@ def imports(case: Case) -> str:
     return "\n".join([*future, *([""] if future else []), "import numpy as np", "import tensorflow as tf"])
 
 
+def may_draw(given: Given) -> bool:
+    """True if the code may draw random numbers. The text of what is pickled does not tell."""
+    return "random" in given.code or _PICKLED in given.code
+
+
 def seeds(given: Given, seed: int) -> str:
     """The lines that seed what the code draws, so that each process has the same variables and elements."""
     if "keras" in given.code:
         return f"tf.keras.utils.set_random_seed({seed})"  # Python's and NumPy's too
-    if re.search(r"\bimport random\b", given.code):
+    # Keras draws its seeds from Python, so that it need not be imported for what is pickled.
+    if re.search(r"\bimport random\b", given.code) or _PICKLED in given.code:
         return f"import random\n\nrandom.seed({seed})\nnp.random.seed({seed})\ntf.random.set_seed({seed})"
     if re.search("random|initializer", given.code):
         return f"np.random.seed({seed})\ntf.random.set_seed({seed})"

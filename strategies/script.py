@@ -121,7 +121,6 @@ def _decorator(mapper: Mapper, jit_compile: bool) -> str:
     return _DECORATORS["graph"] if mapper.compiled else ""
 
 
-@functools.lru_cache(maxsize=256)
 def mapping(source: str) -> str:
     """Return the part of a script that maps: ``strategy``, after the functions that it calls, where these have a
     single statement; empty where a script has none."""
@@ -220,7 +219,8 @@ def _with_helpers(
         if function.__name__ in ordered or function.__name__ in above:
             return
         used = globals_of(compile(_source(function), "<source>", "exec"))
-        for name in used & {helper.__name__ for helper in helpers}:
+        # In their own order, not that of a set, which is another one in each process: a script is known by its digest.
+        for name in [helper.__name__ for helper in helpers if helper.__name__ in used]:
             add(by_name[name], (*above, function.__name__))
         ordered[function.__name__] = function
 

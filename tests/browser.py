@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,9 +54,9 @@ def find_browser() -> str | None:
     return None
 
 
-def launch(playwright: Playwright) -> Browser:
-    """Starts a headless Chromium."""
-    return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(ARGUMENTS))
+def launch(playwright: Playwright, *more: str) -> Browser:
+    """Starts a headless Chromium. ``more``: arguments of its command line."""
+    return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=[*ARGUMENTS, *more])
 
 
 @contextlib.contextmanager
@@ -87,11 +87,17 @@ class AppServer:
 
     @classmethod
     def start(
-        cls, app: Path, home: Path, env: Mapping[str, str] | None = None, module: str = "streamlit"
+        cls,
+        app: Path,
+        home: Path,
+        env: Mapping[str, str] | None = None,
+        module: str = "streamlit",
+        before: Callable[[], None] | None = None,
     ) -> "AppServer":
         """Starts ``app`` with its runs stored in ``home``, and returns once it answers.
 
-        ``env`` is added to the environment of this process; ``module`` serves the app. Raises RuntimeError with the log
+        ``env`` is added to the environment of this process; ``module`` serves the app; ``before`` is what the process
+        does first. Raises RuntimeError with the log
         where the server ends or stays silent.
         """
         home.mkdir(parents=True, exist_ok=True)
@@ -99,7 +105,6 @@ class AppServer:
         log_path = home.parent / f"{home.name}-server-{port}.log"
         options = {
             "server.headless": "true",
-            "server.address": "127.0.0.1",
             "server.port": str(port),
             "server.fileWatcherType": "none",
             "browser.gatherUsageStats": "false",
@@ -115,7 +120,8 @@ class AppServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                process_group=0,
+                preexec_fn=before,
             )
         server = cls(f"http://127.0.0.1:{port}", process, log_path, home)
         try:

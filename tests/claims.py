@@ -140,7 +140,7 @@ def _runs(test: Runs, truth: Truth) -> list[Wanted]:
 
 
 def _fails(test: Fails, truth: Truth) -> list[Wanted]:
-    return [Wanted(error=f"ValueError: {test.words}" if truth == "yes" else "")]
+    return [Wanted(error=f"ValueError: {test.words}")] if truth == "yes" else [Wanted(error="")]
 
 
 def _figure(test: Figure, truth: Truth) -> list[Wanted]:

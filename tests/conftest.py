@@ -119,15 +119,15 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
 
 @pytest.fixture(scope="session")
 def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., AppServer]]:
-    """``start_app(module="streamlit")`` starts a server of the app that lives to the end of the tests.
+    """``start_app(module="streamlit", **env)`` starts a server of the app that lives to the end of the tests.
 
     Nothing may outlive a server, and its log may hold no traceback.
     """
     servers: list[AppServer] = []
 
-    def start(module: str = "streamlit") -> AppServer:
+    def start(module: str = "streamlit", **env: str) -> AppServer:
         home = tmp_path_factory.mktemp("server") / "home"
-        servers.append(AppServer.start(ROOT / "app.py", home, module=module))
+        servers.append(AppServer.start(ROOT / "app.py", home, env, module=module))
         return servers[-1]
 
     yield start

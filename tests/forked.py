@@ -28,11 +28,14 @@ class ForkedPopen(subprocess.Popen[bytes]):
     def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
         ours_in, theirs_in = os.pipe()
         theirs_out, ours_out = os.pipe()
+        theirs_err, ours_err = os.pipe()
+        if stderr != subprocess.PIPE:
+            os.dup2(stderr.fileno(), ours_err)
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 os.setsid()
-                for ours, number in ((ours_in, 0), (ours_out, 1), (stderr.fileno(), 2)):
+                for ours, number in ((ours_in, 0), (ours_out, 1), (ours_err, 2)):
                     os.dup2(ours, number)
                 os.closerange(3, 256)
                 os.environ.update(env)
@@ -42,7 +45,9 @@ class ForkedPopen(subprocess.Popen[bytes]):
                 os._exit(70)
         os.close(ours_in)
         os.close(ours_out)
-        self.stdin, self.stdout, self.stderr = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb"), None
+        os.close(ours_err)
+        self.stdin, self.stdout = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb")
+        self.stderr = os.fdopen(theirs_err, "rb")
         # What `Popen` needs to wait for a process, and to end it.
         self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
 

@@ -1,17 +1,21 @@
 """The whole grid of workloads × mappers × modes at small sizes: what becomes of each cell (`python -m tests.grid`).
 
-``--write`` measures every cell and rewrites tests/data/grid.csv and workloads/GRID.md; names of workloads restrict it.
+``--write`` measures every cell and rewrites the table, the digests of what it was measured of, and workloads/GRID.md;
+names of workloads restrict it.
 """
 
 import argparse
 import contextlib
 import csv
+import hashlib
+import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import strategies
@@ -20,11 +24,13 @@ from measure.engine import stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Launcher
-from measure.model.request import Request, parse
+from measure.model.request import Request, case_of, parse
 from measure.model.run import Measurement, Run
+from strategies import checked, script
 from workloads.spec import Workload
 
 TABLE = Path(__file__).with_name("data") / "grid.csv"
+SOURCES = TABLE.with_suffix(".json")
 DOCUMENT = Path(__file__).parent.parent / "workloads" / "GRID.md"
 
 # Sizes that differ from each other, so that swapped axes show; no chunk of 2 divides the batch.
@@ -130,6 +136,24 @@ def untimed(request: Request, launcher: Launcher, settings: Settings | None = No
     return bench.record.run
 
 
+def digest(variant: Variant, strategies_: Iterable[str]) -> str:
+    """The digest of a variant's inputs, tolerances, scripts and checks of these strategies, and of TensorFlow's and
+    NumPy's versions. How strategies are run and checked by `measure` is not in it."""
+    request = parse(variant.request())
+    case = case_of(request)
+    scripts = {slug: script.build(case, slug) for slug in strategies_}
+    checks = [checked.of(case, slug, text) for slug, text in scripts.items()]
+    versions = [version("tensorflow"), version("numpy")]
+    told = [versions, script.build_reference(case), scripts, checks, repr(case.workload.tolerances), case.cost.depth]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def digests() -> dict[str, str]:
+    """Variant → digest of what the table was measured of."""
+    known: dict[str, str] = json.loads(SOURCES.read_text(encoding="utf-8"))
+    return known
+
+
 def row(variant: Variant, item: Measurement) -> Row:
     codes = sorted({warning.code for warning in item.warnings} - {"chosen"})
     reason = ""
@@ -165,7 +189,17 @@ def read() -> list[Row]:
         return [Row(**fields) for fields in csv.DictReader(file)]
 
 
-def write(rows: list[Row]) -> None:
+def of_variant(variant: Variant, rows: Iterable[Row]) -> list[str]:
+    """The strategies that a table has of a variant."""
+    return [each.strategy for each in rows if Variant(each.workload, each.options) == variant]
+
+
+def write(rows: list[Row], chosen: list[Variant]) -> None:
+    """Write the table of these rows, of which those of the chosen variants were measured now."""
+    known = digests() if SOURCES.exists() else {}
+    known |= {str(variant): digest(variant, of_variant(variant, rows)) for variant in chosen}
+    ordered = {str(each): known[str(each)] for each in variants() if str(each) in known}
+    SOURCES.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, Row.__dataclass_fields__, lineterminator="\n")
         writer.writeheader()
@@ -246,7 +280,7 @@ def main() -> int:
     if arguments.write:
         kept = [each for each in read() if Variant(each.workload, each.options) not in chosen] if TABLE.exists() else []
         order = {variant: place for place, variant in enumerate(variants())}
-        write(sorted([*kept, *rows], key=lambda each: order[Variant(each.workload, each.options)]))
+        write(sorted([*kept, *rows], key=lambda each: order[Variant(each.workload, each.options)]), chosen)
     return 0
 
 

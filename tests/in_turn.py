@@ -60,6 +60,10 @@ class InTurn:
         self._now: tuple[int, queue.Queue[Event]] | None = None
         self._process: int | None = None
 
+    @property
+    def pid(self) -> int | None:
+        return self._host.pid
+
     def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
         if spec.role != "memory" or spec.name not in self.names:
             return self._host.start(spec, events)

@@ -3,10 +3,13 @@
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
+from measure.admission import NOBODY, Visitor
 from measure.engine.launcher import HostState
 from measure.model import why
 from measure.model.request import Request, RequestError
@@ -32,8 +35,9 @@ class FakeRunner:
         self.waiting: tuple[str, ...] = ()
         self.state = HostState("ready", "", ("CPU:0",))
         self.refusal: str | None = None
+        self.store: Any = SimpleNamespace(keeping=SimpleNamespace(removed=lambda run_id: None))
 
-    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
+    def submit(self, request: Request, parent: str | None = None, visitor: Visitor = NOBODY) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
         self.submitted.append(request)
@@ -44,11 +48,11 @@ class FakeRunner:
     def snapshot(self, run_id: str) -> Snapshot | None:
         return self.snapshots.get(run_id)
 
-    def cancel(self, run_id: str) -> None:
+    def cancel(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         self.cancelled.append(run_id)
         self.snapshots[run_id] = Snapshot(replace(synthetic.run(run_id), status="cancelled"), "finished", version=9)
 
-    def stop(self, run_id: str) -> None:
+    def stop(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         self.stopped.append(run_id)
 
     def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
@@ -75,10 +79,12 @@ class StoredRunner(FakeRunner):
         if run_id in self.snapshots:
             return self.snapshots[run_id]
         kept = self.store.look(run_id)
-        return kept and Snapshot(kept.run, "finished", version=kept.version, imported=kept.imported)
+        if kept is None:
+            return None
+        return Snapshot(kept.run, "finished", version=kept.version, imported=kept.imported, owner=kept.owner)
 
-    def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
-        return self.store.delete(ids, owner)
+    def delete(self, ids: Iterable[str], visitor: Visitor = NOBODY) -> list[str]:
+        return self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
 
 
 class ExplainedRunner:
@@ -103,7 +109,7 @@ class ExplainedRunner:
     def host(self) -> HostState:
         return HostState("ready", "", ("CPU:0",))
 
-    def explain(self, run_id: str) -> str:
+    def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
         self.asked.append(run_id)

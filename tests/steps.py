@@ -4,6 +4,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -79,8 +80,10 @@ def start(page: Page) -> str:
     """Press Run and return the run's id once the address has it."""
     press(page, "run")
     page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{24}"))
-    expect(page.locator(".st-key-progress")).to_be_visible()
-    return run_id_of(page)
+    run_id = run_id_of(page)
+    # A short run may have ended before the page shows that it goes on.
+    expect(page.locator(f".st-key-progress, .st-key-share_{run_id}").first).to_be_visible()
+    return run_id
 
 
 def run_id_of(page: Page) -> str:
@@ -106,12 +109,13 @@ def verdict(page: Page) -> str:
 
 
 def download(page: Page, path: Path) -> bytes:
-    """The run file, by the button of the Export menu."""
+    """The run file, by the link of the Export menu: it is sent as a file, so its tab is gone before anybody sees it."""
     press(page, "export")
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Run file (JSON)").click()
-    found.value.save_as(path)
-    return path.read_bytes()
+    address = page.get_by_role("link", name="Run file (JSON)").get_attribute("href") or ""
+    answer = page.request.get(urljoin(page.url, address))
+    assert answer.ok and answer.headers["content-disposition"].startswith("attachment"), answer.text()
+    path.write_bytes(answer.body())
+    return answer.body()
 
 
 _FOCUSED = """() => {

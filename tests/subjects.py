@@ -2,6 +2,7 @@
 
 import itertools
 import queue
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -60,6 +61,7 @@ class Subjects:
     failure: Message = field(default_factory=error)
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
     start_method: Literal["fork", "fresh"] = "fork"
+    pid: int | None = None
     specs: list[Spec] = field(default_factory=list)
     most_alive: int = 0
     commands: list[tuple[int, str]] = field(default_factory=list)
@@ -157,3 +159,17 @@ class Subjects:
         if self.failing == (slug, self.visited.count(slug)):
             return [half | {"disturbed": [], "last": False}, self.failure]
         return [half | {"disturbed": [], "last": False}, half | {"disturbed": [1], "last": True}]
+
+
+class Gated(Subjects):
+    """Subjects that begin when somebody opens the gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
+        while not self.gate.wait(0.01):
+            if cancelled():
+                return False
+        return True

@@ -27,6 +27,7 @@ from measure.model.run import (
     Warning,
 )
 from measure.sweep import findings
+from workloads.functions import Facts, Given, OwnFunction
 
 MIB = 2**20
 OUTPUT = 4_915_200  # 100 × 64 × 64 × 3 float32
@@ -190,6 +191,16 @@ def run(
     finished = replace(analyse(finished), ranking=[[slug for slug in group if slug in slugs] for group in RANKING])
     finished = replace(finished, ranking=[group for group in finished.ranking if group])
     return replace(finished, verdict=verdict(finished))
+
+
+def of_function(run: Run, *notes: str) -> Run:
+    """The same of a function of somebody's own called ``softened``, on which there are these sentences to say."""
+    leaf = ["leaf", {"shape": [8], "dtype": "float32"}]
+    facts = Facts(
+        size={"batch": 100}, element=leaf, result=leaf, dtype="float32", reference="float64", notes=list(notes)
+    )
+    own = OwnFunction(given=Given(code="def softened(x): return x", function="softened", elems="rows"), facts=facts)
+    return replace(run, request=replace(run.request, workload=own.given.slug, own=own))
 
 
 def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:

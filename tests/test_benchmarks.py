@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from measure.model.run import Control, Latency, Measurement, Point, Replica, RequestRecord, Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
+from tests import synthetic
 from tests.benchmarks import (
     against_others,
     bare_functions,
@@ -358,7 +359,8 @@ def test_leaders_are_the_same_where_two_runs_have_one_in_common() -> None:
         "others: the file pads its results, which no mapper of the function does",
         "refused: no elements",
     ]
-    untimed = replace(measured("b.eager"), latency=None)
+    memory = synthetic.run().measurements[0].memory
+    untimed = replace(measured("b.eager"), latency=None, outcome="not_run", memory=memory)
     assert bare_functions.is_cut_short(made([measured("a.eager"), untimed], [["a.eager"]]))
     assert not bare_functions.is_cut_short(
         made([measured("a.eager"), replace(untimed, outcome="failed")], [["a.eager"]])

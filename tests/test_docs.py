@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
 
@@ -19,13 +20,15 @@ from measure import runner
 from measure.__main__ import main
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
+from measure.hosting import Limits
 from measure.output.columns import COLUMNS
 from tests.browser import ROOT
 from tests.engine import Lent
 from workloads import functions
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-QUESTIONS = ("using", "command-line", "method", "trust", "performance", "claims", "extending", "developing", "faq")
+QUESTIONS = ("using", "hosting", "command-line", "method", "trust", "performance", "claims", "extending")
+QUESTIONS += ("developing", "faq")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`((?:python|bash|streamlit) [^`]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -95,6 +98,8 @@ def test_readme_is_short_and_names_every_page():
     assert len(text.splitlines()) <= 100
     assert [name for name in QUESTIONS if f"(docs/{name}.md)" not in text] == []
     assert {page.stem for page in PAGES[1:]} == set(QUESTIONS)
+    # Who has a function sees on the first screen how to call it, without scrolling past a picture.
+    assert 0 < text.find("mapbench.compare(") < text.index("![")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -111,7 +116,7 @@ def test_every_picture_is_shown():
 def test_every_command_is_of_a_kind_that_is_run():
     heads = ("python -m measure", "python -m tests.", "python -m pytest", "bash tests/run")
     heads += ("streamlit run", "MAPBENCH_HOME=/tmp/mapbench streamlit run app.py", "python3 -m venv .venv")
-    heads += ("pip install -r requirements.txt",)
+    heads += ("pip install -r requirements.txt", "pip install -r requirements-cpu.txt")
     assert [command for command in commands() if not command.startswith(heads)] == []
 
 
@@ -130,6 +135,18 @@ def test_benchmarks_take_the_arguments_that_the_docs_give():
         [sys.executable, "-c", _PARSE], input=lines, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_setting_is_in_the_docs():
+    tops = ("measure", "strategies", "views", "workloads")
+    sources = [ROOT / "app.py", *(path for top in tops for path in (ROOT / top).rglob("*.py"))]
+    named = {name for path in sources for name in re.findall(r"\bMAPBENCH_[A-Z_]+[A-Z]\b", path.read_text("utf-8"))}
+    named -= {"MAPBENCH_FAMILY"}  # by which processes find their own, and no setting
+    named |= {f"MAPBENCH_{field.name.upper()}" for field in fields(Limits)}
+    text = "".join((ROOT / "docs" / page).read_text("utf-8") for page in ("using.md", "hosting.md"))
+    assert sorted(name for name in named if f"`{name}" not in text) == []
+    said = set(re.findall(r"\bMAPBENCH_\w+", "".join(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))))
+    assert said <= named | {"MAPBENCH_BROWSER", "MAPBENCH_VENV", "MAPBENCH_SHOTS"}, "a setting that nobody reads"
 
 
 def test_pictures_that_the_docs_have_taken_are_known():

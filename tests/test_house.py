@@ -37,6 +37,20 @@ FORBIDDEN = {("measure.subject", "measure.statistics")}
 MOST_LINES = 350
 MOST_CLASS_LINES = 250
 MOST_METHODS = 20
+# Caches that may do without a bound in bytes, since what they can be asked is few and small; all others are a `Kept`.
+FEW_AND_SMALL = {
+    "measure.claims.known",  # no arguments
+    "strategies",  # one value
+    "strategies.script",  # functions of files, by themselves
+    "views.charts.latency",  # flags
+    "views.charts.memory",
+    "views.charts.timeline",
+    "views.pages.claims",  # the example
+    "views.pages.compare",
+    "workloads.case",  # functions of files, by themselves
+    "workloads.own",  # facts of a person's own file, which no stranger gives
+}
+CACHES = {"cache", "lru_cache", "cache_data", "cache_resource"}
 # A file or class that is longer says so in its first lines: «Longer than others, since …».
 REASON = "Longer than others, since "
 BARE_CLAUSE = re.compile(r"(What|Whether|Who|Where|How|Why|When|Which|That|Those|As|Of)\b")
@@ -191,6 +205,18 @@ def too_long(module: str, source: str) -> list[str]:
     return problems
 
 
+def caches(sources: Mapping[str, str]) -> set[str]:
+    """The modules that have a cache of the standard library or of Streamlit."""
+    return {
+        module
+        for module, source in sources.items()
+        if not module.startswith("measure.subject.")  # a measured process is gone after a moment
+        for node in ast.walk(ast.parse(source))
+        if (isinstance(node, ast.Attribute) and node.attr in CACHES and getattr(node.value, "id", "") != "linecache")
+        or (isinstance(node, ast.ImportFrom) and any(alias.name in CACHES for alias in node.names))
+    }
+
+
 def bare_clauses(module: str, source: str) -> list[str]:
     """The docstrings that open with a bare clause, «Whether it …», and are no sentence and no noun phrase."""
     return [
@@ -221,6 +247,12 @@ def test_nobody_uses_anothers_private_parts(sources):
 
 def test_files_and_classes_can_be_read_in_one_sitting(sources):
     assert [problem for module, source in sources.items() for problem in too_long(module, source)] == []
+
+
+def test_what_is_kept_in_memory_is_bounded_in_bytes(sources):
+    assert caches(sources) == FEW_AND_SMALL
+    assert caches({"a": "import functools as f\n@f.lru_cache\ndef g(x): ..."}) == {"a"}
+    assert caches({"a": "from functools import cache"}) == {"a"}
 
 
 def test_docstrings_are_sentences_or_noun_phrases(sources):

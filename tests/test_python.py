@@ -2,9 +2,11 @@
 
 import functools
 import math
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from mapbench.given import NotSendable, given
 from measure import runner
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
-from measure.model.run import Error
+from measure.model.run import Error, Run
 from tests import synthetic, warm
 from tests.engine import ROOT, Lent, environment
 from workloads import functions
@@ -250,6 +252,30 @@ def test_words_of_a_run_are_no_html():
     drawn = drawing.fragment(replace(run, verdict="<i>", measurements=[item, *run.measurements[1:]]))
     assert "&lt;i&gt;" in drawn and "<i>" not in drawn
     assert "&lt;b&gt;&amp;" in drawn and "<b>" not in drawn
+
+
+def test_why_a_strategy_was_not_measured_stands_where_its_figures_would(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(drawing, "_DRAW", "views.charts.no_such_program")
+    run = synthetic.run()
+    drawn = drawing.fragment(run)
+    columns = drawn.count("<th>")
+    (row,) = [row for row in re.findall("<tr>(.*?)</tr>", drawn) if "XLA cannot compile tf.numpy_function." in row]
+    rank, name, reason = re.findall("<td.*?</td>", row)
+    assert f'colspan="{columns - 2}"' in reason
+    assert "colspan" not in rank + name
+    (timed,) = [row for row in re.findall("<tr>(.*?)</tr>", drawn) if "batched.xla" in row]
+    assert timed.count("<td>") == columns
+
+
+@pytest.mark.parametrize("make", [synthetic.run, synthetic.sweep])
+def test_a_drawing_says_what_is_to_be_known_of_the_function_before_the_figures(
+    make: Callable[[], Run], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(drawing, "_DRAW", "views.charts.no_such_program")
+    drawn = drawing.fragment(synthetic.of_function(make(), "It has <assertions>."))
+    above, _, below = drawn.partition('About softened:<ul class="mb-list"><li>It has &lt;assertions&gt;.</li></ul>')
+    assert make().verdict in above and "<table" in below
+    assert "About" not in drawing.fragment(make())
 
 
 def test_a_drawing_without_charts_has_the_rest(monkeypatch: pytest.MonkeyPatch):

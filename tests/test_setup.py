@@ -54,7 +54,10 @@ def test_constraints_pin_exact_versions_once() -> None:
     assert len({canonicalize_name(pin.name) for pin in pins}) == len(pins)
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-cpu.txt", "tests/requirements.txt"])
+LISTS = ("requirements.txt", "requirements-cpu.txt", "requirements-viewer.txt", "tests/requirements.txt")
+
+
+@pytest.mark.parametrize("name", LISTS)
 def test_requirements_take_their_versions_from_the_constraints(name: str) -> None:
     references = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if line.startswith("-c ")]
     assert references == ["-c ../constraints.txt" if "/" in name else "-c constraints.txt"]
@@ -79,8 +82,9 @@ def test_every_package_that_gets_installed_is_pinned() -> None:
     assert "protobuf" in seen  # reached through TensorFlow: the walk went below the first level
 
 
-def test_the_two_lists_differ_in_tensorflow_only() -> None:
+def test_the_lists_differ_in_tensorflow_only() -> None:
     assert names("requirements.txt") ^ names("requirements-cpu.txt") == {"tensorflow", "tensorflow-cpu"}
+    assert names("requirements.txt") ^ names("requirements-viewer.txt") == {"tensorflow"}
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -84,6 +84,8 @@ for fd in fds:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if asked["session"]:
     os.setsid()
+elif asked["group"] >= 0:
+    os.setpgid(0, asked["group"])
 os.chdir(asked["folder"])
 os.environ.clear()
 os.environ.update(asked["environment"])
@@ -153,6 +155,7 @@ class WarmPopen(subprocess.Popen):
                 "environment": environment,
                 "isolated": isolated,
                 "session": bool(arguments[21]),
+                "group": arguments[22],
                 "parent": str(os.getpid()) if code.endswith("import main; main()") else "",
             }
         ).encode()

@@ -1,6 +1,10 @@
 """Elements that come as a file of arrays: a copy is kept, which every process of a run reads."""
 
+import contextlib
 import hashlib
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from workloads import places
@@ -9,29 +13,60 @@ from workloads.discovery import DiscoveryError
 _FOLDER = "elems"
 # What the elements are called in the code that loads them: a name that no code has by chance.
 NAME = "elements_of_file"
+# A process that derives what is known of a function may take as much, and would refuse more after minutes of copying.
+MOST_BYTES = 4 * 2**30
+# Of copies, as many bytes stay: those that were given last.
+KEPT_BYTES = 4 * MOST_BYTES
+# What the code says where the copy is not: a run goes elsewhere, its elements do not.
+_AWAY = "its elements are not here: they stayed where it was measured, or newer ones have taken their room"
+
+
+def too_many(held: int) -> str:
+    """The end of a sentence on elements that hold so many bytes."""
+    return f"{held / 2**30:.1f} GiB, and at most {MOST_BYTES >> 30} GiB can be measured: give fewer or smaller elements"
 
 
 def kept(file: str) -> str:
-    """Keep a copy of a file ``.npy`` or ``.npz``; the lines of code that load it as `NAME`.
+    """Keep a copy of a file ``.npy`` or ``.npz``, for which the oldest may go; the code that loads it as `NAME`.
 
-    Raises `DiscoveryError` with a sentence where it cannot be read.
+    Raises `DiscoveryError` with a sentence where it cannot be read or is larger than `MOST_BYTES`.
     """
     path = Path(file)
     try:
-        data = path.read_bytes()
-        name = f"{path.stem}-{hashlib.sha256(data).hexdigest()[:12]}{path.suffix}"
+        if (held := path.stat().st_size) > MOST_BYTES:
+            raise DiscoveryError(f"{file} holds {too_many(held)}")
         folder = places.home() / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+        # A process may be reading the copy that is there: it is replaced as a whole.
+        with tempfile.TemporaryDirectory(dir=folder) as beside:
+            copy = shutil.copyfile(path, Path(beside, "copy"))
+            with copy.open("rb") as data:
+                digest = hashlib.file_digest(data, "sha256").hexdigest()[:12]
+            name = f"{path.stem}-{digest}{path.suffix}"
+            os.replace(copy, folder / name)
     except OSError as error:
         raise DiscoveryError(f"{file} cannot be read: {error.strerror}") from None
+    with contextlib.suppress(OSError):  # another process prunes too
+        _prune(folder)
     lines = [
         "import os",
         "import pathlib",
         "import numpy",
-        f"{NAME} = numpy.load(",
-        '    pathlib.Path(os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", '
-        f'"{_FOLDER}", "{name}")',
+        f"{NAME} = pathlib.Path(",
+        f'    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{_FOLDER}", "{name}"',
         ")",
+        f"if not {NAME}.exists():",
+        f'    raise FileNotFoundError("{_AWAY}")',
+        f"{NAME} = numpy.load({NAME})",
     ]
     return "\n".join([*lines, *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else [])])
+
+
+def _prune(folder: Path) -> None:
+    """Remove the oldest copies, until all take `KEPT_BYTES` at most."""
+    held = 0
+    copies = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]
+    for known, file in sorted(copies, key=lambda copy: copy[0].st_mtime_ns, reverse=True):
+        held += known.st_size
+        if held > KEPT_BYTES:
+            file.unlink(missing_ok=True)

@@ -54,7 +54,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     and dtypes can be compared. ``draws``: it draws random numbers. ``asserts``: it has assertions. ``effects``: it does
     more than compute, such as print or assign. ``notes``: sentences on what was derived and what it means.
     ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work. ``title`` and ``presets``: of the
-    code's `TITLE` and `PRESETS`, where it has them.
+    code's `TITLE` and `PRESETS`, where it has them. ``unknown_work``: types of ops whose work is not known, so that
+    ``flops`` and ``functions`` are those of the others; not in the file otherwise.
     """
 
     size: dict[str, int]
@@ -78,6 +79,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     unsupported: dict[str, str] = {}
     title: str = ""
     presets: dict[str, dict[str, int]] = {}
+    unknown_work: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +154,7 @@ def _workload(own: OwnFunction) -> Workload:
             batched_temporary_bytes=known.batched_temporary_bytes,
             depth=known.depth,
             functions=known.functions,
+            unknown=tuple(known.unknown_work) if isinstance(known.unknown_work, list) else (),
         )
 
     def named(name: str) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The place of files of a person's own, and the switch that says that none of them may be used."""
+"""The place of files of a person's own, the switch that says that none of them may be used, and that of a viewer."""
 
 import os
 from pathlib import Path
@@ -14,4 +14,13 @@ def home() -> Path:
 
 def hosted() -> bool:
     """True if strangers use this server (``MAPBENCH_HOSTED=1``): then no file but the project's own is executed."""
-    return os.environ.get("MAPBENCH_HOSTED", "").lower() not in ("", "0", "false", "no")
+    return _is_on("MAPBENCH_HOSTED")
+
+
+def viewer() -> bool:
+    """True if this server shows runs and measures none (``MAPBENCH_VIEWER=1``): it needs no TensorFlow."""
+    return _is_on("MAPBENCH_VIEWER")
+
+
+def _is_on(switch: str) -> bool:
+    return os.environ.get(switch, "").lower() not in ("", "0", "false", "no")

@@ -128,6 +128,7 @@ class Cost:
     ``temporary_bytes``: most bytes alive at once while one element is computed, beyond its inputs and outputs.
     ``batched_temporary_bytes``: the same per element when the whole batch is computed at once (vectorised or batched).
     ``depth``: the longest chain of roundings between an input and an output; tolerances grow with it.
+    ``unknown``: types of ops whose work is not known, and not counted.
     """
 
     flops: int
@@ -136,6 +137,7 @@ class Cost:
     batched_temporary_bytes: int = 0
     depth: int = 1
     functions: Mapping[str, int] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from measure.claims.figures import Missing, above, levels_along, run_of, temporaries_along, times
+from measure.claims.figures import Missing, above, levels_along, run_of, seen, temporaries_along, times
 from measure.claims.spec import Seen, Swept, Truth
 from measure.model import text
 from measure.model.run import Evidence, Run
 from measure.statistics import intervals
+from measure.statistics.growth import growth
+from measure.sweep import crossovers
+from measure.sweep.evidence import evidence as evidence_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,11 @@ class FasterAlong:
     b: str
     by: float = 1.0
     when: str = ""
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The two strategies whose latencies are compared."""
+        return (self.a, self.b)
 
     def see(self, evidence: Evidence) -> Seen:
         run, axis = run_of(evidence), self.need.axis
@@ -38,24 +46,30 @@ class FasterAlong:
             return Seen("mixed", f"{self._turns(run, truths)}; {words}")
         if "unknown" in truths.values():
             unknown = next(value for value, truth in truths.items() if truth == "unknown")
-            return Seen("unknown", f"{words}; at {axis} {unknown:,} the two cannot be told apart")
+            return seen("unknown", f"{words}; at {axis} {unknown:,} the two cannot be told apart", f"{self.by:g} ×")
         return Seen(next(iter(truths.values())), words)
 
     def _turns(self, run: Run, truths: Mapping[int, Truth]) -> str:
         """The place where it turns, with its interval where the sweep has one: «from batch 40 [31, 52] on»."""
         axis, told = self.need.axis, [value for value, truth in truths.items() if truth != "unknown"]
         from_on = truths[told[-1]] == "yes"
-        for crossing in run.crossovers:
-            if self.by == 1.0 and {crossing.a, crossing.b} == {self.a, self.b} and crossing.value is not None:
-                low, high = crossing.low or crossing.value, crossing.high or crossing.value
-                place = f"{axis} {crossing.value:,.0f} [{low:,.0f}, {high:,.0f}]"
-                return f"from {place} on" if from_on else f"up to {place}"
+        if self.by == 1.0 and (crossings := self._crossings(run)):
+            return text.listed(crossings)
         turns = [high for low, high in pairwise(told) if truths[low] != truths[high]]
         if len(turns) > 1:
             return f"at {axis} {text.listed([f'{value:,}' for value in told if truths[value] == 'yes'])}"
         turn = turns[0]
         before = max(value for value in told if value < turn)
         return f"{'from' if from_on else 'up to'} between {axis} {before:,} and {turn:,}{' on' if from_on else ''}"
+
+    def _crossings(self, run: Run) -> list[str]:
+        """The places where the two change their order, whoever leads: «from batch 40 [31, 52] on»."""
+        told = []
+        for crossing in crossovers.of_two(self.a, self.b, evidence_of(run.points, run.axes), run.analysis):
+            if (place := crossovers.place(crossing)) is not None:
+                named = f"{self.need.axis} {place}"
+                told.append(f"from {named} on" if crossing.b == self.a else f"up to {named}")
+        return told
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,11 @@ class Grows:
     most: float = math.inf
     when: str = ""
 
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The strategy whose latencies are looked at."""
+        return (self.strategy,)
+
     def see(self, evidence: Evidence) -> Seen:
         axis = self.need.axis
         along = {
@@ -76,16 +95,15 @@ class Grows:
             for value, levels in levels_along(run_of(evidence), axis).items()
             if self.strategy in levels
         }
-        if len(along) < 3:
+        grown = growth(along, run_of(evidence).analysis.confidence)
+        if grown is None:
             raise Missing(f"{self.strategy} was timed at fewer than three values of {axis}")
-        values = sorted(along)[len(along) // 2 :] if len(along) > 3 else sorted(along)[1:]
-        low, high = values[0], values[-1]
-        exponent = (along[high].log_mean - along[low].log_mean) / math.log(high / low)
-        error = math.sqrt(along[high].variance + along[low].variance) / math.log(high / low)
-        words = f"from {axis} {low:,} to {high:,} the time of {self.strategy} grows as {axis}^{exponent:.2f}"
-        if any(abs(exponent - bound) < 2 * error for bound in (self.least, self.most)):
-            return Seen("unknown", f"{words}, ± {2 * error:.2f}")
-        return Seen("yes" if self.least < exponent < self.most else "no", words)
+        words = f"from {axis} {grown.smallest:,} to {grown.largest:,} the time of {self.strategy} grows as "
+        words += f"{axis}^{grown.exponent:.2f}"
+        if any(grown.low < bound < grown.high for bound in (self.least, self.most)):
+            bounds = " or ".join(f"{bound:g}" for bound in (self.least, self.most) if math.isfinite(bound))
+            return seen("unknown", f"{words}, ± {grown.half:.2f}", f"an exponent of {bounds}")
+        return Seen("yes" if self.least < grown.exponent < self.most else "no", words)
 
 
 @dataclass(frozen=True)

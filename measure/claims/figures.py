@@ -1,9 +1,12 @@
 """Figures of evidence as predicates ask for them, and their comparison. One that is not there raises `Missing`."""
 
+import math
 from collections.abc import Mapping, Sequence
-from statistics import median, quantiles
+from statistics import median
 
-from measure.claims.spec import Truth
+import numpy as np
+
+from measure.claims.spec import Seen, Truth
 from measure.model import text
 from measure.model.run import Evidence, Measurement, Run
 from measure.model.script_end import ScriptEnd
@@ -13,6 +16,8 @@ from measure.statistics.levels import levels_of
 from measure.sweep.lines import lines
 
 _LEAST_SAMPLES = 5
+# Of the standard normal distribution: 90 % lie within this.
+_QUANTILE_90 = 1.645
 
 
 class Missing(Exception):
@@ -28,6 +33,8 @@ def run_of(evidence: Evidence) -> Run:
 def script_of(evidence: Evidence) -> ScriptEnd:
     if evidence.script is None:
         raise Missing(evidence.reason or "its script was not run")
+    if evidence.script.ended is True:
+        raise Missing(f"its script was not run to its end: {evidence.script.error}")
     return evidence.script
 
 
@@ -93,8 +100,9 @@ def figure_of(evidence: Evidence, name: str) -> object:
 
 
 def sampled_ratio(evidence: Evidence, over: str, under: str) -> intervals.Ratio:
-    """The ratio of the medians of two lists of samples. Its interval: the middle half of the ratios of samples that
-    were taken one after the other, which what both have in common does not widen."""
+    """The ratio of two lists of samples: the median of the ratios of samples that were taken one after the other, which
+    what both have in common does not widen. Its interval: that of a median by order statistics (Conover 1999,
+    «Practical Nonparametric Statistics», 3.2), and of few samples the middle half."""
     samples: list[Sequence[float]] = []
     for name in (over, under):
         values = figure_of(evidence, name)
@@ -103,7 +111,8 @@ def sampled_ratio(evidence: Evidence, over: str, under: str) -> intervals.Ratio:
             raise Missing(f"its script took no samples of {name}")
         samples.append(values)
     ratios = [one / other for one, other in zip(*samples, strict=False)]
-    low, _, high = quantiles(ratios, n=4)
+    half = min(0.25, _QUANTILE_90 / (2 * math.sqrt(len(ratios))))
+    low, high = (float(value) for value in np.quantile(ratios, (0.5 - half, 0.5 + half), method="weibull"))
     return intervals.Ratio(median(ratios), low, high, float("nan"))
 
 
@@ -118,6 +127,13 @@ def _as_samples(values: object) -> Sequence[float]:
     return values
 
 
+def seen(truth: Truth, words: str, threshold: str) -> Seen:
+    """Return a predicate's answer on a figure with an interval, in which the threshold lies where it is unknown."""
+    if truth != "unknown":
+        return Seen(truth, words)
+    return Seen(truth, words, f"an interval without {threshold} in it, as a longer or calmer run gives", is_near=True)
+
+
 def times(of: intervals.Ratio) -> str:
     value, interval = text.factor_with_interval(of.ratio, of.low, of.high)
     return f"{value} {interval}"
@@ -125,6 +141,11 @@ def times(of: intervals.Ratio) -> str:
 
 def above(of: intervals.Ratio, least: float) -> Truth:
     return "yes" if of.low > least else "no" if of.high <= least else "unknown"
+
+
+def bounds_of(share: float) -> str:
+    """The ends of what differs by less than a share, in words."""
+    return f"{1 / (1 + share):.3g} × or {1 + share:.3g} ×"
 
 
 def within_share(of: intervals.Ratio, share: float) -> Truth:

@@ -11,6 +11,7 @@ from typing import Literal
 from measure.claims.figures import (
     Missing,
     above,
+    bounds_of,
     bytes_of,
     figure_of,
     item_of,
@@ -18,6 +19,7 @@ from measure.claims.figures import (
     run_of,
     sampled_ratio,
     script_of,
+    seen,
     times,
     within_share,
     words_of_samples,
@@ -45,7 +47,7 @@ class Faster:
 
     def see(self, evidence: Evidence) -> Seen:
         of = ratio_of(run_of(evidence), self.b, self.a)
-        return Seen(above(of, self.by), f"{self.b} takes {times(of)} the time of {self.a}")
+        return seen(above(of, self.by), f"{self.b} takes {times(of)} the time of {self.a}", f"{self.by:g} ×")
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class AsFast:
     def see(self, evidence: Evidence) -> Seen:
         of = ratio_of(run_of(evidence), self.b, self.a)
         words = f"{self.b} takes {times(of)} the time of {self.a}"
-        return Seen(within_share(of, self.within), words)
+        return seen(within_share(of, self.within), words, bounds_of(self.within))
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Fails:
-    """A script fails, with ``words`` in the reason."""
+    """A script fails, with ``words`` in the reason: another failure may have nothing to do with the claim."""
 
     need: Script
-    words: str = ""
+    words: str
     when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
@@ -182,7 +184,7 @@ class QuickerBy:
 
     def see(self, evidence: Evidence) -> Seen:
         of = sampled_ratio(evidence, self.b, self.a)
-        return Seen(above(of, self.by), words_of_samples(of, evidence, self.a, self.b))
+        return seen(above(of, self.by), words_of_samples(of, evidence, self.a, self.b), f"{self.by:g} ×")
 
 
 @dataclass(frozen=True)
@@ -197,4 +199,5 @@ class AsQuick:
 
     def see(self, evidence: Evidence) -> Seen:
         of = sampled_ratio(evidence, self.b, self.a)
-        return Seen(within_share(of, self.within), words_of_samples(of, evidence, self.a, self.b))
+        words = words_of_samples(of, evidence, self.a, self.b)
+        return seen(within_share(of, self.within), words, bounds_of(self.within))

@@ -1,7 +1,9 @@
 """Scripts that are run for their figures, each in an interpreter of its own."""
 
 import contextlib
+import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,8 @@ from typing import Any
 
 import msgspec
 import psutil
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from measure.engine.privacy import cleaned
 from measure.model.script_end import MOST_FIGURES_BYTES, ScriptEnd, refusal
@@ -65,9 +69,10 @@ class _End(msgspec.Struct):
     error: str
 
 
-def run(source: str, seconds: float, is_cancelled: Callable[[], bool]) -> ScriptEnd:
-    """Run a script to its end. It is ended where somebody cancels or it needs too much memory, and long after
-    ``seconds``, which it should take; with it all processes that it has started."""
+def run(source: str, seconds: float, is_cancelled: Callable[[], bool], most_s: float = math.inf) -> ScriptEnd:
+    """Run a script to its end. It is ended where somebody cancels or it needs too much memory, long after ``seconds``,
+    which it should take, and after ``most_s`` in any case; with it all processes that it has started."""
+    most_s = min(seconds + _PATIENCE_S, most_s)
     began, family = time.monotonic(), family_name()
     with tempfile.TemporaryDirectory(prefix="mapbench-script-") as folder:
         file, printed = Path(folder) / "end.json", Path(folder) / "printed.txt"
@@ -89,8 +94,8 @@ def run(source: str, seconds: float, is_cancelled: Callable[[], bool]) -> Script
             while process.poll() is None and not ended:
                 if is_cancelled():
                     ended = "it was cancelled"
-                elif time.monotonic() - began > seconds + _PATIENCE_S:
-                    ended = f"it took more than {seconds + _PATIENCE_S:.0f} s and was ended"
+                elif time.monotonic() - began > most_s:
+                    ended = f"it took more than {most_s:.0f} s and was ended"
                 elif _resident(process.pid) > MOST_BYTES:
                     ended = f"it needs more than {MOST_BYTES / 2**30:.3g} GiB and was ended"
                 else:
@@ -106,9 +111,23 @@ def run(source: str, seconds: float, is_cancelled: Callable[[], bool]) -> Script
         source=source,
         figures=cleaned(end.figures),
         error=(ended or cleaned(end.error))[:_MOST_ERROR],
+        # Who kills, as the kernel does where memory is short, is not the script.
+        ended=True if ended or process.returncode == -signal.SIGKILL else UNSET,
         printed=cleaned(said[-_MOST_PRINTED:].replace("\0", "")),
         seconds=time.monotonic() - began,
     )
+
+
+def together(first: ScriptEnd, second: ScriptEnd) -> ScriptEnd:
+    """A script that was run twice, as one run: the samples of the second follow those of the first, and all else is as
+    it was first. Where the second did not come to its end, or both have too many samples, the first stands."""
+    figures = dict(first.figures)
+    for name, more in second.figures.items():
+        if isinstance(more, list) and isinstance(known := figures.get(name), list):
+            figures[name] = [*known, *more]
+    if second.error or refusal(figures):
+        return first
+    return replace(first, figures=figures, seconds=first.seconds + second.seconds)
 
 
 def _resident(pid: int) -> int:

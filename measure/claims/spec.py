@@ -91,10 +91,13 @@ Need = Compare | Swept | Script
 
 @dataclass(frozen=True)
 class Seen:
-    """A predicate's answer, with the figures in words."""
+    """A predicate's answer, with the figures in words; ``would``: of one that is unknown, what would tell it;
+    ``is_near``: it is unknown since its figure is too near to the threshold, which more samples may tell."""
 
     truth: Truth
     words: str
+    would: str = ""
+    is_near: bool = False
 
 
 class Predicate(Protocol):
@@ -122,8 +125,10 @@ class Said:
 class Claim:
     """A sentence that figures can confirm or refute. It holds where all of its ``tests`` do.
 
-    ``sentence``: in our words, Markdown with code in backticks; ``needs_gpu``: without a GPU it cannot be tried;
-    ``note``: a sentence on what to know about it.
+    ``sentence``: in our words, Markdown with code in backticks; ``needs_gpu``, ``needs_cores``, ``needs_linux``:
+    without a GPU, with fewer cores, or where no ``/proc`` tells of processes, it cannot be tried;
+    ``note``: a sentence on what to know about it; ``works_as``: of an example that fails or gives NaN, the ids of the
+    claims in which the form that works is measured.
     """
 
     id: str
@@ -132,7 +137,10 @@ class Claim:
     said: tuple[Said, ...]
     tests: tuple[Predicate, ...]
     needs_gpu: bool = False
+    needs_cores: int = 1
+    needs_linux: bool = False
     note: str = ""
+    works_as: tuple[str, ...] = ()
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -6,9 +6,10 @@ from typing import Any
 
 from measure.claims import known, verdicts
 from measure.claims.spec import QUESTIONS, Claim
-from measure.claims.tries import needs_of, summary
+from measure.claims.tries import seconds_of, summary
 from measure.machine import environment
 from measure.model import markdown as markdown_text
+from measure.model import text
 from measure.model.run import Run
 
 COLUMNS = ("claim", "question", "verdict", "sentence")
@@ -37,7 +38,8 @@ def listed() -> str:
             if claim.question == question:
                 seconds = sum(need.seconds for need in claim.needs)
                 lines += _wrapped(f"{claim.id} ({seconds:.0f} s)", claim.sentence)
-    seconds = sum(need.seconds for need in needs_of(known.all_claims()))
+                lines += _arrow(works_in(claim))
+    seconds = seconds_of(known.all_claims())
     return "\n".join([*lines, f"Trying all of them (--all) takes about {seconds / 60:.0f} minutes."])
 
 
@@ -51,6 +53,7 @@ def listing() -> list[dict[str, Any]]:
             "said": [{"where": each.where, "words": each.words} for each in claim.said],
             "needs_gpu": claim.needs_gpu,
             "note": claim.note,
+            "works_as": list(claim.works_as),
             "seconds": sum(need.seconds for need in claim.needs),
         }
         for claim in known.all_claims()
@@ -66,7 +69,7 @@ def render(run: Run) -> str:
         for claim in asked:
             verdict = verdicts.of_run(claim, run)
             lines += _wrapped(f"{verdict.word.upper()}  {claim.id}", claim.sentence)
-            lines += textwrap.wrap(verdict.sentence, _WIDTH, initial_indent="    → ", subsequent_indent="      ")
+            lines += [*_arrow(verdict.sentence), *_arrow(works_in(claim))]
     lines += [f"{NOT_KNOWN.upper()}  {claim_id}" for claim_id in not_known(run)]
     return "\n".join([*lines, summary(run)])
 
@@ -82,7 +85,8 @@ def markdown(run: Run) -> list[str]:
     for claim in tried(run):
         verdict = verdicts.of_run(claim, run)
         sentence = claim.sentence.replace("|", "\\|")
-        cells.append((sentence, f"**{verdict.word}**", markdown_text.plain(verdict.sentence)))
+        seen = " ".join(filter(None, (markdown_text.plain(verdict.sentence), works_in(claim, "`"))))
+        cells.append((sentence, f"**{verdict.word}**", seen))
     cells += [(markdown_text.plain(claim_id), f"**{NOT_KNOWN}**", "") for claim_id in not_known(run)]
     return [*parts, markdown_text.grid(("claim", "here", "seen"), cells)]
 
@@ -93,6 +97,17 @@ def rows(run: Run) -> Iterator[tuple[str, ...]]:
         verdict = verdicts.of_run(claim, run)
         yield claim.id, claim.question, verdict.word, verdict.sentence
     yield from ((claim_id, "", NOT_KNOWN, "") for claim_id in not_known(run))
+
+
+def works_in(claim: Claim, quote: str = "") -> str:
+    """The sentence on where the form that works of an example is measured; nothing of a claim that names none. Each id
+    stands in ``quote``."""
+    ids = [f"{quote}{claim_id}{quote}" for claim_id in claim.works_as]
+    return f"The form that works is measured in {text.listed(ids)}." if ids else ""
+
+
+def _arrow(words: str) -> list[str]:
+    return textwrap.wrap(words, _WIDTH, initial_indent="    → ", subsequent_indent="      ")
 
 
 def _wrapped(head: str, words: str) -> Iterator[str]:

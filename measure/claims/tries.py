@@ -5,11 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.claims import known, scripts, verdicts
+from measure.claims.along import FasterAlong, Grows
 from measure.claims.spec import Claim, Compare, Need, Script, Swept
 from measure.engine.bench import Settings
+from measure.engine.clock import Clock
 from measure.engine.comparison import Comparison
 from measure.engine.launcher import HOST_START_S, Launcher
 from measure.engine.record import View
@@ -18,15 +21,15 @@ from measure.model import fit, place, text
 from measure.model.place import utc_now
 from measure.model.request import Request, RequestError, parse
 from measure.model.run import Evidence, Run, Status, Warning
-from measure.sweep import findings
+from measure.sweep import continuing, findings
 from measure.sweep.request import parse_sweep
 from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
 
 WORKLOAD = "claims"
-# So many times the budget, where figures were too near to each other.
-_LONGER = 3
+# Where figures were too near to each other, they are measured again with so many times the budget, and once more.
+_LONGER = {"second": 3, "third": 6}
 
 
 def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
@@ -41,6 +44,11 @@ def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
 def needs_of(tried: Sequence[Claim]) -> tuple[Need, ...]:
     """Return what claims need, each once: what several of them need is measured for all."""
     return tuple({need.key: need for claim in tried for need in claim.needs}.values())
+
+
+def seconds_of(tried: Sequence[Claim]) -> float:
+    """Return about how long trying claims takes."""
+    return sum(need.seconds for need in needs_of(tried))
 
 
 class Tries:
@@ -63,7 +71,8 @@ class Tries:
         self._launcher, self._publish = launcher, publish
         # Neither the limit nor what the operating system sees is a figure of any claim.
         self._settings = dataclasses.replace(settings or Settings(), probes=False, process_peaks_s=0.0)
-        seconds = sum(need.seconds for need in self._needs)
+        self._clock = Clock(self._settings.bound_s)
+        seconds = seconds_of(self._claims)
         self.request = Request(
             workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=(), budget_s=max(1.0, seconds)
         )
@@ -75,6 +84,7 @@ class Tries:
             request=self.request.record(),
             claims=[claim.id for claim in self._claims],
             evidence=[],
+            digest={},
         )
         self._view = View(self._run, {}, forecast_s=seconds)
         self._part: Comparison | Sweep | None = None
@@ -105,39 +115,49 @@ class Tries:
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a script, a strategy or a person did."""
-        self._run = replace(self._run, started=utc_now(), environment=self._environment())
-        self._view = dataclasses.replace(self._view, started_s=time.monotonic())
-        for number, need in enumerate(self._needs, 1):
-            self._take(f"{number} of {len(self._needs)}: {words_of(need)}", need, need)
-        for need in self._doubtful():
-            longer = dataclasses.replace(need, budget_s=_LONGER * need.budget_s)
-            self._take(f"once more, for longer: {words_of(need)}", need, longer)
+        with self._clock.running():
+            self._measure()
         status, reason = self._end()
         return close(self._run, status, reason, utc_now())
 
-    def _take(self, message: str, need: Need, asked: Need) -> None:
+    def _measure(self) -> None:
+        self._run = replace(self._run, started=utc_now(), environment=self._environment())
+        tried = [claim for claim in self._claims if not verdicts.lacking(claim, self._run.environment)]
+        self._needs = needs_of(tried)
+        self._view = dataclasses.replace(self._view, started_s=time.monotonic())
+        for number, need in enumerate(self._needs, 1):
+            self._take(f"{number} of {len(self._needs)}: {words_of(need)}", need, need)
+        for which, times in _LONGER.items():
+            for need, strategies in self._doubtful():
+                longer = need if isinstance(need, Script) else dataclasses.replace(need, budget_s=times * need.budget_s)
+                if longer.seconds < self._clock.left_s:  # else what is known of it would be lost
+                    self._take(f"for the {which} time: {words_of(need)}", need, longer, strategies)
+
+    def _take(self, message: str, need: Need, asked: Need, doubtful: Sequence[str] = ()) -> None:
         """Measure what is asked, as the evidence of a need."""
-        if self._cancelled or self._stopped:
+        if self._cancelled or self._stopped or self._clock.is_over:
             return
         self._say(message)
-        found = replace(self._measured(asked), need=need.key)
-        if not self._cancelled:
+        before = next((item for item in self._run.evidence or [] if item.need == need.key), None)
+        found = replace(self._measured(asked, before, doubtful), need=need.key)
+        cut_short = found.run is not None and found.run.status not in ("complete", "budget")
+        if not self._cancelled and not (before and (found.reason or cut_short)):
             others = [item for item in self._run.evidence or [] if item.need != need.key]
             self._run = replace(self._run, evidence=[*others, found])
             self._say(self._view.message, result=True)
 
-    def _doubtful(self) -> list[Compare | Swept]:
-        """Needs of claims that cannot be told, since figures are too near to each other: most can with more time."""
-        ended = ("complete", "budget")
-        measured = {item.need for item in self._run.evidence or [] if item.run and item.run.status in ended}
-        doubtful: dict[str, Compare | Swept] = {}
+    def _doubtful(self) -> list[tuple[Need, list[str]]]:
+        """Needs of claims that cannot be told, since figures are too near to each other: most can with more time. Of a
+        sweep, with the strategies whose figures those are."""
+        doubtful: dict[str, tuple[Need, list[str]]] = {}
         for claim in self._claims:
             verdict = verdicts.of_run(claim, self._run)
             if verdict.word == "cannot tell":
                 for test, seen in zip(claim.tests, verdict.seen, strict=True):
-                    need = test.need
-                    if seen.truth == "unknown" and isinstance(need, Compare | Swept) and need.key in measured:
-                        doubtful[need.key] = need
+                    if seen.is_near:
+                        _, strategies = doubtful.setdefault(test.need.key, (test.need, []))
+                        if isinstance(test, FasterAlong | Grows):
+                            strategies += [slug for slug in test.strategies if slug not in strategies]
         return list(doubtful.values())
 
     def _end(self) -> tuple[Status, str]:
@@ -145,39 +165,57 @@ class Tries:
             return "cancelled", "cancelled by a person"
         if self._stopped:
             return "budget", "a person stopped it"
+        if self._clock.is_over:
+            return "budget", f"{self._clock.over} before everything that the claims need was measured"
         return "complete", "everything that the claims need is measured"
 
-    def _measured(self, need: Need) -> Evidence:
+    def _measured(self, need: Need, before: Evidence | None, doubtful: Sequence[str]) -> Evidence:
+        """``before``: what was measured of this need before, to which a script adds its samples, and a sweep processes
+        of the ``doubtful`` strategies."""
         if isinstance(need, Script):
-            return Evidence(need=need.key, script=scripts.run(need.source, need.seconds, lambda: self._cancelled))
+            end = scripts.run(need.source, need.seconds, lambda: self._cancelled, self._clock.left_s)
+            together = scripts.together(before.script, end) if before and before.script else end
+            return Evidence(need=need.key, script=together)
         try:
-            run = self._swept(need) if isinstance(need, Swept) else self._compared(need)
+            earlier = before.run if before else None
+            run = self._swept(need, earlier, doubtful) if isinstance(need, Swept) else self._compared(need)
         except (RequestError, ScriptError, DiscoveryError) as error:
             return Evidence(need=need.key, reason=str(error))
         finally:
             self._part = None
-        return Evidence(need=need.key, run=run)
+        return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
 
     def _compared(self, need: Compare) -> Run:
         request = parse(_asked(need))
         if refusal := fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
-        part = Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings)
+        part = Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
         return findings.of_comparison(self._run_of(part))
 
-    def _swept(self, need: Swept) -> Run:
+    def _swept(self, need: Swept, earlier: Run | None, doubtful: Sequence[str]) -> Run:
         kind = "option" if need.of_option else "size"
         axis = {"kind": kind, "name": need.axis, "values": list(need.values)}
         request = parse_sweep({**_asked(need), "axes": [axis]})
-        return self._run_of(Sweep(place.new_id(), request, self._launcher, self._within, settings=self._settings))
+        settings, taken = self._settings_now, continuing.points_kept(earlier, request) if earlier else ()
+        part = Sweep(
+            place.new_id(), request, self._launcher, self._within, settings=settings, taken=taken, doubtful=doubtful
+        )
+        return self._run_of(part)
+
+    @property
+    def _settings_now(self) -> Settings:
+        """The settings of a part, which has the time that is left."""
+        left_s = None if self._clock.bound_s is None else max(0.0, self._clock.left_s)
+        return dataclasses.replace(self._settings, bound_s=left_s)
 
     def _run_of(self, part: Comparison | Sweep) -> Run:
         self._part = part
         if self._cancelled:  # just now, when there was no part to tell
             part.cancel()
         # What was measured before may have ended the host.
-        if not self._launcher.wait_ready(HOST_START_S, lambda: self._cancelled) and not self._cancelled:
-            raise RequestError(f"the measuring process is not available: {self._launcher.state().message}")
+        start_s = min(HOST_START_S, self._clock.left_s)
+        if not self._launcher.wait_ready(start_s, lambda: self._cancelled) and not self._cancelled:
+            raise RequestError(f"nothing can be measured now: {self._launcher.state().message}")
         return part.run()
 
     def _within(self, view: View) -> None:

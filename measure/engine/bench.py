@@ -14,16 +14,18 @@ import psutil
 
 import strategies
 from measure.engine import race
-from measure.engine.dialogue import Cancelled, Dialogues, SubjectFailed
+from measure.engine.clock import Clock
+from measure.engine.dialogue import TIME_OVER, Cancelled, Dialogues, SubjectFailed
 from measure.engine.launcher import Launcher
 from measure.engine.record import Record, View, original
+from measure.judge import advice
 from measure.machine import environment
 from measure.model import forecast
 from measure.model.place import utc_now
 from measure.model.request import Request, case_of
 from measure.model.run import Analysis, Run, Stage, Status, Warning
 from measure.subject.messages import Spec
-from strategies import own_script, script
+from strategies import checked, script
 
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.
 _FOLDER_PREFIX = "mapbench-case-"
@@ -43,8 +45,10 @@ class Settings:
     most_events: int = 50_000
     # Of the available memory, what subjects that live at the same time may take together.
     memory_share: float = 0.7
+    most_bytes: int | None = None  # the same for a run, where its memory is limited
     probes: bool = True  # the limit is measured, after the verdict
     process_peaks_s: float = 20.0  # time for the process peaks, after the verdict; 0 leaves them out
+    bound_s: float | None = None  # the run ends within this, whatever it is doing
 
 
 def clear_leftovers() -> None:
@@ -76,7 +80,8 @@ class Bench:
         Raises `ScriptError` where the sources of the workload, its reference and a mapper do not make scripts."""
         self.request, self.launcher = request, launcher
         self.settings = settings or Settings()
-        self.dialogues = dialogues or Dialogues(launcher)
+        self.dialogues = dialogues or Dialogues(launcher, Clock(self.settings.bound_s))
+        self.clock = self.dialogues.clock
         self.case = case_of(request)
         self.reference_script = script.build_reference(self.case)
         self.forecast = forecast.forecast_run(self.case, request.strategies, request.budget_s)
@@ -86,6 +91,7 @@ class Bench:
             created=utc_now(),
             request=request.record(),
             analysis=Analysis(seed=race.seed(run_id)),
+            digest={},
         )
         self.record = Record(run, {slug: self._script(slug) for slug in request.strategies})
         self.on_gpu = request.device.startswith("GPU")
@@ -137,9 +143,11 @@ class Bench:
         """Open the bench; in the end nothing that was started lives any more, and its files are gone."""
         self.open(time.monotonic())
         try:
-            yield
+            with self.clock.running():
+                yield
         finally:
-            self.dialogues.end()
+            if left := self.dialogues.end():
+                self.record.warn(advice.not_ended(left))
             self.remove_files()
 
     def open(self, started_s: float) -> None:
@@ -160,7 +168,7 @@ class Bench:
     @contextlib.contextmanager
     def talking_to(self, launcher: Launcher) -> Iterator[Dialogues]:
         """Dialogues with subjects of another launcher, which is closed in the end. Raises `Cancelled`."""
-        self._further = Dialogues(launcher)
+        self._further = Dialogues(launcher, self.clock)
         try:
             if self.cancelled:
                 raise Cancelled
@@ -170,8 +178,11 @@ class Bench:
             launcher.close()
 
     def fail(self, slug: str, stage: Stage, failure: SubjectFailed) -> None:
-        """Give a strategy the outcome that ended it; what was measured of it stays."""
-        self.record.update(slug, outcome=failure.outcome, stage=stage, error=failure.error)
+        """Give a strategy the outcome that ended it; what was measured of it stays. One that has a latency when the
+        run's time is over has done its part."""
+        is_timed = any(replica.samples_s for replica in self.record[slug].replicas)
+        if not (is_timed and failure.error.type == TIME_OVER):
+            self.record.update(slug, outcome=failure.outcome, stage=stage, error=failure.error)
         self.record.set_stage([slug], "done")
         self.say(result=True)
 
@@ -201,7 +212,7 @@ class Bench:
             else {"relative": override.relative, "absolute": override.absolute, "reason": override.reason},
             input_bytes=self.case.input_bytes,
             captured_bytes=self.case.captured_bytes,
-            **own_script.checks(self.case, strategies.mapper(strategies.parse(original(slug)).mapper)),
+            **checked.of(self.case, original(slug), code.source),
             **more,
         )
 
@@ -217,9 +228,8 @@ class Bench:
 
     def room_bytes(self) -> int:
         """Bytes that subjects which live at the same time may take together, of the GPU's memory and the machine's."""
-        available = environment.available_memory()
-        if self.gpu_bytes is not None:
-            available = min(available, self.gpu_bytes)
+        limits = (self.gpu_bytes, self.settings.most_bytes)
+        available = min([environment.available_memory(), *(limit for limit in limits if limit is not None)])
         return int(self.settings.memory_share * available)
 
     @property

@@ -9,13 +9,15 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from measure.engine import stages
+from measure.engine import explaining, stages
 from measure.engine.bench import Bench, Job, Settings
-from measure.engine.dialogue import Cancelled, HostLost
+from measure.engine.clock import TimeIsUp
+from measure.engine.dialogue import HOST_LOST, Cancelled, HostLost
+from measure.engine.explaining import Keep
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.engine.sampling import Sampling
-from measure.engine.stages import Keep
+from measure.judge import advice
 from measure.machine import environment, load
 from measure.model.place import utc_now
 from measure.model.request import Request
@@ -52,13 +54,17 @@ class Comparison(Job):
                 status, reason = self._measure(watch)
             except Cancelled:
                 status, reason = "cancelled", "cancelled by a person"
+            except TimeIsUp:
+                status, reason = "budget", f"{bench.clock.over} before everything was measured"
             except HostLost:
-                status, reason = "interrupted", "the measuring process ended unexpectedly; what was measured is kept"
+                status, reason = "interrupted", HOST_LOST
+        if bench.clock.still_s:
+            bench.record.warn(advice.stood_still(bench.clock.still_s))
         bench.close(status, reason)
         return bench.record.run
 
     def _measure(self, watch: load.Watch) -> tuple[Status, str]:
-        bench, settings = self.bench, self.bench.settings
+        bench = self.bench
         stages.ask_for_room(bench)
         stages.compute_reference(bench)
         stages.leave_out_unsupported(bench)
@@ -68,7 +74,15 @@ class Comparison(Job):
         if working:
             stages.look_at_others(bench, watch)
         status, reason = stages.time_latencies(bench, working, self.request.budget_s, Sampling.race)
-        # The verdict stands: what follows is shown beside it.
+        try:
+            self._measure_beside_the_verdict()
+        except TimeIsUp:
+            bench.record.warn(advice.cut_short(bench.clock.over, explained=self._keep is not None))
+        return status, reason
+
+    def _measure_beside_the_verdict(self) -> None:
+        """The verdict stands: what follows is shown beside it."""
+        bench, settings = self.bench, self.bench.settings
         bench.record.set_stage(bench.record.stages, "done")
         bench.say(result=True)
         if settings.probes and any(item.latency for item in bench.record.items()):
@@ -77,8 +91,7 @@ class Comparison(Job):
             stages.measure_process_peaks(bench)
         if self._keep is not None:
             with contextlib.suppress(Cancelled):
-                stages.explain(bench, self._keep)
-        return status, reason
+                explaining.explain(bench, self._keep)
 
     def _environment(self) -> dict[str, Any]:
         launcher = self.bench.launcher

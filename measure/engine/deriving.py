@@ -4,7 +4,8 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping
 
-from measure.engine.dialogue import Dialogue, Dialogues, HostLost, SubjectFailed
+from measure.engine.clock import Clock, TimeIsUp
+from measure.engine.dialogue import NATIVE_DEATHS, Dialogue, Dialogues, HostLost, SubjectFailed
 from measure.engine.launcher import HOST_START_S, Launcher
 from measure.engine.machine_lock import machine_lock
 from measure.model.request import Request, RequestError
@@ -52,7 +53,7 @@ class Deriving:
         """Hold the machine, and have the host ready."""
         with machine_lock(self._name, lambda: False, self._wait):
             if not self._launcher.wait_ready(HOST_START_S, lambda: False):
-                raise RequestError(f"the measuring process is not available: {self._launcher.state().message}")
+                raise RequestError(f"nothing can be measured now: {self._launcher.state().message}")
             yield
 
     def _wait(self, who: str) -> None:
@@ -61,10 +62,10 @@ class Deriving:
         time.sleep(_LOCK_POLL_S)
 
 
-def look(launcher: Launcher, request: Request) -> None:
-    """Do what `complete` does for somebody who has the machine already."""
+def look(launcher: Launcher, request: Request, clock: Clock | None = None) -> None:
+    """Do what `complete` does for somebody who has the machine already. ``clock``: of the run that it is a part of."""
     if (own := _lacking(request)) is not None:
-        facts = facts_of(launcher, own.given, request.size, request.seed)
+        facts = facts_of(launcher, own.given, request.size, request.seed, clock)
         functions.add(OwnFunction(given=own.given, facts=facts))
 
 
@@ -73,10 +74,10 @@ def _lacking(request: Request) -> OwnFunction | None:
     return None if functions.get(request.workload, request.size) else functions.get(request.workload)
 
 
-def facts_of(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int) -> Facts:
+def facts_of(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int, clock: Clock | None = None) -> Facts:
     """Return what is known of a function at a size. Raises `RequestError` with a sentence where it cannot be
-    measured."""
-    dialogues = Dialogues(launcher)
+    measured, and `TimeIsUp` where the time of a ``clock`` is over."""
+    dialogues = Dialogues(launcher, clock)
     derived: list[Facts] = []
 
     def dialogue() -> Dialogue:
@@ -84,7 +85,12 @@ def facts_of(launcher: Launcher, given: Given, size: Mapping[str, int], seed: in
         try:
             said = yield from dialogues.until(subject, messages.Derived, limits.LIMIT_S + _BESIDE_S)
         except SubjectFailed as failure:
-            raise RequestError(failure.error.message) from None
+            if dialogues.clock.is_over:
+                raise TimeIsUp from None
+            message = failure.error.message
+            if failure.error.type in ("Exit", *NATIVE_DEATHS):
+                message = f"the code ended its process: it {message.removeprefix('the process ')}"
+            raise RequestError(message) from None
         derived.append(said.facts)
 
     try:

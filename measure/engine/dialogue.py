@@ -15,23 +15,35 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from measure.engine.clock import LOOK_S, PAUSE_S, Clock, TimeIsUp
 from measure.engine.launcher import Event, Launcher
 from measure.engine.privacy import cleaned
+from measure.machine.standing import stands_still
 from measure.model.run import Error, OutcomeName
 from measure.subject import messages
 from measure.subject.messages import Command, Failed, ProtocolError, Said, Spec, disturbed
 
 # A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
-Dialogue = Generator[tuple[int, float], Event | None, None]
+Wait = tuple[int, float]
+Dialogue = Generator[Wait, Event | None, None]
 S = TypeVar("S", bound=Said)
-Step = Generator[tuple[int, float], Event | None, S]
+Step = Generator[Wait, Event | None, S]
+T = TypeVar("T")
+Part = Generator[Wait, Event | None, T]
 
+# The type of the error of whom the end of the run has cut short.
+TIME_OVER = "TimeOver"
+# For how long subjects of a run that stand still are waited for. A host that does so is killed by its launcher.
+PATIENCE_S = 30.0
 # What is allowed for killed processes to be gone.
-_END_S = 2.0
+_END_S = 5.0
 
 
 class Cancelled(Exception):
     """Somebody asked for the end."""
+
+
+HOST_LOST = "the measuring process ended unexpectedly; what was measured before counts"
 
 
 class HostLost(Exception):
@@ -49,11 +61,17 @@ class SubjectFailed(Exception):
 class Dialogues:
     """All subjects of one job. `cancel` may be called from any thread, the rest belongs to the job's."""
 
-    def __init__(self, launcher: Launcher) -> None:
+    def __init__(self, launcher: Launcher, clock: Clock | None = None) -> None:
+        """``clock``: the job's; when its time is over, no dialogue begins, and those that are held fail."""
+        self.clock = clock or Clock()
         self._launcher = launcher
         self._events: queue.Queue[Event] = queue.Queue()
         self._cancelled = threading.Event()
         self._alive: set[int] = set()
+        self._pids: dict[int, int] = {}
+        # Seconds for which the host or a subject was seen to stand still, and how it was when that was looked at last.
+        self._stopped_s, self._patience_s = 0.0, PATIENCE_S
+        self._looked_s, self._is_stopped = self.clock.now_s, False
         # How subjects ended, or what they failed with, while nobody waited for them.
         self._unheard: dict[int, Event] = {}
 
@@ -77,15 +95,12 @@ class Dialogues:
         self, subject: int, wanted: type[S], timeout_s: float, take: Callable[[Said], None] | None = None
     ) -> Step[S]:
         """A step of a dialogue: the next ``wanted`` message; earlier ones go to ``take``. Raises `SubjectFailed`."""
-        deadline = time.monotonic() + timeout_s
+        deadline = self.now_s + timeout_s
         while True:
             event = self._unheard.pop(subject, None) or (yield subject, deadline)
             if event is None:
                 self._launcher.kill(subject)
-                raise SubjectFailed(
-                    "timeout",
-                    Error(type="Timeout", message=f"no answer within {timeout_s:.0f} s, so the process was ended"),
-                )
+                raise self._too_late(timeout_s)
             if event.kind == "exit":
                 raise ended(event.fields)
             if event.kind != "message":
@@ -102,16 +117,32 @@ class Dialogues:
             if take is not None:
                 take(message)
 
+    def undisturbed(self, attempt: Callable[[], Part[T]]) -> Part[T]:
+        """A part of a dialogue, which is done once more where something stood still meanwhile: what it has measured, or
+        that it was too late, is not its own doing. Raises `SubjectFailed`."""
+        before = self.clock.pauses
+        try:
+            result = yield from attempt()
+            if self.clock.pauses == before:
+                return result
+        except SubjectFailed as failure:
+            if failure.outcome != "timeout" or self.clock.pauses == before or self._is_stopped or self.clock.is_over:
+                raise
+        return (yield from attempt())
+
     def hold(
         self, dialogues: Iterable[Dialogue], at_once: int = 1, costs: Iterable[int] | None = None, room: int = 0
     ) -> None:
-        """Hold dialogues, ``at_once`` at a time, until all have ended. Raises `Cancelled` and `HostLost`.
+        """Hold dialogues, ``at_once`` at a time, until all have ended. Raises `Cancelled`, `HostLost`, and `TimeIsUp`
+        where the end of the job's time has ended some, or has kept them from beginning.
 
-        ``costs``: bytes that each needs; those which together need more than ``room`` are not held together.
+        ``costs``: bytes that each needs; those which together need more than ``room``, which may be nothing, are not
+        held together.
         """
         source = zip(dialogues, costs, strict=True) if costs is not None else ((dialogue, 0) for dialogue in dialogues)
         held: dict[int, tuple[Dialogue, float, int]] = {}
         following = next(source, None)
+        cut_short = False
 
         def go_on(dialogue: Dialogue, cost: int, event: Event | None) -> None:
             with contextlib.suppress(StopIteration):
@@ -119,17 +150,20 @@ class Dialogues:
                 held[subject] = (dialogue, deadline, cost)
 
         while held or following:
-            while following and len(held) < at_once:
-                if held and following[1] + sum(cost for _, _, cost in held.values()) > room > 0:
+            while following and len(held) < at_once and not self.clock.is_over:
+                if held and following[1] + sum(cost for _, _, cost in held.values()) > room:
                     break
                 go_on(following[0], following[1], None)
                 following = next(source, None)
             if not held:
+                if following and self.clock.is_over:
+                    raise TimeIsUp
                 continue
-            event = self._next(min(deadline for _, deadline, _ in held.values()))
+            event = self._next(min(deadline for _, deadline, _ in held.values()), held)
             if event is None:
-                now = time.monotonic()
-                for subject in [subject for subject, (_, deadline, _) in held.items() if deadline <= now]:
+                now, is_over = self.now_s, self.clock.is_over
+                cut_short = cut_short or is_over
+                for subject in [subject for subject, (_, deadline, _) in held.items() if is_over or deadline <= now]:
                     dialogue, _, cost = held.pop(subject)
                     go_on(dialogue, cost, None)
             elif event.subject in held:
@@ -137,17 +171,56 @@ class Dialogues:
                 go_on(dialogue, cost, event)
             elif event.kind == "exit" or messages.tells_of_failure(event.fields):
                 self._unheard.setdefault(event.subject, event)
+        if cut_short:
+            raise TimeIsUp
 
-    def _next(self, deadline: float) -> Event | None:
-        """The next event, or None when the deadline has passed."""
+    def _too_late(self, timeout_s: float) -> SubjectFailed:
+        """The failure of a subject that has not answered in time."""
+        if self.clock.is_over:
+            error = Error(type=TIME_OVER, message=f"{self.clock.over} before it answered, so the process was ended")
+        else:
+            error = Error(type="Timeout", message=f"no answer within {timeout_s:.0f} s, so the process was ended")
+        return SubjectFailed("timeout", error)
+
+    @property
+    def now_s(self) -> float:
+        """The time of deadlines and budgets, which stands still while the host or a subject does."""
+        return self.clock.now_s - self._stopped_s
+
+    def _look(self, subjects: Iterable[int]) -> None:
+        """Look whether the host or one of these subjects stands still, if that is due."""
+        passed_s = self.clock.now_s - self._looked_s
+        if passed_s < LOOK_S:
+            return
+        self._looked_s += passed_s
+        passed_s = min(passed_s, PAUSE_S)  # nobody may have looked for long
+        host = self._launcher.pid
+        is_host = host is not None and stands_still(host)
+        is_stopped = is_host or any(stands_still(self._pids[each]) for each in subjects if each in self._pids)
+        if is_host or (is_stopped and self._patience_s > 0):
+            self._patience_s -= 0.0 if is_host else passed_s
+            self._stopped_s += passed_s
+            self.clock.note_pause(passed_s, begins=not self._is_stopped)
+        self._is_stopped = is_stopped
+
+    def _next(self, deadline: float, subjects: Iterable[int]) -> Event | None:
+        """The next event, or None when the deadline has passed, or the job's time is over."""
         if self.cancelled:
             raise Cancelled
-        try:
-            event = self._events.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            return None
+        while True:
+            self._look(subjects)
+            left_s = min(deadline - self.now_s, self.clock.left_s)
+            try:
+                event = self._events.get(timeout=max(0.0, min(left_s, LOOK_S)))
+                break
+            except queue.Empty:
+                if left_s <= 0:
+                    return None
+        if event.kind == "started" and isinstance(pid := event.fields.get("pid"), int):
+            self._pids[event.subject] = pid
         if event.kind in ("exit", "lost"):
             self._alive.discard(event.subject)
+            self._pids.pop(event.subject, None)
         if self.cancelled:
             raise Cancelled
         if event.kind == "lost":
@@ -155,8 +228,9 @@ class Dialogues:
         # The one door through which what a process said comes into a run: no folder of a person's does.
         return replace(event, fields=cleaned(event.fields))
 
-    def end(self) -> None:
-        """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself."""
+    def end(self) -> int:
+        """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself; the
+        number of processes that are given up, since the kernel has not ended them by then."""
         for subject in self._alive:
             self._launcher.kill(subject)
         deadline = time.monotonic() + _END_S
@@ -165,6 +239,7 @@ class Dialogues:
                 event = self._events.get(timeout=0.1)
                 if event.kind in ("exit", "lost"):
                     self._alive.discard(event.subject)
+        return len(self._alive)
 
 
 def _failed(said: Failed) -> SubjectFailed:
@@ -203,6 +278,9 @@ def ended(fields: dict[str, Any]) -> SubjectFailed:
         name = signal.Signals(fields["signal"]).name
     except ValueError:
         name = f"signal {fields['signal']}"
+    if name == "SIGKILL" and fields.get("for_memory"):
+        message = "the system's memory ran out, and it ended the process"
+        return SubjectFailed("out_of_memory", Error(type=name, message=message, detail=tail))
     message = _MEANING.get(name, f"the process was ended by {name}")
     last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip() and not _CHATTER.match(line)), "")
     if last and name != "SIGKILL":

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
-from measure.engine import stages
+from measure.engine import explaining
 from measure.engine.bench import Bench, Job, Settings
+from measure.engine.clock import TimeIsUp
 from measure.engine.dialogue import Cancelled, HostLost
+from measure.engine.explaining import Keep
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
-from measure.engine.stages import Keep
 from measure.machine import environment
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
@@ -68,7 +69,7 @@ class Explanation(Job):
     def run(self) -> Run:
         """Explain, and return the run with what was found, however it ended."""
         bench = self.bench
-        with bench.opened(), contextlib.suppress(Cancelled, HostLost):
-            stages.explain(bench, self._keep)
+        with bench.opened(), contextlib.suppress(Cancelled, HostLost, TimeIsUp):
+            explaining.explain(bench, self._keep)
         bench.say("finished", result=True)
         return bench.record.run

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import msgspec
 
 from measure.engine.launcher import Event, HostState, command, environment_of_subjects, find_devices
+from measure.machine.control_groups import ends_for_memory
 from measure.model.place import PROJECT
 from measure.subject.lifeline import end_family, family_name
-from measure.subject.messages import TAIL_BYTES, Lines, ProtocolError, Spec, disturbed, encode
+from measure.subject.messages import TAIL_BYTES, Lines, ProtocolError, Spec, disturbed, encode, refused
 
 # For what a subject has written before its end.
 _LAST_WORDS_S = 1.0
@@ -30,6 +31,7 @@ class FreshLauncher:
     """
 
     start_method: Literal["fork", "fresh"] = "fresh"
+    pid: int | None = None
 
     def __init__(self, environment: dict[str, str] | None = None, finds_devices: bool = True) -> None:
         self._environment = environment or {}
@@ -71,16 +73,23 @@ class FreshLauncher:
     def _serve(self, number: int, spec: Spec, events: "queue.Queue[Event]") -> None:
         """Start one subject, pass on what it says, and report its end; the thread lives as long as the subject."""
         family = family_name()
+        ends_before = ends_for_memory()
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                command("measure.subject.subject"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                cwd=PROJECT,
-                env={**environment_of_subjects(), **self._environment, **family},
-                start_new_session=True,
-            )
+            try:
+                process = subprocess.Popen(
+                    command("measure.subject.subject"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=output,
+                    cwd=PROJECT,
+                    env={**environment_of_subjects(), **self._environment, **family},
+                    process_group=0,
+                )
+            except OSError as error:
+                said = refused(f"the system refused another process ({error.strerror})")
+                events.put(Event(number, "message", msgspec.to_builtins(said)))
+                events.put(Event(number, "exit", {"status": None, "signal": None, "tail": ""}))
+                return
             with self._lock:
                 self._processes[number] = process, family
                 killed = number in self._killed
@@ -104,6 +113,7 @@ class FreshLauncher:
                     {
                         "status": status if status >= 0 else None,
                         "signal": -status if status < 0 else None,
+                        "for_memory": ends_for_memory() > ends_before,
                         "tail": output.read().decode(errors="replace"),
                     },
                 )

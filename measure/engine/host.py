@@ -23,14 +23,23 @@ from typing import Any
 
 import msgspec
 
-from measure.subject.lifeline import adopt_orphans, children, die_with_parent
+from measure.machine.control_groups import ends_for_memory
+from measure.subject.lifeline import (
+    HOST_OOM_SCORE,
+    SUBJECT_OOM_SCORE,
+    adopt_orphans,
+    children,
+    die_with_parent,
+    offer_memory,
+)
 from measure.subject.messages import TAIL_BYTES, Channel, Lines, ProtocolError, Spec, disturbed, encode, refused
 from measure.subject.subject import serve
 
 # The longest line of a subject: what it measured, or an error with its detail.
 _LONGEST_OF_SUBJECT = 2**22
-# How long the host waits at its end for the processes that it has killed.
+# How long the host waits for processes that it has killed, and how often it looks at them.
 _END_S = 1.0
+_LOOK_S = 0.001
 # The status of a subject that could not be made, or could not say how it ended (EX_SOFTWARE).
 _BROKEN = 70
 # Reads from a pipe of a subject that has ended; bounded, since a process that it left behind may go on writing.
@@ -45,6 +54,7 @@ class _Child:
     pid: int
     channel: socket.socket
     output_fd: int
+    ends_for_memory: int  # of processes like it, when it was made
     lines: Lines = field(default_factory=lambda: Lines(_LONGEST_OF_SUBJECT))
     tail: bytearray = field(default_factory=bytearray)
 
@@ -55,6 +65,7 @@ class Host:
     def __init__(self, stdin_fd: int, stdout_fd: int) -> None:
         self._stdin_fd, self._stdout_fd = stdin_fd, stdout_fd
         self._children: dict[int, _Child] = {}
+        self._given_up: set[int] = set()  # processes that do not end
         self._lines = Lines()
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -91,7 +102,9 @@ class Host:
         if not data:
             self.end()
         for message in self._lines.feed(data):
-            if message["op"] == "fork":
+            if message["op"] == "ping":
+                self._send({"event": "pong"})
+            elif message["op"] == "fork":
                 spec = msgspec.convert(message["spec"], Spec)
                 if (channel := self._fork(message["id"])) is not None:
                     return spec, channel
@@ -122,8 +135,7 @@ class Host:
         """Make a subject; its end of the channel in the subject, None in the host."""
         ours, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
-        parent = os.getpid()
-        sys.stderr.flush()
+        parent, ends_before = os.getpid(), ends_for_memory()  # a subject may end before anything after the fork is done
         with warnings.catch_warnings():
             # Python 3.12 warns about a fork beside threads. Those that exist here belong to libraries that are idle
             # (OpenBLAS, pyarrow's allocator); TensorFlow has started none yet. A soak test holds this.
@@ -149,7 +161,7 @@ class Host:
             os.setpgid(pid, pid)
         theirs.close()
         os.close(output_write)
-        child = _Child(subject_id, pid, ours, output_read)
+        child = _Child(subject_id, pid, ours, output_read, ends_before)
         self._children[subject_id] = child
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._on_channel(child))
         self._selector.register(output_read, selectors.EVENT_READ, lambda: self._on_output(child))
@@ -196,31 +208,41 @@ class Host:
             if ended is None:
                 continue
             _kill_group(child.pid)
-            _, status = os.waitpid(child.pid, 0)
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid == 0:  # somebody traces it
+                continue
             self._kill_orphans()
             self._drain(child)
             del self._children[child.id]
             if child.tail:
-                print(f"subject {child.id} said:\n{child.tail.decode(errors='replace')}", file=sys.stderr, flush=True)
+                _note(f"subject {child.id} said:\n{child.tail.decode(errors='replace')}")
             self._send(
                 {
                     "id": child.id,
                     "event": "exit",
                     "status": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
                     "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+                    "for_memory": ends_for_memory() > child.ends_for_memory,
                     "tail": child.tail.decode(errors="replace"),
                 }
             )
 
     def _kill_orphans(self) -> None:
-        """End what subjects left behind in process groups of their own: such orphans have become our children."""
-        known = {child.pid for child in self._children.values()}
+        """End what subjects left behind in process groups of their own: such orphans have become our children. One that
+        the kernel does not end, since it waits for a device or is traced, is given up."""
+        known = {child.pid for child in self._children.values()} | self._given_up
+        deadline = time.monotonic() + _END_S
         # Each generation that ends hands its own children over.
         while orphans := [pid for pid in children(os.getpid()) if pid not in known]:
+            if time.monotonic() > deadline:
+                _note(f"processes that subjects left behind do not end, though they were killed: {orphans}")
+                self._given_up.update(orphans)
+                return
             for pid in orphans:
                 _kill_group(pid)
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(_LOOK_S)
 
     def _drain(self, child: _Child) -> None:
         """Take in what the subject wrote before it ended; a process of its own making may still hold the pipes."""
@@ -243,6 +265,7 @@ def _become_subject(parent: int, channel: socket.socket, output_fd: int) -> Chan
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     die_with_parent(parent)
+    offer_memory(SUBJECT_OOM_SCORE)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -254,6 +277,12 @@ def _become_subject(parent: int, channel: socket.socket, output_fd: int) -> Chan
     kept = os.dup2(channel_fd, 3) if channel_fd != 3 else 3
     os.closerange(4, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65_536 else 65_536)
     return Channel(kept, kept)
+
+
+def _note(text: str) -> None:
+    """A line in the log; where nobody reads it any more, the host goes on to its own end."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _readable(source: Any) -> bool:
@@ -273,6 +302,7 @@ def main() -> None:
     # Who started this process: by now its parent may have ended, and another one have taken its place.
     parent = int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid()
     die_with_parent(parent)
+    offer_memory(HOST_OOM_SCORE)
     adopt_orphans()
     stdin_fd, stdout_fd = os.dup(0), os.dup(1)
     os.set_inheritable(stdin_fd, False)
@@ -287,7 +317,7 @@ def main() -> None:
     # Modules that the first use of the profiler or of correctness would import in every subject.
     import tensorflow.tsl.profiler.protobuf.xplane_pb2
 
-    print(f"host: TensorFlow {tf.__version__} imported in {time.perf_counter() - started:.1f} s", file=sys.stderr)
+    _note(f"host: TensorFlow {tf.__version__} imported in {time.perf_counter() - started:.1f} s")
     # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
     gc.collect()
     gc.freeze()

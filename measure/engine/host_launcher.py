@@ -1,43 +1,51 @@
 """The launcher of forks: it keeps one host running for the life of this process, and starts it again when it ends."""
 
-import contextlib
 import dataclasses
+import errno
 import itertools
-import os
+import logging
 import queue
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
+from measure.engine.host_log import HostLog
+from measure.engine.host_process import HostProcess
 from measure.engine.launcher import Event, HostState, command, environment_of_subjects, find_devices
+from measure.engine.privacy import cleaned
 from measure.model.place import PROJECT
-from measure.subject.messages import Lines, ProtocolError, Spec, encode
+from measure.subject.messages import Spec
 
 # Waits between the ends of a host and its next starts; one that stayed up for long starts over at the first.
 _BACK_OFF_S = (0.0, 1.0, 5.0, 15.0, 60.0)
 _STABLE_S = 60.0
-# A host starts a new log when the old one is larger than this; one old log is kept.
-_MOST_LOG_BYTES = 2**20
+# Nobody waits for a host that has ended so often before it was ready: it will not start the next time either.
+_IN_VAIN = 2
+# Refusals of the system that pass, when there is memory or room for a process again.
+_PASSING = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+# A host that is silent for longer, while this process runs on, stands still for good. Shorter, it may have been paused.
+_SILENT_S = 45.0
 
 
 class HostLauncher:
-    """Subjects forked by one host process."""
+    """Subjects forked by one host process. ``silent_s``: how long it may stand still before it is killed."""
 
     start_method: Literal["fork", "fresh"] = "fork"
 
     def __init__(self, log_path: Path, delay_s: float = 0.0) -> None:
         """``delay_s``: how long the host's start may wait for somebody to need it."""
+        self.silent_s = _SILENT_S
         self._log_path, self._delay_s = log_path, delay_s
         self._needed = False
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._routes: dict[int, queue.Queue[Event]] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._host: HostProcess | None = None
         self._state = HostState("starting", "TensorFlow is being loaded")
         self._changed = threading.Condition(self._lock)
         self._closed = False
@@ -48,19 +56,19 @@ class HostLauncher:
     def pid(self) -> int | None:
         """The number of the host's process; None while there is none."""
         with self._lock:
-            return None if self._process is None else self._process.pid
+            return None if self._host is None else self._host.pid
 
     def state(self) -> HostState:
         with self._lock:
             return self._state
 
     def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
-        """Wait for the host; False if that was cancelled, or took longer than ``timeout_s``."""
+        """Wait for the host; False if that was cancelled, took longer than ``timeout_s``, or it does not start."""
         end = time.monotonic() + timeout_s
         with self._changed:
             self._needed = True
             self._changed.notify_all()
-            while self._state.state != "ready" and not cancelled():
+            while self._state.state not in ("ready", "failed") and not cancelled():
                 left = end - time.monotonic()
                 if left <= 0 or self._closed:
                     return False
@@ -85,29 +93,14 @@ class HostLauncher:
         """End the host and wait for it."""
         with self._changed:
             self._closed = True
-            process = self._process
+            host = self._host
             self._changed.notify_all()
-        if process is not None:
-            with contextlib.suppress(OSError, ValueError):
-                if process.stdin:
-                    process.stdin.close()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if host is not None:
+            host.close()
 
     def _write(self, message: dict[str, Any]) -> bool:
         with self._lock:
-            process = self._process
-            if process is None or process.stdin is None:
-                return False
-            try:
-                process.stdin.write(encode(message))
-                process.stdin.flush()
-            except (OSError, ValueError):
-                return False
-            return True
+            return self._host is not None and self._host.write(message)
 
     def _set(self, **changes: Any) -> None:
         with self._changed:
@@ -124,67 +117,68 @@ class HostLauncher:
 
     def _keep(self) -> None:
         """Start the host, read it until it ends, and start it again."""
-        failures = 0
+        failures = in_vain = 0
         with self._changed:
             self._changed.wait_for(lambda: self._needed or self._closed, self._delay_s)
         while not self._closed:
             began = time.monotonic()
-            ended = self._one_life()
-            if self._closed:
-                return
+            ended, may_start = self._one_life()
+            if not self._closed:
+                self._set(restarts=self._state.restarts + 1)
             for subject in list(self._routes):
                 self._deliver(subject, "lost", {})
+            if self._closed:
+                return
             failures = 0 if time.monotonic() - began > _STABLE_S else failures + 1
+            in_vain = 0 if may_start else in_vain + 1
             wait_s = _BACK_OFF_S[min(failures, len(_BACK_OFF_S) - 1)]
-            self._set(
-                state="failed" if failures >= len(_BACK_OFF_S) else "restarting",
-                message=f"the measuring process ended ({ended}); it is started again in {wait_s:.0f} s",
-            )
+            if failures >= len(_BACK_OFF_S) or in_vain >= _IN_VAIN:
+                self._set(state="failed", message=f"the measuring process {ended}")
+            else:
+                again = f"it is started again in {wait_s:.0f} s"
+                self._set(state="restarting", message=f"the measuring process {ended}; {again}")
             with self._changed:
                 self._changed.wait_for(lambda: self._closed, wait_s)
 
-    def _one_life(self) -> str:
-        with self._open_log() as log:
+    def _one_life(self) -> tuple[str, bool]:
+        """The reason for which a host ended, or was not even started, and whether another may do better."""
+        process = host = None
+        try:
             process = subprocess.Popen(
                 command("measure.engine.host"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=subprocess.PIPE,
                 cwd=PROJECT,
                 env=environment_of_subjects(),
-                start_new_session=True,
+                # No session of its own: Linux may share the processors among sessions, whatever the priorities within.
+                process_group=0,
             )
-        with self._lock:
-            self._process = process
-        assert process.stdout is not None
-        lines = Lines()
-        try:
-            while data := os.read(process.stdout.fileno(), 2**18):
-                for message in lines.feed(data):
-                    self._take(message)
-        except ProtocolError:
-            process.kill()
-        status = process.wait()
-        with self._lock:
-            self._process = None
-        return f"signal {-status}" if status < 0 else f"exit status {status}"
-
-    def _open_log(self) -> IO[bytes]:
-        """The host's log, or nowhere where it cannot be written: measuring does not depend on it."""
-        try:
-            self._log_path.parent.mkdir(parents=True, exist_ok=True)
-            if self._log_path.exists() and self._log_path.stat().st_size > _MOST_LOG_BYTES:
-                self._log_path.replace(self._log_path.with_suffix(".old.log"))
-            return open(self._log_path, "ab")
-        except OSError:
-            return open(os.devnull, "ab")
+            host = HostProcess(process, HostLog(self._log_path))
+            with self._lock:
+                self._host, closed = host, self._closed
+            if closed:
+                host.close()
+            ended = host.read(self._take, lambda: self.silent_s)
+            return ended, host.was_ready
+        except Exception as error:  # nothing ends the only thread that starts hosts
+            if process is not None:
+                process.kill()
+            if host is not None:
+                host.close()
+            if not isinstance(error, OSError):
+                logging.getLogger("mapbench").exception("the host could not be kept")
+            return str(cleaned(f"could not be started: {error}")), getattr(error, "errno", None) in _PASSING
+        finally:
+            with self._lock:
+                self._host = None
 
     def _take(self, message: dict[str, Any]) -> None:
         kind = message.pop("event")
         if kind == "ready":
             self._set(message="finding devices")
             threading.Thread(target=self._find_devices, name="mapbench-devices", daemon=True).start()
-        else:
+        elif kind != "pong":
             self._deliver(message.pop("id"), kind, message.get("message", message))
 
     def _find_devices(self) -> None:

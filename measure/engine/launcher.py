@@ -16,7 +16,8 @@ _DEVICES_S = 60.0
 # For how long whoever needs a host waits until TensorFlow is loaded.
 HOST_START_S = 120.0
 
-State = Literal["starting", "ready", "restarting", "failed"]
+# Absent: this server never measures.
+State = Literal["starting", "ready", "restarting", "failed", "absent"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class HostState:
     message: str
     devices: tuple[str, ...] = ()
     details: dict[str, Any] | None = None
+    restarts: int = 0  # so often has it ended by itself
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Launcher(Protocol):
     """Starts subjects and talks to them. May be used from any thread."""
 
     start_method: Literal["fork", "fresh"]
+
+    @property
+    def pid(self) -> int | None:
+        """The process that starts subjects and passes on what they say; None where it is this one, or there is none."""
+        ...
 
     def state(self) -> HostState: ...
 

@@ -1,7 +1,12 @@
-"""The machine's lock: a file by which the Mapbenches of one machine measure one after another."""
+"""The machine's lock: a file by which the Mapbenches of one machine measure one after another.
+
+It is the kernel's lock of an open file, which ends with whoever holds it. Containers of a machine share it where they
+share the file: ``MAPBENCH_LOCK`` names one on a volume that all of them mount.
+"""
 
 import contextlib
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +38,7 @@ def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str],
             continue
         try:
             with contextlib.suppress(OSError):
-                holder.write_bytes(msgspec.json.encode({"pid": os.getpid(), "name": name}))
+                holder.write_bytes(msgspec.json.encode({"pid": os.getpid(), "name": name, "where": _where()}))
             yield True
         finally:
             with contextlib.suppress(OSError):
@@ -47,6 +52,17 @@ def _who(holder: Path) -> str:
     """Return words for whoever holds the lock."""
     try:
         written = msgspec.json.decode(holder.read_bytes(), type=dict[str, Any])
-        return f"{written['name']} (process {written['pid']})"
-    except (OSError, KeyError, msgspec.DecodeError):
+        if written["where"] == _where():
+            return f"{written['name']} (process {written['pid']})"
+        return f"{written['name']} (in another container, {written['where'][0]})"
+    except (OSError, LookupError, TypeError, msgspec.DecodeError):
         return "another Mapbench"
+
+
+def _where() -> list[str]:
+    """The name of this machine or container, and the space in which its numbers of processes mean something."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        space = ""
+    return [socket.gethostname(), space]

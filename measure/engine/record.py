@@ -101,10 +101,15 @@ class Record:
         self.stages[twin] = "waiting"
         return twin
 
-    def add_replica(self, slug: str, replica: Replica) -> None:
-        self.update(slug, replicas=[*self._items[slug].replicas, replica])
+    def add_replica(self, slug: str, first_call_s: float) -> int:
+        """Add a process that has made its first call; the id of its replica."""
+        known = self._items[slug].replicas
+        replica_id = max((replica.id for replica in known), default=-1) + 1
+        begun = Replica(id=replica_id, first_call_s=first_call_s, calls_per_sample=1, ended="interrupted")
+        self.update(slug, replicas=[*known, begun])
+        return replica_id
 
-    def add_samples(self, slug: str, replica_id: int, round_number: int, at_s: float, sampled: Sampled) -> None:
+    def add_samples(self, slug: str, replica_id: int | None, round_number: int, at_s: float, sampled: Sampled) -> None:
         """Take in samples of a replica, which are known from ``at_s`` seconds after the run's start on."""
 
         def extended(replica: Replica) -> Replica:
@@ -126,7 +131,8 @@ class Record:
         replicas = [extended(replica) if replica.id == replica_id else replica for replica in known]
         self.update(slug, replicas=replicas, stage="sampling")
 
-    def end_replica(self, slug: str, replica_id: int, reason: str) -> None:
+    def end_replica(self, slug: str, replica_id: int | None, reason: str) -> None:
+        """``replica_id``: None of a process that has made no call."""
         known = self._items[slug].replicas
         replicas = [replace(replica, ended=reason) if replica.id == replica_id else replica for replica in known]
         self.update(slug, replicas=replicas)

@@ -1,6 +1,5 @@
 """Sampling: one visit after the other, within a budget of time, until the ranking is decided."""
 
-import time
 from collections.abc import Callable, Sequence
 
 from measure.engine import race
@@ -19,8 +18,11 @@ _AFFORDABLE_SHARE = 0.05
 # one after the other. Their visits take at most so many seconds together: a person wants to see figures come.
 _PREPARED_TOGETHER = 12
 _TOGETHER_S = 4.0
-_BUDGET = "the time budget was spent before the ranking of the leaders was decided"
-_STOPPED = "a person has stopped it before the ranking of the leaders was decided"
+# Of the time of the whole run, what is left for the limit, which is measured after the verdict.
+_FOR_THE_LIMIT_S = 5.0
+_UNDECIDED = "before the ranking of the leaders was decided"
+_BUDGET = f"the time budget was spent {_UNDECIDED}"
+_STOPPED = f"a person has stopped it {_UNDECIDED}"
 
 
 class Sampling:
@@ -30,14 +32,23 @@ class Sampling:
     def __init__(self, bench: Bench, budget_s: float) -> None:
         """``budget_s``: seconds from now."""
         self.budget_s = budget_s
-        self._bench, self._record = bench, bench.record
-        self._end_s = time.monotonic() + budget_s
+        self._bench, self._record, self._clock = bench, bench.record, bench.clock
+        self._end_s = bench.dialogues.now_s + budget_s
         self._round = bench.record.last_round()
         self._published_s = 0.0
 
     @property
+    def _now_s(self) -> float:
+        return self._bench.dialogues.now_s
+
+    @property
     def budget_left_s(self) -> float:
-        return self._end_s - time.monotonic()
+        return self._end_s - self._now_s
+
+    @property
+    def _run_left_s(self) -> float:
+        """Seconds that the run as a whole has left for latencies."""
+        return self._clock.left_s - _FOR_THE_LIMIT_S
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Visit all strategies, then those whose rank is open until it is decided or the budget is spent."""
@@ -48,7 +59,7 @@ class Sampling:
         if self._bench.stopped:
             return "complete", _STOPPED
         if self.budget_left_s > -_FIRST_BEYOND * self.budget_s:
-            self._end_s = max(self._end_s, time.monotonic() + forecast.DECIDING_SHARE * self.budget_s)
+            self._end_s = max(self._end_s, self._now_s + forecast.DECIDING_SHARE * self.budget_s)
         racing = race.Race(rules, self._record.standing, self._record.enter_twin, self._affordable)
         for slugs in racing.rounds():
             if not self.visit(slugs):
@@ -57,7 +68,9 @@ class Sampling:
             return "complete", racing.reason
         if racing.reason:
             return "complete", racing.reason
-        return ("complete", _STOPPED) if self._bench.stopped else ("budget", _BUDGET)
+        if self._bench.stopped:
+            return "complete", _STOPPED
+        return "budget", _BUDGET if self._run_left_s > 0 else f"{self._clock.over} {_UNDECIDED}"
 
     def visit_all(self, slugs: Sequence[str]) -> bool:
         """Visit every strategy once, in this order. What was asked for is timed once even beyond the budget, which is
@@ -75,16 +88,17 @@ class Sampling:
     def _visit_each(self, order: Sequence[str], least_left_s: float) -> bool:
         """Visit these while more than ``least_left_s`` of the budget is left. True if it sufficed."""
         while order:
-            if self.budget_left_s <= least_left_s or self._bench.stopped:
+            left_s = min(self.budget_left_s - least_left_s, self._run_left_s)
+            if left_s <= 0 or self._bench.stopped:
                 return False
             count = min(_PREPARED_TOGETHER, len(order))
-            while count > 1 and not self._fit(order[:count], self.budget_left_s - least_left_s):
+            while count > 1 and not self._fit(order[:count], left_s):
                 count -= 1
             message = "timing every strategy once" if self._round == 1 else "timing those whose rank is open"
             self._bench.say(message, round_number=self._round)
             self._visit_together(order[:count], least_left_s)
             order = order[count:]
-            if time.monotonic() - self._published_s > _PUBLISH_EVERY_S:
+            if self._now_s - self._published_s > _PUBLISH_EVERY_S:
                 self._publish()
         return True
 
@@ -92,8 +106,8 @@ class Sampling:
         prepared = prepare(self._bench, slugs)
         # Preparing takes longer than sampling: what is prepared is sampled, though forecasts may have been short, and
         # though nothing is left of the budget where processes are slow to start.
-        end_s = max(self._end_s - least_left_s, time.monotonic()) + _TOGETHER_S
-        sample(self._bench, prepared, self._round, lambda: time.monotonic() < end_s and not self._bench.stopped)
+        end_s = max(self._end_s - least_left_s, self._now_s) + _TOGETHER_S
+        sample(self._bench, prepared, self._round, lambda: self._now_s < end_s and not self._bench.stopped)
 
     def _fit(self, slugs: Sequence[str], left_s: float) -> bool:
         """True if processes of these may wait for each other, in memory and within what is left of the budget."""
@@ -103,7 +117,7 @@ class Sampling:
 
     def _publish(self) -> None:
         self._record.analyse()
-        self._published_s = time.monotonic()
+        self._published_s = self._now_s
         self._bench.say(result=True)
 
     def _affordable(self, slug: str) -> bool:

@@ -7,22 +7,18 @@ only its own outcome. All raise `Cancelled` and `HostLost`.
 import contextlib
 import os
 import pickle
-import shutil
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 import strategies
 from measure.engine.bench import Bench
-from measure.engine.dialogue import NATIVE_DEATHS, Cancelled, Dialogue, SubjectFailed
+from measure.engine.dialogue import NATIVE_DEATHS, Dialogue, Part, SubjectFailed
 from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.sampling import Plan, Sampling
 from measure.judge import advice, limit, rules
 from measure.machine import environment, load
-from measure.model import why
 from measure.model.run import Correctness, Error, Status, Warning
-from measure.model.why import Why
 from measure.subject import messages
 from measure.subject.messages import Spec
 from strategies import planning, script
@@ -46,11 +42,6 @@ _GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
 _LEAST_LIMIT_MIB = 256
 # Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
 _ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
-# The first call of a why subject is traced, and what it compiles it compiles twice.
-_EXPLAINING_TAKES = 3
-
-# Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
-Keep = Callable[[str, Why, dict[str, bytes]], bool]
 
 
 def ask_for_room(bench: Bench) -> None:
@@ -73,11 +64,14 @@ def compute_reference(bench: Bench) -> None:
     bench.say("computing the reference")
     (bench.folder / "expected.pickle").write_bytes(pickle.dumps(bench.case.output))
 
-    def dialogue() -> Dialogue:
+    def attempt() -> Part[messages.Saved]:
         spec = Spec(role="reference", script=bench.reference_script, name="reference", case_dir=str(bench.folder))
-        subject = bench.dialogues.start(spec)
+        timeout_s = max(_REFERENCE_S, bench.request.budget_s)
+        return (yield from bench.dialogues.until(bench.dialogues.start(spec), messages.Saved, timeout_s))
+
+    def dialogue() -> Dialogue:
         try:
-            yield from bench.dialogues.until(subject, messages.Saved, max(_REFERENCE_S, bench.request.budget_s))
+            yield from bench.dialogues.undisturbed(attempt)
         except SubjectFailed as failure:
             message = f"the reference could not be computed: {failure.error.message}"
             failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
@@ -130,8 +124,8 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     method: str = strategies.mapper(record[slug].mapper).memory
     if method != "tracemalloc" and not by_events:
         method = "allocator"
-    subject = bench.dialogues.start(bench.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib))
     timeout_s = bench.timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
+    subject = 0
 
     def take(said: messages.Said) -> None:
         if isinstance(said, messages.Checked):
@@ -139,8 +133,13 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
             if not said.correctness.ok:
                 record.update(slug, error=Error(type="WrongValues", message=said.sentence or ""))
 
+    def attempt() -> Part[messages.Measured]:
+        nonlocal subject
+        subject = bench.dialogues.start(bench.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib))
+        return (yield from bench.dialogues.until(subject, messages.Measured, timeout_s, take))
+
     try:
-        measured = yield from bench.dialogues.until(subject, messages.Measured, timeout_s, take)
+        measured = yield from bench.dialogues.undisturbed(attempt)
     except SubjectFailed as failure:
         bench.fail(slug, "memory", failure)
         return
@@ -253,7 +252,9 @@ def _sample(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> 
     try:
         return plan(sampling, order)
     finally:
-        if warning := advice.busy_during(watch.cores_of_others()):
+        if warning := advice.busy_during(watch.cores_of_others(), watch.cores_of_pages()):
+            bench.record.warn(warning)
+        if warning := advice.held(watch.held()):
             bench.record.warn(warning)
 
 
@@ -268,11 +269,14 @@ def probe_limit(bench: Bench) -> None:
     work = limit.work(bench.case)
     settings = script.build_settings(request.device, request.threads)
 
-    def dialogue() -> Dialogue:
+    def attempt() -> Part[messages.Probed]:
         subject = bench.dialogues.start(Spec(role="probes", script=settings, device=request.device, work=work))
         timeout_s = bench.settings.timeout_floor_s + bench.start_s
+        return (yield from bench.dialogues.until(subject, messages.Probed, timeout_s))
+
+    def dialogue() -> Dialogue:
         try:
-            probed = yield from bench.dialogues.until(subject, messages.Probed, timeout_s)
+            probed = yield from bench.dialogues.undisturbed(attempt)
         except SubjectFailed as failure:
             bench.record.warn(advice.no_limit(failure.error.message))
         else:
@@ -289,11 +293,11 @@ def measure_process_peaks(bench: Bench) -> None:
         bench.record.warn(advice.no_process_peak())
         bench.say(result=True)
         return
-    end = time.monotonic() + bench.settings.process_peaks_s
+    end = bench.clock.now_s + bench.settings.process_peaks_s
     bench.say("measuring what the operating system sees")
 
     def dialogue(slug: str) -> Dialogue:
-        if time.monotonic() > end:
+        if bench.clock.now_s > end:
             return
         bench.record.set_stage([slug], "process peak")
         subject = bench.dialogues.start(bench.spec("process_peak", slug))
@@ -307,29 +311,3 @@ def measure_process_peaks(bench: Bench) -> None:
     slugs = [slug for slug in bench.record.working() if bench.record[slug].memory is not None]
     costs = [bench.live_bytes(slug) for slug in slugs]
     bench.dialogues.hold(map(dialogue, slugs), at_once=2, costs=costs, room=bench.room_bytes())
-
-
-def explain(bench: Bench, keep: Keep) -> None:
-    """Find out what happens in a call of each strategy, one after another. A failure costs nothing else."""
-    slugs = [slug for slug in bench.record.working() if why.known(bench.record[slug].why) is None]
-
-    def dialogue(number: int, slug: str) -> Dialogue:
-        bench.record.set_stage([slug], "explaining")
-        bench.say(f"explaining {slug}, {number + 1} of {len(slugs)}")
-        folder = bench.folder / f"why_{number}"
-        folder.mkdir()
-        subject = bench.dialogues.start(bench.spec("why", slug, artifacts=str(folder)))
-        try:
-            timeout_s = _EXPLAINING_TAKES * bench.timeout_s(slug)
-            explained = (yield from bench.dialogues.until(subject, messages.Reasons, timeout_s)).why
-        except SubjectFailed as failure:
-            explained = why.Explained(note=failure.error.message[: why.MOST_NOTE])
-        bench.record.update(slug, why=explained.beside(bench.record[slug].why))
-        kept = keep(slug, bench.record[slug].why, why.artifacts(folder))
-        shutil.rmtree(folder)
-        bench.record.set_stage([slug], "done")
-        bench.say(result=True)
-        if not kept:
-            raise Cancelled
-
-    bench.dialogues.hold(dialogue(number, slug) for number, slug in enumerate(slugs))

@@ -9,26 +9,28 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from measure.engine.bench import Bench
-from measure.engine.dialogue import Dialogue, SubjectFailed
+from measure.engine.dialogue import TIME_OVER, Dialogue, Part, SubjectFailed
 from measure.engine.record import original
 from measure.judge import advice
 from measure.model import forecast
-from measure.model.run import Replica
+from measure.model.run import Stage
 from measure.subject import messages
 
 # Where a call is forecast to be longer, calling it with other values would take more time than it is worth.
 _LONG_CALL_S = 0.02
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A process that has made its first call: its subject, which replica of its strategy it is, and the seconds of a
-    call with other values than those that are timed, where it has made one."""
+@dataclass
+class Process:
+    """A process of a strategy: its subject, which replica of the strategy it is once it has made its first call, the
+    seconds of a call with other values than those that are timed, where it has made one, and true where it was asked
+    for samples."""
 
-    subject: int
     slug: str
-    replica: int
-    other_s: float | None
+    subject: int | None = None
+    replica: int | None = None
+    other_s: float | None = None
+    sampled: bool = False
 
 
 def call_seconds(bench: Bench, slug: str) -> tuple[float, float]:
@@ -37,12 +39,12 @@ def call_seconds(bench: Bench, slug: str) -> tuple[float, float]:
     return item.first_call_s or estimate.first_call_s, item.latency.median_s if item.latency else estimate.latency_s
 
 
-def prepare(bench: Bench, slugs: Sequence[str]) -> list[Prepared]:
+def prepare(bench: Bench, slugs: Sequence[str]) -> list[Process]:
     """Start a process of every strategy, or twin, and have it make its first call; those that did, in this order.
 
-    Raises `Cancelled` and `HostLost`.
+    Raises `Cancelled`, `HostLost` and `TimeIsUp`.
     """
-    prepared: dict[int, Prepared] = {}
+    prepared: dict[int, Process] = {}
     # The longest first call first, so that no processor idles at the end.
     longest_first = sorted(enumerate(slugs), key=lambda turn: call_seconds(bench, turn[1])[0], reverse=True)
     dialogues = (_prepare(bench, slug, turn, prepared) for turn, slug in longest_first)
@@ -50,67 +52,99 @@ def prepare(bench: Bench, slugs: Sequence[str]) -> list[Prepared]:
     return [prepared[turn] for turn in sorted(prepared)]
 
 
-def sample(bench: Bench, prepared: Sequence[Prepared], round_number: int, goes_on: Callable[[], bool]) -> None:
+def sample(bench: Bench, prepared: Sequence[Process], round_number: int, goes_on: Callable[[], bool]) -> None:
     """Sample processes one after the other, as long as ``goes_on``, and end them all.
 
-    One that fails keeps what was sampled before. Raises `Cancelled` and `HostLost`.
+    One that fails keeps what was sampled before. Raises `Cancelled`, `HostLost` and `TimeIsUp`.
     """
     for process in prepared:
         if goes_on():
             bench.dialogues.hold([_sample(bench, process, round_number)])
         else:
-            bench.dialogues.send(process.subject, messages.Stop())
+            _stop(bench, process)
 
 
-def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, Prepared]) -> Dialogue:
-    record, dialogues = bench.record, bench.dialogues
+def _prepare(bench: Bench, slug: str, turn: int, prepared: dict[int, Process]) -> Dialogue:
+    record = bench.record
     if record[slug].outcome not in ("ok", "wrong", "not_run"):
         return  # it has failed meanwhile
-    timeout_s, replica, other_s = bench.timeout_s(slug), None, None
     record.set_stage([slug], "first call")
     bench.say()
-    subject = dialogues.start(bench.spec("timing", slug))
+    process = Process(slug)
     try:
-        ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
-        dialogues.send(subject, messages.CallFirst())
-        first = yield from dialogues.until(subject, messages.FirstCall, timeout_s)
-        replica = len(record[slug].replicas)
-        begun = Replica(id=replica, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted")
-        record.add_replica(slug, begun)
-        if replica == 0:
-            # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
-            why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
-            outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
-            record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-        if replica == 0 and slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
-            dialogues.send(subject, messages.CallWithOtherValues())
-            other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
+        yield from bench.dialogues.undisturbed(lambda: _begin(bench, process))
     except SubjectFailed as failure:
-        if replica is not None:
-            record.end_replica(slug, replica, failure.outcome)
-        bench.fail(slug, "first_call", failure)
-        return
-    prepared[turn] = Prepared(subject, slug, replica, other_s)
+        _fail(bench, process, "first_call", failure)
+    else:
+        prepared[turn] = process
 
 
-def _sample(bench: Bench, process: Prepared, round_number: int) -> Dialogue:
-    record, dialogues = bench.record, bench.dialogues
-    subject, slug, replica = process.subject, process.slug, process.replica
+def _begin(bench: Bench, process: Process) -> Part[None]:
+    """Start a process and have it make its first call; a new one, where it is not the first that is begun."""
+    record, dialogues, slug = bench.record, bench.dialogues, process.slug
+    _stop(bench, process)
+    if process.replica is not None:
+        # Its figures are of something that stood still.
+        kept = [replica for replica in record[slug].replicas if replica.id != process.replica]
+        record.update(slug, replicas=kept)
+    process.replica = process.other_s = None
     timeout_s = bench.timeout_s(slug)
+    process.subject = subject = dialogues.start(bench.spec("timing", slug))
+    ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
+    dialogues.send(subject, messages.CallFirst())
+    first = yield from dialogues.until(subject, messages.FirstCall, timeout_s)
+    process.replica = replica = record.add_replica(slug, first.seconds)
+    if replica > 0:
+        return
+    # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
+    why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
+    outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
+    record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
+    if slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
+        dialogues.send(subject, messages.CallWithOtherValues())
+        process.other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
+
+
+def _sample(bench: Bench, process: Process, round_number: int) -> Dialogue:
+    record, slug = bench.record, process.slug
     record.set_stage([slug], "sampling")
     bench.say()
-    dialogues.send(subject, messages.TakeSamples())
     try:
-        while True:
-            sampled = yield from dialogues.until(subject, messages.Sampled, timeout_s)
-            record.add_samples(slug, replica, round_number, bench.passed_s, sampled)
-            if sampled.last:
-                break
+        sampled = yield from bench.dialogues.undisturbed(lambda: _take_samples(bench, process, round_number))
     except SubjectFailed as failure:
-        record.end_replica(slug, replica, failure.outcome)
-        bench.fail(slug, "sampling", failure)
+        _fail(bench, process, "sampling", failure)
         return
-    dialogues.send(subject, messages.Stop())
-    record.end_replica(slug, replica, "done")
+    _stop(bench, process)
+    record.end_replica(slug, process.replica, "done")
     if process.other_s is not None and (warning := advice.compiled_values(min(sampled.seconds), process.other_s)):
         record.update(slug, warnings=[*record[slug].warnings, warning])
+
+
+def _take_samples(bench: Bench, process: Process, round_number: int) -> Part[messages.Sampled]:
+    """Have a process take its samples, and return the last of them; another one, where it has taken some before."""
+    if process.sampled:
+        yield from _begin(bench, process)
+    process.sampled = True
+    assert process.subject is not None, "it has made its first call"
+    bench.dialogues.send(process.subject, messages.TakeSamples())
+    while True:
+        sampled = yield from bench.dialogues.until(process.subject, messages.Sampled, bench.timeout_s(process.slug))
+        bench.record.add_samples(process.slug, process.replica, round_number, bench.passed_s, sampled)
+        if sampled.last:
+            return sampled
+
+
+def _stop(bench: Bench, process: Process) -> None:
+    """Have a process end, if it was started."""
+    if process.subject is not None:
+        bench.dialogues.send(process.subject, messages.Stop())
+
+
+def _fail(bench: Bench, process: Process, stage: Stage, failure: SubjectFailed) -> None:
+    bench.record.end_replica(process.slug, process.replica, _ended(failure))
+    bench.fail(process.slug, stage, failure)
+
+
+def _ended(failure: SubjectFailed) -> str:
+    """The word for the end of a process that failed, or that the end of the run has interrupted."""
+    return "interrupted" if failure.error.type == TIME_OVER else failure.outcome

@@ -3,22 +3,45 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from measure.model import text
-from measure.model.run import Measurement, Warning
+from measure.model.run import Measurement, Run, Warning
 
 BUSY_DURING = "busy_during"
 # Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
 BUSY_DURING_CORES = 0.5
+# One page that watches the run costs less than this: beyond it the pages are a part of what is wrong.
+_PAGES_CORES = 0.1
 
 
-def busy_during(cores_of_others: float) -> Warning | None:
-    """Others used the processors while latencies were sampled."""
-    if cores_of_others <= BUSY_DURING_CORES:
+def busy_during(cores_of_others: float, cores_of_pages: float = 0.0) -> Warning | None:
+    """Others used the processors while latencies were sampled: other programs, and the pages, which their visitors keep
+    at work."""
+    cores = cores_of_others + cores_of_pages
+    if cores <= BUSY_DURING_CORES:
+        return None
+    values = {"cores": round(cores, 2)}
+    message = f"other programs used {cores:.1f} cores while latencies were sampled: close them and measure again"
+    if cores_of_pages > _PAGES_CORES:
+        values["pages"] = round(cores_of_pages, 2)
+        message = (
+            f"while latencies were sampled, the process of Mapbench's pages used {cores_of_pages:.1f} cores for those "
+            f"who look at them, and other programs {cores_of_others:.1f}: measure again when fewer pages are open"
+        )
+    return Warning(code=BUSY_DURING, message=message, values=values)
+
+
+# A period is a tenth of a second: of a run of seconds, one in twenty is more than the start of a process.
+_HELD = 0.05
+
+
+def held(share: float) -> Warning | None:
+    """The limit of processor time of a container held the run while latencies were sampled."""
+    if share <= _HELD:
         return None
     return Warning(
-        code=BUSY_DURING,
-        message=f"other programs used {cores_of_others:.1f} cores while latencies were sampled: "
-        "close them and measure again",
-        values={"cores": round(cores_of_others, 2)},
+        code="held",
+        message=f"the limit on processor time under which this ran was used up in {text.percent(share)} of its periods "
+        "while latencies were sampled, and strategies waited: measure again with as many threads as it grants cores",
+        values={"share": round(share, 3)},
     )
 
 
@@ -117,6 +140,33 @@ def no_process_peak() -> Warning:
     return Warning(code="no_process_peak", message=message)
 
 
+def cut_short(over: str, *, explained: bool) -> Warning:
+    """The run's time was over after its verdict. ``over``: that in words; ``explained``: reasons were asked for."""
+    left = "all strategies were explained" if explained else "the process peak of every strategy was measured"
+    return Warning(code="cut_short", message=f"{over} before {left}: ranks and verdict are not touched by that")
+
+
+def not_ended(count: int) -> Warning:
+    """Processes of the run live on though they were killed, as those do that wait for a device or are traced."""
+    who = "a process" if count == 1 else f"{count} processes"
+    return Warning(
+        code="not_ended",
+        message=f"{who} of this run did not end when killed, and may take processor and memory from what is measured "
+        "next: where that lasts, restart the machine",
+        values={"processes": count},
+    )
+
+
+def stood_still(seconds: float) -> Warning:
+    """The measuring process, the host or a subject stood still."""
+    return Warning(
+        code="stood_still",
+        message=f"measuring stood still for about {text.seconds(seconds)}, since the machine slept or a process was "
+        "stopped: what that touched was taken again",
+        values={"seconds": round(seconds, 1)},
+    )
+
+
 def two_sessions() -> Warning:
     """Samples of a point come from two runs."""
     return Warning(
@@ -127,8 +177,25 @@ def two_sessions() -> Warning:
 
 
 def not_saved(reason: str) -> Warning:
-    """The run's file could not be written."""
+    """The run could not be written into the store."""
     return Warning(
         code="not_saved",
-        message=f"this run could not be written to disk ({reason}): download it now, it is lost when the server ends",
+        message=f"this run is not written yet ({reason}): it is tried again until Mapbench ends; export it to be safe",
+        values={"reason": reason},
+    )
+
+
+def is_unsaved(run: Run) -> bool:
+    """True if the store does not have the run as it is."""
+    return any(warning.code == not_saved("").code for warning in run.warnings)
+
+
+def not_kept(before: Warning, in_file: bool) -> Warning:
+    """The command that measured has ended, and the run could not be written. ``before``: what was said meanwhile;
+    ``in_file``: it went elsewhere too."""
+    where = "--json has it alone" if in_file else "what is printed is all that is left, and --json FILE would have it"
+    return Warning(
+        code=before.code,
+        message=f"this run could not be kept ({before.values.get('reason', '')}): {where}",
+        values=before.values,
     )

@@ -26,14 +26,16 @@ _MOST_KEPT_BYTES = 32 * 2**20
 
 
 def work(case: Case) -> Work:
-    """Return what a case asks of a device, by its metadata."""
+    """Return what a case asks of a device, by its metadata. Where part of its arithmetic is not known, none counts."""
+    cost = case.cost
     return Work(
         read_bytes=case.read_bytes,
         written_bytes=case.output_bytes,
-        flops=case.batch * case.cost.flops,
-        functions={name: case.batch * count for name, count in case.cost.functions.items()},
+        flops=0 if cost.unknown else case.batch * cost.flops,
+        functions={} if cost.unknown else {name: case.batch * count for name, count in cost.functions.items()},
         dtype=case.dtype,
         largest_output_bytes=max((leaf.bytes for leaf in leaves(case.output)), default=0),
+        unknown=list(cost.unknown),
     )
 
 
@@ -66,6 +68,7 @@ def limit(asked: Work, rates: Rates) -> Limit:
         op_s=rates.op_s,
         call_s=rates.call_s,
         largest_output_bytes=asked.largest_output_bytes,
+        unknown=asked.unknown or UNSET,
     )
 
 
@@ -77,6 +80,8 @@ def describe(roof: Limit) -> str:
         "dispatch-bound": "one eager op" if roof.dispatch_s == roof.op_s else "one call of a tf.function",
     }
     reason = f", {roof.term}: {by_term[roof.term]}" if roof.term else ""
+    if isinstance(roof.unknown, list):
+        reason += f" (of bytes alone, since the work of {', '.join(roof.unknown)} is not known)"
     return text.seconds(roof.seconds) + reason
 
 

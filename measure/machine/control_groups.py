@@ -1,5 +1,7 @@
 """Memory of the machine, and what control groups leave of it and of the processors; versions 2 and 1."""
 
+import contextlib
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import psutil
@@ -62,9 +64,24 @@ def _limits(root: Path) -> list[tuple[int, int]]:
     return pairs
 
 
+def ends_for_memory(root: Path | str = system.ROOT) -> int:
+    """The number of processes of this process's group that the kernel has ended since memory ran out, there or on the
+    machine; 0 where it does not tell."""
+    for folder in _folders(Path(root), "memory"):
+        for name in ("memory.events", "memory.oom_control"):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return int(dict(line.split()[:2] for line in system.lines(folder / name))["oom_kill"])
+    return 0
+
+
 def cores(root: Path) -> float | None:
     """Processor time per time that control groups grant, in cores; None where there is no limit."""
-    grants = []
+    return min((granted for granted, _ in _quotas(root)), default=None)
+
+
+def _quotas(root: Path) -> list[tuple[float, Path]]:
+    """Cores that each control group above this process grants, where it limits them, and the group's folder."""
+    quotas = []
     for folder in _folders(root, "cpu"):
         try:
             quota, period = system.text(folder / "cpu.max").split()
@@ -74,8 +91,35 @@ def cores(root: Path) -> float | None:
             except OSError:
                 continue
         if quota not in ("max", "-1") and int(period) > 0:
-            grants.append(int(quota) / int(period))
-    return min(grants, default=None)
+            quotas.append((int(quota) / int(period), folder))
+    return quotas
+
+
+@dataclass(frozen=True)
+class Use:
+    """The use of a control group's processor time so far: seconds, the periods in which its limit is counted, and those
+    of them in which it was used up, so that the group was held."""
+
+    used_s: float
+    periods: int
+    held: int
+
+
+def use(root: Path | str = system.ROOT) -> Use | None:
+    """The use by the group with the least limit of processor time; None without a limit, or where it is not told."""
+    root = Path(root)
+    for _, folder in sorted(_quotas(root)):
+        with contextlib.suppress(OSError, ValueError, KeyError, StopIteration):
+            stat = dict(line.split() for line in system.lines(folder / "cpu.stat"))
+            used_us = int(stat["usage_usec"]) if "usage_usec" in stat else _used_in_version_1(root, folder)
+            return Use(used_us / 1e6, int(stat["nr_periods"]), int(stat["nr_throttled"]))
+    return None
+
+
+def _used_in_version_1(root: Path, folder: Path) -> int:
+    """Microseconds of processor time, which a controller counts that may be mounted elsewhere."""
+    files = (each / "cpuacct.usage" for each in (folder, *_folders(root, "cpuacct")))
+    return int(system.text(next(file for file in files if file.exists()))) // 1_000
 
 
 def _folders(root: Path, controller: str) -> list[Path]:

@@ -3,7 +3,7 @@
 Pure arithmetic on metadata: no process, no TensorFlow and no array, so that it can follow every move of a slider.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import strategies
@@ -57,19 +57,22 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
 
 
 def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf")) -> RunForecast:
-    """Return the forecast of a comparison of strategies: reference, memory and correctness, visits. ``budget_s``: for
-    the visits."""
+    """Return the forecast of a comparison of strategies. ``budget_s``: for the visits."""
     per_strategy = {slug: estimate(case, slug) for slug in slugs}
-    estimates = per_strategy.values()
+    peak_bytes = together_bytes(case, [item.peak_bytes for item in per_strategy.values()])
+    return RunForecast(run_s(case, per_strategy.values(), budget_s), peak_bytes, per_strategy)
+
+
+def run_s(case: Case, estimates: Collection[Estimate], budget_s: float) -> float:
+    """Return the seconds of a comparison: reference, memory and correctness, visits. The budget ends the visits that
+    decide the ranking; the first one of each strategy takes what it takes."""
     reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
     memory_s = [reference_s + item.first_call_s + MEMORY_CALLS * item.latency_s for item in estimates]
     # Two at a time, but never faster than the slowest by itself.
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
     visits_s = sorted(visit_s(item.first_call_s, item.latency_s) for item in estimates)
     sampling_s = sum(visits_s) + FURTHER_VISITS * sum(visits_s[:LEADERS])
-    seconds = reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s) + DECIDING_SHARE * budget_s))
-    peak_bytes = together_bytes(case, [item.peak_bytes for item in estimates])
-    return RunForecast(seconds, peak_bytes, per_strategy)
+    return reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s) + DECIDING_SHARE * budget_s))
 
 
 def visit_s(first_call_s: float, latency_s: float) -> float:

@@ -30,8 +30,16 @@ DEFAULT_LATENCY_S = 2.0
 DEFAULT_FIRST_CALL_S = 10.0
 
 
+# Of a longer message, which repeats a value as long, the begin and the end are said.
+_MOST_SIGNS = 1_200
+
+
 class RequestError(ValueError):
     """The request is invalid: the message names what was wrong, which value came in, and what is valid."""
+
+    def __init__(self, message: str) -> None:
+        half = _MOST_SIGNS // 2
+        super().__init__(message if len(message) <= _MOST_SIGNS else f"{message[:half]} […] {message[-half:]}")
 
 
 @dataclass(frozen=True)
@@ -102,8 +110,9 @@ def parse_size(workload: Workload, raw: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def parse_options(workload: Workload, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of the workload; those that ``raw`` leaves out have their defaults."""
+def parse_options(workload: Workload, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return all options of the workload; those that ``given`` leaves out have their defaults."""
+    raw = _mapping("workload_options", given)
     known = {option.name: option for option in workload.options}
     for name in raw:
         if name not in known:
@@ -201,11 +210,19 @@ def parse_budget(value: Any) -> float:
     """Return the seconds to measure for."""
     try:
         budget_s = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         budget_s = math.nan
     if not 1.0 <= budget_s <= MOST_BUDGET_S:  # NaN fails this too
         raise RequestError(f"budget {value} is not valid: seconds from 1 to {MOST_BUDGET_S:.0f} are needed")
     return budget_s
+
+
+def parse_dtype(workload: Workload, value: Any) -> str:
+    """Return the dtype of the inputs; the workload's first one where none is given."""
+    dtype = str(value or workload.dtypes[0])
+    if dtype not in workload.dtypes:
+        raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+    return dtype
 
 
 def parse_seed(value: Any) -> int:
@@ -233,10 +250,8 @@ def parse(raw: Mapping[str, Any]) -> Request:
         raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
     workload = parse_workload(raw["workload"])
     size = parse_size(workload, _mapping("size", raw.get("size")))
-    options = parse_options(workload, _mapping("workload_options", raw.get("workload_options")))
-    dtype = str(raw.get("dtype") or workload.dtypes[0])
-    if dtype not in workload.dtypes:
-        raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
+    options = parse_options(workload, raw.get("workload_options"))
+    dtype = parse_dtype(workload, raw.get("dtype"))
     device = parse_device(raw.get("device") or "CPU:0")
     seed = parse_seed(raw.get("seed"))
     case = Case(workload, size, dtype, options, device, seed)

@@ -9,7 +9,8 @@ from measure.model.run import Struct
 class Work(Struct, frozen=True, kw_only=True):
     """The work of one call: bytes read (inputs and variables, each once) and written (outputs, once), floating-point
     operations, and results of functions such as ``sin``, by their names in ``tf.math``.
-    ``largest_output_bytes``: of the largest tensor that is written."""
+    ``largest_output_bytes``: of the largest tensor that is written. ``unknown``: types of ops whose work is not known,
+    and then no arithmetic is counted."""
 
     read_bytes: int
     written_bytes: int
@@ -17,6 +18,7 @@ class Work(Struct, frozen=True, kw_only=True):
     functions: dict[str, int] = {}
     dtype: str = "float32"
     largest_output_bytes: int = 0
+    unknown: list[str] = []
 
 
 class Rates(Struct, frozen=True, kw_only=True):

@@ -60,8 +60,9 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The workload in words: a slug, or the name of the function of a person's own, whose slug is a digest."""
-        return self.own.given.function if isinstance(self.own, OwnFunction) else self.workload
+        """The workload's slug, or the title of a function of a person's own, else its name: its slug is a digest."""
+        own = self.own
+        return (own.facts.title or own.given.function) if isinstance(own, OwnFunction) else self.workload
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
@@ -83,7 +84,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     results wanted of functions that have a pace of their own, such as ``sin``, and ``functions_per_s`` that pace.
     ``bandwidth_bytes_per_s``: at the case's own size and share of reading; ``dispatch_s``: the lesser of ``op_s``, an
     eager op, and ``call_s``, a call of a ``tf.function``. ``largest_output_bytes``: of the largest tensor that is
-    written, 0 where it is not known."""
+    written, 0 where it is not known. ``unknown``: ops of unknown work, for which it is a limit of bytes alone."""
 
     seconds: float
     bytes: int
@@ -99,6 +100,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     op_s: float | None = None
     call_s: float | None = None
     largest_output_bytes: int = 0
+    unknown: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Control(Struct, frozen=True, kw_only=True):
@@ -337,6 +339,8 @@ class Run(Struct, frozen=True, kw_only=True):
     # Of claims only, and not in other files: their ids, and what they are judged by.
     claims: list[str] | msgspec.UnsetType = msgspec.UNSET
     evidence: list[Evidence] | msgspec.UnsetType = msgspec.UNSET
+    # Of each part, see `measure.model.digest`: made when a file is written, and empty elsewhere; old files have none.
+    digest: dict[str, str | list[str]] | msgspec.UnsetType = msgspec.UNSET
 
     def measurement(self, slug: str) -> Measurement:
         """The measurement of a strategy (twins have slugs of their own); KeyError where there is none."""

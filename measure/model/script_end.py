@@ -12,11 +12,13 @@ _MOST_NUMBER = 2**63
 
 class ScriptEnd(msgspec.Struct, frozen=True, kw_only=True):
     """``figures``: what the script reported; ``error``: why it failed, with the line, empty where it ran through;
+    ``ended``: that is no failure of its own, since it was cancelled, took too long or needed too much memory;
     ``printed``: the end of its output; ``seconds``: how long it took."""
 
     source: str
     figures: dict[str, Any] = {}
     error: str = ""
+    ended: bool | msgspec.UnsetType = msgspec.UNSET
     printed: str = ""
     seconds: float = 0.0
 

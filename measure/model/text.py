@@ -149,6 +149,11 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
+def either(ways: Sequence[str]) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    return " or ".join(filter(None, [", ".join(ways[:-1]), *ways[-1:]]))
+
+
 def percent(share: float) -> str:
     """``2.1 %``, ``12 %``."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

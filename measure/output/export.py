@@ -1,10 +1,10 @@
-"""A run as CSV for spreadsheets, and as a summary in Markdown for a pull request.
+"""A run as CSV for spreadsheets, line by line, and as a summary in Markdown for a pull request.
 
 All words of a run may have been written by anybody: they are text in every form, never a formula, a link or a mention.
 """
 
 import csv
-import io
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +23,7 @@ _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def table_csv(run: Run) -> str:
+def table_csv(run: Run) -> Iterator[str]:
     """One line for each strategy, of a sweep at each point; seconds and bytes. Of claims, one for each."""
     if run.kind == "claims":
         return _csv(claims.COLUMNS, claims.rows(run))
@@ -45,7 +45,7 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
     return [(tuple(point.at[axis.name] for axis in run.axes), findings.comparison(run, point)) for point in run.points]
 
 
-def samples_csv(run: Run) -> str:
+def samples_csv(run: Run) -> Iterator[str]:
     """One line for each raw sample, those of the control's twin included. Of claims, with the key of what they needed,
     and the place on an axis in words."""
     if run.kind == "claims":
@@ -94,7 +94,11 @@ def _measured(run: Run) -> list[str]:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
+    if said := table.function_notes(run):
+        parts += [plain(table.function_head(run)), "\n".join(f"- {plain(note)}" for note in said)]
     if notes := table.notes(run):
+        # A list right after another one would be one with it.
+        parts += ["Good to know:"] if said else []
         parts.append("\n".join(f"- {plain(note)}" for note in notes))
     if why_so := _reasons(run):
         parts.append(f"<details>\n<summary>Why</summary>\n\n{why_so}\n\n</details>")
@@ -149,12 +153,17 @@ def _body(run: Run) -> list[list[str]]:
     ]
 
 
-def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_cell(value) for value in head)
-    writer.writerows([_cell(value) for value in line] for line in lines)
-    return file.getvalue()
+class _Echo:
+    """A file that hands back what is written, which is what a writer's `writerow` returns."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> Iterator[str]:
+    writer: Any = csv.writer(_Echo(), lineterminator="\n")
+    for line in itertools.chain([head], lines):
+        yield writer.writerow([_cell(value) for value in line])
 
 
 def _cell(value: Any) -> Any:

@@ -4,7 +4,7 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from measure.model import why
@@ -23,13 +23,13 @@ _PICTURES = ("svg", "png")
 _LEFT = {"graph": why.GRAPH, "hlo": why.HLO, "trace": why.TRACE}
 
 
-def _texts(link: str | None) -> dict[str, tuple[str, Callable[[Run], bytes]]]:
-    """Option → the ending of its file, and the function that makes what is in it."""
+def _texts(link: str | None) -> dict[str, tuple[str, Callable[[Run], Iterable[str]]]]:
+    """Option → the ending of its file, and the function that makes what is in it, in parts."""
     return {
-        "json": (".json", lambda run: encode(run) + b"\n"),
-        "csv": (".csv", lambda run: export.table_csv(run).encode()),
-        "samples": (".samples.csv", lambda run: export.samples_csv(run).encode()),
-        "markdown": (".md", lambda run: export.markdown(run, link).encode()),
+        "json": (".json", lambda run: [encode(run).decode(), "\n"]),
+        "csv": (".csv", export.table_csv),
+        "samples": (".samples.csv", export.samples_csv),
+        "markdown": (".md", lambda run: [export.markdown(run, link)]),
     }
 
 
@@ -65,17 +65,21 @@ def run(arguments: argparse.Namespace) -> int:
     if pictures and exported.kind == "claims":
         raise RequestError("a run of claims has no charts: --markdown and --csv write its verdicts")
     if arguments.into == _STDOUT:
-        sys.stdout.buffer.write(texts[forms[0]][1](exported))
+        for part in texts[forms[0]][1](exported):
+            sys.stdout.buffer.write(part.encode())
         return 0
     folder, name = Path(arguments.into), Path(arguments.run).stem
-    files = {f"{name}{texts[form][0]}": texts[form][1](exported) for form in forms}
+    files: dict[str, Iterable[bytes]] = {
+        f"{name}{texts[form][0]}": (part.encode() for part in texts[form][1](exported)) for form in forms
+    }
     for option in explained:
         contents = _artifacts(exported, _LEFT[option])
-        files |= {f"{name}.{_safe(slug)}.{_LEFT[option]}": content for slug, content in contents.items()}
+        files |= {f"{name}.{_safe(slug)}.{_LEFT[option]}": [content] for slug, content in contents.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, content in files.items():
-            (folder / file).write_bytes(content)
+        for file, parts in files.items():
+            with (folder / file).open("wb") as written:
+                written.writelines(parts)
     except OSError as error:
         raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None
     for file in files:

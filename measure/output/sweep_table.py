@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from measure.model import text
 from measure.model.run import Fit, Point, Run
 from measure.output import table
-from measure.sweep import crossovers, findings, pairs
+from measure.statistics.growth import Growth
+from measure.sweep import crossovers, findings, pairs, scaling
 from measure.sweep.evidence import evidence
 from measure.sweep.lines import leaders, line_of, lines
 from measure.sweep.places import written
@@ -27,6 +28,8 @@ def render(run: Run, pair: Sequence[str] = ()) -> str:
         one, other = pair
         parts.append(pairs.ask(run, one, other, evidence(run.points, run.axes)).sentence)
     parts.append(run.verdict)
+    if about := table.about_function(run):
+        parts.append("\n".join(about))
     if run.status != "complete":
         parts.append(f"{text.standing(run.status, run.stop_reason)}.")
     return "\n\n".join(parts)
@@ -57,8 +60,9 @@ def crossings(run: Run) -> list[str]:
 
 
 def fits(run: Run) -> list[str]:
-    """A line for each fit: what a call costs, and what each element adds."""
-    return [_fit(fit) for fit in run.fits]
+    """A line for each fit: what a call costs, what each element adds, and how that grows."""
+    growths = scaling.growths(evidence(run.points, run.axes), run.analysis.confidence) if run.fits else {}
+    return [_fit(fit, growths.get(fit.strategy)) for fit in run.fits]
 
 
 def left_out(run: Run) -> list[str]:
@@ -133,9 +137,10 @@ def cost(value_s: float, low_s: float, high_s: float) -> str:
     return f"{text.seconds(value_s)} [{under}]" if value_s > _SAYS_SOMETHING * high_s else under
 
 
-def _fit(fit: Fit) -> str:
+def _fit(fit: Fit, growth: Growth | None) -> str:
     fixed = cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s)
     per_element = cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s)
     note = f"; {fit.note}" if fit.note else ""
     element = "an element" if fit.axis == "batch" else f"each of {fit.axis}"
-    return f"{fit.strategy}: {fixed} a call, and {per_element} for {element}{note}"
+    grows = f"; grows as {scaling.power(fit.axis, growth)}" if growth else ""
+    return f"{fit.strategy}: {fixed} a call, and {per_element} for {element}{grows}{note}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from measure.judge import limit, payoff
 from measure.model import text
 from measure.model.run import Control, Run
@@ -9,6 +11,8 @@ from measure.output import columns, rows
 from measure.output.notes import in_words
 
 _NOTE_SIGNS = 300
+# Of a sentence of ours, which may quote an error.
+_FUNCTION_SIGNS = 600
 
 
 def render(run: Run) -> str:
@@ -18,8 +22,12 @@ def render(run: Run) -> str:
     parts += payoff.sentences(run)
     if run.control:
         parts.append(resolution(run.control))
+    if about := about_function(run):
+        parts += ["", *about]
     if warnings := notes(run):
-        parts += ["", *(f"- {note}" for note in warnings), ""]
+        parts += ["", *(f"- {note}" for note in warnings)]
+    if about or warnings:
+        parts.append("")
     if run.stop_reason:
         parts.append(f"{run.status}: {run.stop_reason}.")
     return "\n".join(parts)
@@ -32,6 +40,25 @@ def limits(run: Run) -> list[str]:
     notes = [f"{item.strategy} is {limit.note(item)}." for item in rows.ranked_first(run) if limit.note(item)]
     told = f"The {limit.FLOOR} is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
     return [told, *notes]
+
+
+def about_function(run: Run) -> list[str]:
+    """The sentences on a function of a person's own as a list below its name; nothing where a workload was measured."""
+    said = function_notes(run)
+    return [function_head(run), *(f"- {note}" for note in said)] if said else []
+
+
+def function_head(run: Run) -> str:
+    """The words above `function_notes`, whose sentences begin with «It»."""
+    return f"About {run.request.title}:"
+
+
+def function_notes(run: Run) -> list[str]:
+    """Sentences on what was derived of a function of a person's own, and on what that means for mapping it: without
+    them its wrong and its missing strategies are riddles. Plain text."""
+    own = run.request.own
+    notes = [] if own is UNSET else own.facts.notes
+    return [text.shortened(" ".join(note.split()), _FUNCTION_SIGNS) for note in notes]
 
 
 def notes(run: Run) -> list[str]:

@@ -8,8 +8,11 @@ from typing import Any
 import filelock
 import sqlalchemy as sa
 
-# How long a writer waits for another one. A write takes milliseconds; a migration may take longer.
-_PATIENCE_S = 60.0
+# How long a reader, and a writer, wait for others. A write takes milliseconds; who waits longer is told so, and tries
+# again: a page is drawn meanwhile, and a run is measured.
+READING_S, WRITING_S = 3.0, 10.0
+# The write-ahead log is cut to this when it has been written back, which SQLite does at about as many bytes.
+_JOURNAL_BYTES = 4 * 2**20
 
 # Signs of what the list shows and searches; elsewhere than in SQLite a column has a length.
 NAME, SHOWN, WORDS = 200, 500, 2_500
@@ -66,7 +69,40 @@ artifacts = sa.Table(
     sa.Column("document", _DOCUMENT, nullable=False),
 )
 
+# Of a run: whether it stays when room is made, and when it was last looked at, in milliseconds since 1970.
+marks = sa.Table(
+    "marks",
+    _metadata,
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("pinned", sa.Boolean, nullable=False),
+    sa.Column("seen", sa.BigInteger, nullable=False),
+)
+
+# Requests that wait to be measured, in their order.
+waiting = sa.Table(
+    "waiting",
+    _metadata,
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("place", sa.BigInteger, nullable=False),
+    sa.Column("asked", _DOCUMENT, nullable=False),
+)
+
+# The last runs that were deleted: when, and why.
+gone = sa.Table(
+    "gone",
+    _metadata,
+    sa.Column("id", sa.String(24), primary_key=True),
+    sa.Column("removed", sa.BigInteger, nullable=False, index=True),
+    sa.Column("reason", sa.String(16), nullable=False),
+)
+
+# What an operator wants of the server: the id of a run that is to end, or a word.
+orders = sa.Table("orders", _metadata, sa.Column("name", sa.String(32), primary_key=True))
+
 versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
+
+# Pages of 4 KiB that are given back to the disk in one transaction.
+_PAGES_AT_ONCE = 4_000
 
 Migration = Callable[[sa.Connection], None]
 
@@ -80,8 +116,12 @@ def _make_artifacts(connection: sa.Connection) -> None:
     artifacts.create(connection)
 
 
+def _make_marks_and_orders(connection: sa.Connection) -> None:
+    _metadata.create_all(connection, [marks, waiting, gone, orders])
+
+
 # Each takes the database from the version that is its index to the next one.
-MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts)
+MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts, _make_marks_and_orders)
 
 
 def file_of(url: sa.URL) -> Path | None:
@@ -92,26 +132,65 @@ def file_of(url: sa.URL) -> Path | None:
 
 def connect(url: sa.URL, migrations: Sequence[Migration] = MIGRATIONS) -> sa.Engine:
     """The database at ``url``, made or brought to the present version. Raises ValueError where it is a later one."""
-    engine = sa.create_engine(url, **({"connect_args": {"timeout": _PATIENCE_S}} if _is_sqlite(url) else {}))
+    # Those who wait to write hold connections: there are more for those who read.
+    pool = {"pool_timeout": READING_S, "max_overflow": 50}
+    engine = sa.create_engine(url, **pool, **({"connect_args": {"timeout": READING_S}} if _is_sqlite(url) else {}))
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up)
         sa.event.listen(engine, "begin", _begin)
     try:
         with _alone(url):
-            _migrate(engine, migrations)
+            if _version(engine) != len(migrations):  # who finds it up to date waits for no writer
+                _migrate(engine, migrations)
     except BaseException:
         engine.dispose()
         raise
     return engine
 
 
-def for_writing(engine: sa.Engine) -> sa.Engine:
-    """The same database, for transactions that write."""
-    return engine.execution_options(writes=True)
+def for_writing(engine: sa.Engine, patience_s: float = WRITING_S) -> sa.Engine:
+    """The same database, for transactions that write, each when no other does."""
+    return engine.execution_options(writes=True, patience_s=patience_s)
+
+
+def used(connection: sa.Connection) -> int | None:
+    """The bytes of the file that are in use; None where the database is no file."""
+    if connection.dialect.name != "sqlite":
+        return None
+    pages, free, size = (
+        int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def give_back(engine: sa.Engine) -> None:
+    """Give the pages of the file that are not in use back to the disk; elsewhere the database does so itself. Where
+    others are in the way they stay, and are used again."""
+    if engine.dialect.name != "sqlite":
+        return
+    connection = engine.raw_connection()
+    with contextlib.closing(connection), contextlib.suppress(engine.dialect.loaded_dbapi.Error):
+        cursor = connection.cursor()
+        if cursor.execute("PRAGMA auto_vacuum").fetchall() == [(0,)]:  # made by an earlier Mapbench
+            cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            cursor.execute("VACUUM")
+        ((free,),) = cursor.execute("PRAGMA freelist_count").fetchall()
+        for _ in range(0, free, _PAGES_AT_ONCE):  # in steps, so that others write between
+            cursor.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _version(engine: sa.Engine) -> int | None:
+    """The version of the tables that are there; None where there are none."""
+    with engine.connect() as connection:
+        if not sa.inspect(connection).has_table(versions.name):
+            return None
+        return connection.execute(sa.select(sa.func.max(versions.c.version))).scalar()
 
 
 def _migrate(engine: sa.Engine, migrations: Sequence[Migration]) -> None:
-    with for_writing(engine).begin() as connection:
+    with for_writing(engine, READING_S).begin() as connection:
         versions.create(connection, checkfirst=True)
         version = connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
         if version > len(migrations):
@@ -136,20 +215,32 @@ def _alone(url: sa.URL) -> Iterator[None]:
         yield
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(f"{file}.lock", timeout=_PATIENCE_S):
+    lock = filelock.FileLock(f"{file}.lock")
+    try:
+        lock.acquire(timeout=READING_S)
+    except filelock.Timeout:
+        raise ValueError("another Mapbench is opening it: try again in a moment") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _set_up(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begin`, and not by Python's module
     # Readers and a writer do not wait for each other; after a power cut the last transactions may be missing, the rest
     # is whole. A process that is killed loses nothing that it has committed.
+    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:  # a file that is made now
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin(connection: sa.Connection) -> None:
     """A transaction that will write takes its turn at once: one that reads first may be refused when it writes."""
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    patience_s = options.get("patience_s", READING_S)
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from measure.claims import tries
 from measure.machine import environment
 from measure.model.run import Run
-from measure.store import database
+from measure.store import database, room
 from measure.store.database import runs
 
 RUNNING = "running"
@@ -32,6 +32,7 @@ class Entry:
     verdict: str
     owner: str
     imported: bool
+    pinned: bool
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Query:
 
 def select(query: Query, first: int, most: int | None) -> sa.Select[Any]:
     """The statement whose rows are entries, the newest first."""
-    shown = [_STATUS if field.name == "status" else runs.c[field.name] for field in fields(Entry)]
+    computed = {"status": _STATUS, "pinned": room.PINNED}
+    shown = [computed[field.name] if field.name in computed else runs.c[field.name] for field in fields(Entry)]
     return _matching(sa.select(*shown), query).order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
 
 
@@ -56,7 +58,7 @@ def count(query: Query) -> sa.Select[Any]:
 
 
 def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:
-    statement = statement.select_from(runs)
+    statement = statement.select_from(room.MARKED)
     for word in query.text.lower().split():
         statement = statement.where(runs.c.words.contains(word, autoescape=True))
     for column, value in ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device)):

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from measure.claims.ending import CLOSE
 from measure.model import place
-from measure.store import documents, entries
+from measure.store import documents, entries, waiting
 from measure.store.database import runs
 
 _log = logging.getLogger("mapbench.store")
@@ -73,11 +73,14 @@ class Holders:
 
 def known(connection: sa.Connection) -> list[str]:
     """The holders of runs that have not ended, whether they live or not."""
-    return list(connection.execute(sa.select(runs.c.holder).distinct().where(runs.c.holder.is_not(None))).scalars())
+    named = runs.c.holder.is_not(None), runs.c.holder != waiting.NOBODY
+    return list(connection.execute(sa.select(runs.c.holder).distinct().where(*named)).scalars())
 
 
 def close_runs_of(connection: sa.Connection, holder: str) -> None:
-    """Close the runs of a holder that is gone; one that is damaged stays as it is, and is interrupted."""
+    """Close the runs of a holder that is gone, but for those that wait; one that is damaged stays as it is, and is
+    interrupted."""
+    waiting.leave(connection, holder)
     held = connection.execute(sa.select(runs.c.id, runs.c.version).where(runs.c.holder == holder)).all()
     for run_id, version in held:
         row = {"status": "interrupted"}

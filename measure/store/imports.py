@@ -6,6 +6,7 @@ printed: whoever shows one escapes it. Its code is text, and is never executed.
 """
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,27 +15,30 @@ from measure.model.run import Run
 from measure.model.run_file import decode, encode
 from measure.store import values, whole
 from measure.store.refusal import Path, printable, refuse
-from workloads import places
 
 # A comparison takes some 100 kB, a sweep of many points a few MB, and one of 400 points and all strategies, each with a
 # dozen rounds in five processes, 63 MiB. The others keep what is read from taking much more room than its file does.
 MOST_BYTES = 80 * 2**20
-# Checking one of those takes seconds and some 300 MiB: more than a stranger may have of a server that serves others.
-MOST_BYTES_HOSTED = 16 * 2**20
+# Checking one of those takes seconds and some 300 MiB: a server that serves strangers allows less.
 _MOST_VALUES = 5_000_000
 _MOST_CONTAINERS = 800_000
+# The fewest bytes of a large file for each, so that what is read takes no more than some five times its file.
+_BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 8, 80
 
 
-def read(data: bytes) -> Run:
-    """The run in a file from elsewhere. Raises ValueError with one sentence that says what is wrong, and where."""
+def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
+    """The run in a file from elsewhere, of so many bytes at most. Raises ValueError with one sentence that says what is
+    wrong, and where."""
     try:
-        check_weight(data, "this file")
+        check_weight(data, "this file", most_bytes)
         run = decode(data)
-        _check_fields(_parsed(data), run, ())
+        raw = _parsed(data)
+        whole.check_size(run)
+        _check_fields(raw, run, ())
         values.check(run)
         whole.check(run)
         # What a file leaves out has a default, which an export writes.
-        check_weight(encode(run), "this file, written in full,")
+        check_weight(encode(run), "this file, written in full,", most_bytes)
     except RecursionError:  # runs of claims within runs of claims, and so on
         raise ValueError("this is not a valid run file: it is nested too deeply") from None
     except ValueError as error:
@@ -42,17 +46,14 @@ def read(data: bytes) -> Run:
     return run
 
 
-def most_bytes() -> int:
-    """The bytes that a file may have here."""
-    return MOST_BYTES_HOSTED if places.hosted() else MOST_BYTES
-
-
-def check_weight(data: bytes, what: str) -> None:
+def check_weight(data: bytes, what: str, most_bytes: int = MOST_BYTES) -> None:
     """Refuse what is larger than a run can be, before it is parsed. ``what``: how the sentence calls it."""
-    if len(data) > most_bytes():
-        allowed = f"{most_bytes() // 2**20} MiB are allowed{' on this server' if places.hosted() else ''}"
+    if len(data) > most_bytes:
+        allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
         raise ValueError(f"{what} is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
-    if data.count(b",") > _MOST_VALUES or data.count(b"[") + data.count(b"{") > _MOST_CONTAINERS:
+    most_values = min(_MOST_VALUES, most_bytes // _BYTES_OF_VALUE)
+    most_containers = min(_MOST_CONTAINERS, most_bytes // _BYTES_OF_CONTAINER)
+    if data.count(b",") > most_values or data.count(b"[") + data.count(b"{") > most_containers:
         raise ValueError(f"{what} holds too many values to be a run")
 
 
@@ -60,6 +61,12 @@ class _Twice(dict[str, Any]):
     """An object in which ``name`` occurs more than once."""
 
     name: str
+
+
+def first_twice(names: Iterable[str]) -> str:
+    """The first name that has occurred before, in as many steps as there are names: a file may have a million."""
+    seen: set[str] = set()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 def _parsed(data: bytes) -> Any:
@@ -72,9 +79,8 @@ def _parsed(data: bytes) -> Any:
         if len(value) == len(pairs):
             return value
         any_twice = True
-        names = [name for name, _ in pairs]
         twice = _Twice(value)
-        twice.name = next(name for index, name in enumerate(names) if name in names[:index])
+        twice.name = first_twice(name for name, _ in pairs)
         return twice
 
     raw = json.loads(data, object_pairs_hook=take)
@@ -103,5 +109,5 @@ def _check_fields(raw: Any, value: Any, path: Path) -> None:
             if name in raw:
                 _check_fields(raw[name], getattr(value, name), (*path, name))
     elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
-        for index, item in enumerate(value):
-            _check_fields(raw[index], item, (*path, index))
+        for index, (there, item) in enumerate(zip(raw, value, strict=False)):  # a warning may have come to the file's
+            _check_fields(there, item, (*path, index))

@@ -45,10 +45,7 @@ def check(run: Run, path: Path = ()) -> None:
     if not 1 <= run.analysis.version <= Analysis().version:
         refuse((*path, "analysis", "version"), f"{run.analysis.version} is not known: {Analysis().version} is")
     _check_request(run.request, (*path, "request"))
-    facts, signs = _weight(run.environment)
-    if facts > _MOST_FACTS or signs > _MOST_OF_FACTS:
-        reason = f"it holds {facts:,} facts of {signs:,} signs: that is more than any machine has"
-        refuse((*path, "environment"), reason)
+    check_size(run, path)
     for name in _OTHERS[run.kind]:
         if getattr(run, name):
             refuse((*path, name), f"a run of kind {run.kind} has none")
@@ -179,6 +176,7 @@ def _check_sweep(run: Run, path: Path) -> None:
 def _check_points(run: Run, within: Path) -> None:
     names = [axis.name for axis in run.axes]
     places: set[tuple[int, ...]] = set()
+    asked = {*run.request.strategies}
     for index, point in enumerate(run.points):
         path: Path = (*within, "points", index)
         if sorted(point.at) != sorted(names):
@@ -193,7 +191,7 @@ def _check_points(run: Run, within: Path) -> None:
         if not point.measurements:
             # Who wins there may be inferred from the points around it.
             for slug in (slug for group in point.ranking for slug in group):
-                if slug not in run.request.strategies:
+                if slug not in asked:
                     refuse((*path, "ranking"), f"there is no strategy {quoted(slug)!r}")
         _check_body(point, run.request, path)
 
@@ -204,6 +202,16 @@ def _check_names(slugs: Sequence[str], known: set[str], axis: str, axes: set[str
             refuse(path, f"there is no strategy {quoted(slug)!r} at any point")
     if axis not in axes:
         refuse((*path, "axis"), f"there is no axis {quoted(axis)!r}")
+
+
+def check_size(run: Run, path: Path = ()) -> None:
+    """Refuse a run that is larger than any that is measured: looking at each of its values would take long."""
+    facts, signs = _weight(run.environment)
+    if facts > _MOST_FACTS or signs > _MOST_OF_FACTS:
+        reason = f"it holds {facts:,} facts of {signs:,} signs: that is more than any machine has"
+        refuse((*path, "environment"), reason)
+    if len(run.measurements) > _MOST_STRATEGIES:
+        refuse((*path, "measurements"), f"there are more than {_MOST_STRATEGIES:,}")
 
 
 def _check_times(run: Run, path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from measure.subject import conditioning, counting, effects, shapes, state
 from measure.subject.errors import shorten
@@ -48,7 +49,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         raise Refused(f"{given.function} is of type {type(function).__name__}: a function of one element is needed")
     _check_arguments(given.function, function)
     elems, sizes, parameters = _elements(module, given, size, seed, helpers)
-    if "random" in given.code:
+    if own_script.may_draw(given):
         again, _, _ = _elements(_executed(given, seed), given, size, seed, helpers)
         if not _equal(elems, again):
             raise Refused(
@@ -86,6 +87,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
     draws = any(map(effects.draws, everything))
     is_same = _equal(output, again) and not draws
     draws = draws or (not is_same and any(op.startswith("Stateless") for op in everything))
+    asserts = effects.ASSERTIONS & everything
     does = effects.done(
         ops or counted.op_types, prints=bool(printed), changed=changed, keeps_state=not (is_same or draws)
     )
@@ -105,12 +107,13 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
         variable_bytes=captured_bytes,
         draws=draws,
-        asserts="Assert" in everything,
+        asserts=bool(asserts),
         effects=bool(does),
         title=_title(module),
         presets=_presets(module, sizes),
+        unknown_work=list(counted.unknown) or UNSET,
     )
-    notes = effects.notes(facts, does, untraced, counted.unknown)
+    notes = effects.notes(facts, does, asserts, untraced)
     return _with(
         facts,
         notes=notes,
@@ -142,6 +145,8 @@ def _executed(given: Given, seed: int) -> types.ModuleType:
         raise Refused(f"line {error.lineno}: {error.msg}") from None
     except (ScriptError, ValueError) as error:
         raise Refused(str(error)) from None
+    except (RecursionError, MemoryError):  # of the parser, which does not say where
+        raise Refused("the code is nested too deeply for Python: split its longest expression") from None
     module = types.ModuleType("mapbench_own")
     linecache.cache[NAME] = (len(given.code), None, given.code.splitlines(keepends=True), NAME)
     sys.modules[module.__name__] = module

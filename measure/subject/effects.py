@@ -10,6 +10,10 @@ from workloads.spec import leaves
 ONE_BY_ONE = ("loop", "loop_compiled", "map_fn", "while_loop", "autograph", "dataset")
 VECTORISED = ("vectorized_map", "chunked", "dataset_batched")
 IN_PYTHON = ("loop.eager", "map_fn.eager", "while_loop.eager")
+# Those that need no result of one shape.
+RAGGED = ("loop", "loop_compiled", "map_fn", "dataset")
+# Types of ops that end in an error or do nothing else.
+ASSERTIONS = frozenset(("Assert", "CheckNumerics"))
 
 _REFERENCES = {
     "float64": "Results are compared with the function itself, run slice by slice in float64.",
@@ -71,38 +75,61 @@ def done(ops: Collection[str], *, prints: bool, changed: Sequence[str], keeps_st
     return said
 
 
-def notes(facts: Facts, does: Sequence[str], untraced: str, unknown: Sequence[str]) -> list[str]:
-    """Return sentences on what was derived, and on what mapping means for a function that does more than compute."""
+def notes(facts: Facts, does: Sequence[str], asserts: Collection[str], untraced: str) -> list[str]:
+    """Return sentences on what was derived, and on what mapping means for a function that does more than compute.
+
+    ``does``: what `done` says; ``asserts``: which of `ASSERTIONS` it has; ``untraced``: why it cannot be traced.
+    """
     said = [_REFERENCES[facts.reference]] if facts.reference in _REFERENCES else []
+    has_lengths, gives_lengths = (
+        any(leaf.is_ragged for leaf in leaves(leaves_from_wire(nest))) for nest in (facts.element, facts.result)
+    )
+    # Where it is more than that, another sentence names those that can work.
+    only_draws = not (does or asserts or untraced or has_lengths or gives_lengths)
     if facts.draws:
         said.append(
             "It draws random numbers, other ones in each strategy: shapes and dtypes are compared, values are not."
+            + (
+                f" {_listed(ONE_BY_ONE)} can work, and eager or in a graph {_listed(VECTORISED)} can too."
+                if only_draws
+                else ""
+            )
         )
     if any(leaf.sparse for leaf in leaves(leaves_from_wire(facts.result))):
         said.append(
             "Its result is a tf.SparseTensor or tf.IndexedSlices: each strategy makes those of an element dense, and "
             "dense values are compared."
         )
-    if any(leaf.is_ragged for leaf in leaves(leaves_from_wire(facts.element))):
+    if has_lengths:
         said.append(
             "The lengths of its elements differ, which makes a batch of them a tf.RaggedTensor: strategies that need "
-            "one shape, as tf.vectorized_map does, cannot work."
+            f"one shape, as tf.vectorized_map does, cannot work, and {_listed(RAGGED)} can, eager or in a graph."
         )
-    if any(leaf.is_ragged for leaf in leaves(leaves_from_wire(facts.result))):
+    if gives_lengths:
         said.append(
             "Its results have no fixed shape: a batch of them is a tf.RaggedTensor, of which row lengths and values "
-            "are compared, and strategies that stack results of one shape cannot work."
+            f"are compared. Strategies that stack results of one shape cannot work, and {_listed(RAGGED)} can, eager "
+            "or in a graph."
         )
-    if facts.asserts:
+    if "Assert" in asserts:
         said.append(
             "It has assertions: a strategy that does not make them for every element is wrong, as are "
             f"{_listed(VECTORISED)}, and all under XLA; {_listed(ONE_BY_ONE)} can work, eager or in a graph."
         )
+    elif asserts:
+        said.append(
+            "It checks that numbers are finite: strategies under XLA leave that out and are wrong, as are "
+            f"{_listed(VECTORISED)} where what the check returns is not used; {_listed(ONE_BY_ONE)} can work, eager or "
+            "in a graph."
+        )
     said += does
     if untraced:
-        said.append(f"It cannot be traced ({untraced}): strategies in graph mode and under XLA will fail.")
-    if unknown:
-        said.append(f"The work of {', '.join(unknown)} is not known: the limit is of bytes alone.")
+        said.append(
+            f"It cannot be traced ({untraced}): strategies in graph mode and under XLA will fail, and only "
+            f"{_listed(IN_PYTHON)} can work."
+        )
+    if isinstance(facts.unknown_work, list):
+        said.append(f"The work of {', '.join(facts.unknown_work)} is not known: the limit is of bytes alone.")
     return said
 
 

@@ -7,11 +7,15 @@ import secrets
 import signal
 import sys
 import time
+from pathlib import Path
 
 import psutil
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
+_OOM_SCORE = Path("/proc/self/oom_score_adj")
+# A subject can be spared, the host can be started again, and the server has what others are waiting for.
+SUBJECT_OOM_SCORE, HOST_OOM_SCORE = 1000, 500
 _FAMILY = "MAPBENCH_FAMILY"
 _END_S = 5.0  # for a family to end
 
@@ -33,6 +37,14 @@ def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends, so that none is out of reach (Linux)."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def offer_memory(score: int) -> None:
+    """Have the kernel end this process, and those that it makes, before others where the machine's memory runs out
+    (Linux). The highest ``score`` is 1000; a process that has a higher one already keeps it."""
+    with contextlib.suppress(OSError, ValueError):
+        if int(_OOM_SCORE.read_text()) < score:
+            _OOM_SCORE.write_text(str(score))
 
 
 def children(pid: int) -> list[int]:

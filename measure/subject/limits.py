@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
+
 from measure.subject.errors import shorten
 from workloads.own import without_addresses
 
@@ -21,6 +23,10 @@ LIMIT_S = 15.0
 # What the process may take beside what it has: elements that need more are made smaller.
 MOST_BYTES = 4 * 2**30
 MOST_PROCESSES = 16
+# Of Python's audit events, those that start a process.
+_STARTING = ("os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
+# What those start may start others, which only the system counts: threads too, of which TensorFlow starts some a core.
+_BESIDE = 256 + 8 * (os.cpu_count() or 1)
 _MOST_SENTENCE = 500
 
 
@@ -57,11 +63,12 @@ def limits() -> Iterator[None]:
     """Bound the memory and the processes that the code may take; this process ends afterwards, so they stay."""
     with contextlib.suppress(ImportError):  # not on every system
         _limit_memory()
+        _limit_processes()
     made, this = 0, os.getpid()
 
     def watch(event: str, _: Any) -> None:
         nonlocal made
-        if event in ("os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"):
+        if event in _STARTING:
             if os.getpid() != this:  # one that the code has made makes no more
                 os._exit(1)
             made += 1
@@ -80,6 +87,26 @@ def _limit_memory() -> None:
     with contextlib.suppress(OSError), open("/proc/self/statm") as file:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + MOST_BYTES, resource.RLIM_INFINITY))
+
+
+def _limit_processes() -> None:
+    """Bound the processes and threads of this person to some more than there are. An administrator has no such bound.
+    Raises ImportError where the system knows no bounds."""
+    import resource
+
+    own, held = os.getuid(), 0
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            held += process.num_threads() if process.uids().real == own else 0
+    before = resource.getrlimit(resource.RLIMIT_NPROC)
+    wanted = min(held + _BESIDE, *(bound for bound in before if bound >= 0), sys.maxsize)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NPROC, (wanted, before[1]))
+        try:
+            threading.Thread(target=int).start()
+            resource.setrlimit(resource.RLIMIT_NPROC, (wanted, wanted))
+        except RuntimeError:  # the system counts processes that are not seen from here, as in a container
+            resource.setrlimit(resource.RLIMIT_NPROC, before)
 
 
 @contextlib.contextmanager

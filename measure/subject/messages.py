@@ -4,10 +4,11 @@ The runner tells a subject what it is to be with a `Spec`, and a timing subject 
 subject answers with what is derived from `Said`. A strategy runs inside its subject and can write into its channel, so
 that what comes from there is taken in only once `read` has made a message of it.
 
-The host stands between: runner → host ``{"op": "fork", "id", "spec"}``, ``{"op": "send", "id", "message"}``,
-``{"op": "kill", "id"}``; host → runner ``{"event": "ready", "pid"}`` of its own, and of a subject
-``{"id", "event": "started", "pid"}``, ``{"id", "event": "message", "message"}``,
-``{"id", "event": "exit", "status", "signal", "tail"}``. To a subject in a fresh interpreter the runner speaks directly,
+The host stands between: runner → host ``{"op": "fork", "id", "spec"}``, ``{"op": "send", "id", "message"}``, ``{"op":
+"kill", "id"}``, ``{"op": "ping"}``; host → runner of its own ``{"event": "ready", "pid"}`` and, when it is asked,
+``{"event": "pong"}``, and of a subject ``{"id", "event": "started", "pid"}``, ``{"id", "event": "message",
+"message"}``, ``{"id", "event": "exit", "status", "signal", "for_memory", "tail"}``, where ``for_memory`` says that the
+kernel has ended processes for want of memory meanwhile. To a subject in a fresh interpreter the runner speaks directly,
 and its spec is the first line.
 """
 

@@ -11,7 +11,7 @@ import tempfile
 
 from measure.subject import memory
 from measure.subject.errors import describe
-from measure.subject.lifeline import die_with_parent
+from measure.subject.lifeline import SUBJECT_OOM_SCORE, die_with_parent, offer_memory
 from measure.subject.messages import Channel, Spec
 from measure.subject.roles import ROLES, Sender
 
@@ -34,6 +34,7 @@ def main() -> None:
     """A subject in a fresh interpreter: lines on stdin and stdout, everything else that is printed on stderr."""
     # Who started this process: by now its parent may have ended, and another one have taken its place.
     die_with_parent(int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid())
+    offer_memory(SUBJECT_OOM_SCORE)
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

@@ -35,7 +35,7 @@ class PointComparison:
         dialogues: Dialogues,
         settings: Settings,
     ) -> None:
-        deriving.look(launcher, request)  # a size between those of the grid
+        deriving.look(launcher, request, dialogues.clock)  # a size between those of the grid
         self._bench = Bench(run_id, request, launcher, publish, settings=settings, dialogues=dialogues)
         self._record = self._bench.record
 

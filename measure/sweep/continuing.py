@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from measure.engine.dialogue import TIME_OVER
 from measure.machine import environment
 from measure.model.request import Request, RequestError, case_of
 from measure.model.run import Measurement, Point, Run, Stage
@@ -85,7 +86,8 @@ def _known(measurements: Iterable[Measurement]) -> Iterable[Measurement]:
     """Measurements, as far as they are known, of a point that is not complete: outcomes that settle the matter,
     processes that were sampled as planned, and at least memory and correctness."""
     for item in measurements:
-        if item.outcome not in ("ok", "wrong", "not_run", "cancelled"):
+        cut_short = item.error is not None and item.error.type == TIME_OVER
+        if item.outcome not in ("ok", "wrong", "not_run", "cancelled") and not cut_short:
             yield item
         elif item.memory is not None and item.correctness is not None:
             whole = [process for process in item.replicas if process.samples_s and process.ended not in _CUT_SHORT]

@@ -13,7 +13,8 @@ from measure.model.processes import AT_POINT
 from measure.model.run import Point
 from measure.sweep import contenders
 from measure.sweep.evidence import Timed
-from measure.sweep.sites import Site, fewest_processes
+from measure.sweep.lines import latencies_s
+from measure.sweep.sites import Site, fewest_processes, strategies_at
 from measure.sweep.survey import Survey
 
 # More values of an option that lead than so many are not told apart.
@@ -64,6 +65,20 @@ def tell_leaders_apart(survey: Survey, site: Site) -> None:
     few = [slug for slug in leaders if comparison.processes(slug) < AT_POINT]
     if len(leaders) > 1 and few:
         survey.sample(site, leaders, AT_POINT - min(comparison.processes(slug) for slug in few))
+
+
+def sample_lines(survey: Survey, lines: Sequence[str]) -> bool:
+    """Further processes of lines at every point, in turns. False where there was no time for any."""
+    sampled = False
+    for _ in range(AT_POINT):
+        for site in survey.draft.sites:
+            slugs = strategies_at(site, survey.request)
+            timed = [slugs[line] for line in lines if line in slugs and latencies_s(site.point).get(slugs[line])]
+            if timed and survey.left_s > 0:
+                survey.sample(site, timed, 1)
+                sampled = True
+        survey.draft.analyse()
+    return sampled
 
 
 def tell_values_apart(survey: Survey) -> None:

@@ -3,10 +3,11 @@
 Pure arithmetic on metadata, as `forecast` is.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from measure.model import fit, forecast
+from measure.model import bound, fit, forecast
 from measure.model.request import Request, case_of
 from measure.model.run import Error, Point
 from measure.sweep import contenders, omissions
@@ -31,7 +32,7 @@ At = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class SweepForecast:
-    """Wall-clock seconds (at most the budget), bytes at the worst moment, the points that are not run, and at others
+    """Wall-clock seconds, bytes at the worst moment, the points that are not run, and at others
     strategies that are not: each with the reason."""
 
     seconds: float
@@ -70,9 +71,11 @@ def key(at: dict[str, int]) -> At:
     return tuple(at.items())
 
 
-def forecast_sweep(request: SweepRequest, available_bytes: int, taken: Iterable[Point] = ()) -> SweepForecast:
+def forecast_sweep(
+    request: SweepRequest, available_bytes: int, taken: Iterable[Point] = (), bound_s: float = math.inf
+) -> SweepForecast:
     """The forecast of what will be run: ``taken`` are the points that are taken over where a sweep is continued."""
-    return plan(request, available_bytes, known_before(taken)).forecast
+    return plan(request, available_bytes, known_before(taken), bound_s).forecast
 
 
 def known_before(taken: Iterable[Point]) -> dict[At, list[str]]:
@@ -103,11 +106,17 @@ class _PointForecast:
         return forecast.together_bytes(case_of(self.asked), peaks)
 
 
-def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collection[str]] | None = None) -> Plan:
+def plan(
+    request: SweepRequest,
+    available_bytes: int,
+    taken: Mapping[At, Collection[str]] | None = None,
+    bound_s: float = math.inf,
+) -> Plan:
     """The plan of a sweep. What cannot fit is left out; then the budget is shared out, so that every point gets its
     minimum: where all would take longer, the cells (a strategy at a point) that take longest are left out, and with its
-    last one a point. ``taken``: strategies of points that cost nothing, since they were measured before."""
-    budget_s = request.base.budget_s
+    last one a point. Points without which the sweep can end within ``bound_s``, and with which it cannot, are skipped.
+    ``taken``: strategies of points that cost nothing, since they were measured before."""
+    budget_s = min(request.base.budget_s, bound_s)
     share = _MAP_SHARE if len(request.axes) == 2 else 1.0
     skipped: dict[At, str] = {}
     left_out: dict[At, dict[str, Error]] = {}
@@ -140,7 +149,10 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
     for where, slug in over_budget(costs, begun, GRID_SHARE * budget_s / share):
         cost_s = costs[where].pop(slug)
         left_out[where][slug] = omissions.over_budget(cost_s, budget_s)
-    seconds = min(share * sum(_POINT_S + sum(cells.values()) for cells in costs.values()) / GRID_SHARE, budget_s)
+    for where in beyond_bound(costs, bound_s / share):
+        skipped[where] = _too_long(forecasts[where], costs.pop(where), bound_s)
+    grid_s = share * sum(map(_point_s, costs.values()))
+    seconds = max(grid_s, min(grid_s / GRID_SHARE, budget_s))
     peak_bytes = max([forecasts[where].peak_bytes(cells) for where, cells in costs.items() if cells], default=0)
     points = [(dict(at), reason) for at, reason in skipped.items()]
     cells = [
@@ -151,6 +163,35 @@ def plan(request: SweepRequest, available_bytes: int, taken: Mapping[At, Collect
         skipped,
         left_out,
     )
+
+
+def beyond_bound(costs: Mapping[At, Mapping[str, float]], bound_s: float) -> list[At]:
+    """The points to skip so that the rest takes at most ``bound_s`` seconds: what takes longest first."""
+    total_s = sum(map(_point_s, costs.values()))
+    beyond = []
+    for where in sorted(costs, key=lambda where: _point_s(costs[where]), reverse=True):
+        if total_s > bound_s:
+            beyond.append(where)
+            total_s -= _point_s(costs[where])
+    return beyond
+
+
+def _too_long(point: _PointForecast, cells: Mapping[str, float], bound_s: float) -> str:
+    """The sentence that says why a point cannot be measured in time, and of which batch one could be."""
+    case = case_of(point.asked)
+
+    def can_end(batch: int) -> bool:
+        smaller = replace(case, size={**case.size, "batch": batch})
+        return _POINT_S + sum(_cell_s(forecast.estimate(smaller, slug)) for slug in cells) <= bound_s
+
+    nearest = fit.largest_batch(case.batch, can_end)
+    can = f"by itself, batch={nearest} is the largest that can" if nearest else "smaller sizes may"
+    return bound.cannot(_point_s(cells), bound_s, can)
+
+
+def _point_s(cells: Mapping[str, float]) -> float:
+    """Seconds of a point with these cells."""
+    return _POINT_S + sum(cells.values())
 
 
 def _too_large(asked: Request, estimate: Estimate, available_bytes: int) -> Error | None:
@@ -177,7 +218,7 @@ def over_budget(
     cell of a point that has nothing yet stays, so that no point is empty, unless it is dear, or would stay beyond a
     hole in its line; two points stay in any case. ``costs``: seconds of each cell; ``begun``: points that have
     something already."""
-    total_s = sum(_POINT_S + sum(cells.values()) for cells in costs.values())
+    total_s = sum(map(_point_s, costs.values()))
     dear_s = _DEAR * allowed_s / max(1, len(costs))
     left = {where: set(cells) for where, cells in costs.items()}
     spared: dict[str, list[At]] = {}

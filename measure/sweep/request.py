@@ -8,7 +8,15 @@ from itertools import product
 from typing import Any
 
 import strategies
-from measure.model.request import Request, RequestError, parse, parse_options, parse_strategies, parse_workload
+from measure.model.request import (
+    Request,
+    RequestError,
+    parse,
+    parse_dtype,
+    parse_options,
+    parse_strategies,
+    parse_workload,
+)
 from measure.model.run import Axis, Run
 from workloads.case import Case
 from workloads.spec import Option, SizeParameter, Workload
@@ -170,11 +178,11 @@ def _axes_given(value: Any) -> list[Mapping[str, Any]]:
 
 def _lines(workload: Workload, plain: Mapping[str, Any]) -> tuple[str, ...]:
     """The strategies, as far as they are known before the sizes are."""
-    options = parse_options(workload, plain.get("workload_options") or {})
+    options = parse_options(workload, plain.get("workload_options"))
     chosen = plain.get("strategies")
     if chosen is not None and not isinstance(chosen, str | list | tuple):
         parse(plain)
-    dtype = str(plain.get("dtype") or workload.dtypes[0])
+    dtype = parse_dtype(workload, plain.get("dtype"))
     chosen = "default" if chosen is None else chosen
     return parse_strategies(Case(workload, workload.default_size(), dtype, options), chosen)
 

@@ -1,4 +1,5 @@
-"""The costs of a call and of an element: latency ≈ a + b·n along an axis of sizes. Pure functions of a sweep's levels.
+"""The costs of a call and of an element, latency ≈ a + b·n along an axis of sizes, and the exponent with which latency
+grows. Pure functions of a sweep's levels.
 
 A robust straight line through relative residuals: what a call of 30 µs is off by counts as much as what one of 3 s is
 off by, and a point that is far off (a cache's edge, a disturbed measurement) counts less (soft L1, Huber's idea in a
@@ -10,10 +11,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import optimize
 
 from measure.model import text
 from measure.model.run import Axis, Fit
+from measure.statistics.growth import Growth, growth
 from measure.statistics.intervals import Level, student_quantile
 from measure.sweep.evidence import Evidence, TimedLine
 
@@ -22,6 +23,11 @@ _LEAST_POINTS = 3
 # Residuals beyond this relative size count as outliers.
 _OUTLIER = 0.05
 _POOR = 0.15
+# An interval above this is clearly faster than in proportion: a cost per element that triples over three decades, as
+# where caches end, adds 0.16 to the exponent.
+_FAST = 1.2
+# No interval is written as ± 0.00.
+_LEAST_HALF = 0.01
 
 
 def fits(known: Evidence, confidence: float) -> list[Fit]:
@@ -29,6 +35,28 @@ def fits(known: Evidence, confidence: float) -> list[Fit]:
     if len(known.axes) != 1 or known.axes[0].kind != "size":
         return []
     return [_fit(along, known.axes[0], confidence) for along in known.lines if len(along.timed) >= _LEAST_POINTS]
+
+
+def growths(known: Evidence, confidence: float) -> dict[str, Growth]:
+    """Strategy → the exponent of its latency in the size, of each that was measured at three sizes or more; none for
+    options and maps."""
+    if len(known.axes) != 1 or known.axes[0].kind != "size":
+        return {}
+    grown = {
+        along.line.slug: growth({timed.value: timed.level for timed in along.timed}, confidence)
+        for along in known.lines
+    }
+    return {slug: found for slug, found in grown.items() if found is not None}
+
+
+def power(axis: str, growth: Growth) -> str:
+    """A strategy's growth in short: ``batch^1.02 ± 0.05``."""
+    return f"{axis}^{growth.exponent:.2f} ± {max(growth.half, _LEAST_HALF):.2f}"
+
+
+def is_fast(growth: Growth) -> bool:
+    """True if latency clearly grows faster than in proportion to the size."""
+    return growth.low > _FAST
 
 
 def _fit(along: TimedLine, axis: Axis, confidence: float) -> Fit:
@@ -59,6 +87,9 @@ def _costs(sizes: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
     # Both parameters near 1, whatever the units are.
     scale = np.array([seconds.min(), np.median(seconds / sizes)])
+    # Only now: it takes tens of MiB, and a run that is shown has its fits.
+    from scipy import optimize
+
     scaled_costs = optimize.least_squares(rest, [0.5, 0.5], bounds=(0, np.inf), loss="soft_l1", f_scale=_OUTLIER).x
     return scaled_costs * scale
 

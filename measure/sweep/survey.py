@@ -41,7 +41,7 @@ class Survey:
 
     def __init__(self, request: SweepRequest, plan: Plan, comparisons: Comparisons, draft: Draft) -> None:
         self.request, self.comparisons, self.draft = request, comparisons, draft
-        self.started_s = 0.0
+        self.started_s = self._end_s = 0.0
         self.stopped = False
         self._plan = plan
         # Lines that have been run once more with oneDNN off: what is found of them holds at all points.
@@ -49,14 +49,16 @@ class Survey:
 
     def begin(self) -> None:
         self.started_s = time.monotonic()
+        self._end_s = self.comparisons.dialogues.now_s + self.request.base.budget_s
         self.draft.begin(self.started_s)
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left of the time budget, none where a person has stopped it."""
+        """Seconds that are left of the time budget and of the run's time; none where a person has stopped it."""
         if self.stopped:
             return 0.0
-        return self.started_s + self.request.base.budget_s - time.monotonic()
+        dialogues = self.comparisons.dialogues
+        return min(self._end_s - dialogues.now_s, dialogues.clock.left_s)
 
     def left_out(self, site: Site) -> dict[str, Error]:
         """Strategies that are not run at a site, with the reason."""

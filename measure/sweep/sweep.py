@@ -4,16 +4,20 @@ First the grid, of which every point gets its minimum. What is left of the budge
 what stands out from its line, between the points that a crossing lies between, and to leaders that tie.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
 from measure.engine import race
 from measure.engine.bench import Settings
-from measure.engine.dialogue import Cancelled, Dialogues, HostLost
+from measure.engine.clock import Clock, TimeIsUp
+from measure.engine.dialogue import HOST_LOST, Cancelled, Dialogues, HostLost
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
+from measure.judge import advice
 from measure.machine import environment
+from measure.model import text
 from measure.model.place import utc_now
 from measure.model.run import Analysis, Point, Run, Status, Warning
 from measure.sweep import doubts, grid, refining
@@ -31,7 +35,8 @@ _SPENT, _STOPPED = "the time budget was spent", "a person stopped the sweep"
 
 class Sweep:
     """Runs one sweep, with the protocol of a `Comparison`. ``taken``: what an earlier run knows of its points, which is
-    not measured again: all of points that are ``complete``, a part of those that are ``waiting``."""
+    not measured again: all of points that are ``complete``, a part of those that are ``waiting``; ``doubtful``: lines
+    that get further processes at every point, in place of what may lead."""
 
     def __init__(
         self,
@@ -43,11 +48,14 @@ class Sweep:
         settings: Settings | None = None,
         parent: str | None = None,
         taken: Sequence[Point] = (),
+        doubtful: Sequence[str] = (),
     ) -> None:
         self.request = request.base
-        self._launcher, self._dialogues = launcher, Dialogues(launcher)
-        self._is_map, self._by_option = len(request.axes) == 2, request.axes[0].kind == "option"
         settings = settings or Settings()
+        bound_s = math.inf if settings.bound_s is None else settings.bound_s
+        self._launcher, self._dialogues = launcher, Dialogues(launcher, Clock(settings.bound_s))
+        self._doubtful = doubtful
+        self._is_map, self._by_option = len(request.axes) == 2, request.axes[0].kind == "option"
         comparisons = Comparisons(run_id, launcher, self._dialogues, changed(settings, process_peaks_s=0.0))
         run = Run(
             id=run_id,
@@ -57,8 +65,10 @@ class Sweep:
             request=request.base.record(),
             analysis=Analysis(seed=race.seed(run_id)),
             axes=list(request.axes),
+            digest={},
         )
-        planned = plan(request, environment.available_memory(), known_before(taken))
+        available_bytes = min(environment.available_memory(), settings.most_bytes or math.inf)
+        planned = plan(request, int(available_bytes), known_before(taken), bound_s)
         self._draft = Draft(run, make_sites(request, planned, taken), planned.forecast.seconds, publish)
         self._survey = Survey(request, planned, comparisons, self._draft)
         # Scripts that cannot be made are said before anything is queued.
@@ -88,19 +98,30 @@ class Sweep:
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         status: Status
+        clock = self._dialogues.clock
         self._survey.begin()
         try:
-            self._draft.describe(self._environment())
-            status, reason = self._measure_map() if self._is_map else self._measure_line()
+            with clock.running():
+                self._draft.describe(self._environment())
+                status, reason = self._measure()
         except Cancelled:
             status, reason = "cancelled", "cancelled by a person"
         except HostLost:
-            status, reason = "interrupted", "the measuring process ended unexpectedly; what was measured is kept"
+            status, reason = "interrupted", HOST_LOST
         finally:
-            self._dialogues.end()
+            if left := self._dialogues.end():
+                self._draft.warn(advice.not_ended(left))
             for comparison in self._comparisons():
                 comparison.end()
+        if clock.still_s:
+            self.warn(advice.stood_still(clock.still_s))
         return self._draft.close(status, reason)
+
+    def _measure(self) -> tuple[Status, str]:
+        try:
+            return self._measure_map() if self._is_map else self._measure_line()
+        except TimeIsUp:
+            return self._out_of_time() or ("complete", f"every point is measured; {self._ended}")
 
     def _measure_line(self) -> tuple[Status, str]:
         survey, draft = self._survey, self._draft
@@ -109,6 +130,10 @@ class Sweep:
             return ended
         # Of points that were taken over, crossings are not known yet.
         draft.analyse()
+        if self._doubtful:
+            if doubts.sample_lines(survey, self._doubtful):
+                return "complete", f"every point is measured, and {text.listed(self._doubtful)} in more processes"
+            return "complete", f"every point is measured; {self._ended}"
         doubts.doubt(survey)
         if self._by_option:
             doubts.tell_values_apart(survey)
@@ -139,7 +164,9 @@ class Sweep:
     @property
     def _ended(self) -> str:
         """The words for why there is no more time."""
-        return _STOPPED if self._survey.stopped else _SPENT
+        if self._survey.stopped:
+            return _STOPPED
+        return self._dialogues.clock.over if self._dialogues.clock.is_over else _SPENT
 
     def _tell_leaders_apart(self) -> None:
         for site in self._draft.sites:

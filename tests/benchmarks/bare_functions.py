@@ -91,8 +91,9 @@ def measured(runner: Runner, problem: Problem, budget_s: float, bare_first: bool
 
 
 def is_cut_short(run: Run) -> bool:
-    """True if a strategy that works was not timed."""
-    return any(item.outcome == "ok" and item.latency is None for item in run.measurements if item.twin_of is None)
+    """True if a strategy that works, as far as its memory was measured, was not timed."""
+    works = [item for item in run.measurements if item.outcome in ("ok", "not_run") and item.memory is not None]
+    return any(item.latency is None for item in works if item.twin_of is None)
 
 
 def rows(pairs: Iterable[Pair]) -> list[tuple[str, ...]]:

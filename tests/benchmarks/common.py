@@ -204,6 +204,11 @@ def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def give_way() -> None:
+    """Have this process take only what others of its session leave of the processors."""
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 @contextlib.contextmanager
 def busy(on: Iterable[int]) -> Iterator[None]:
     """One process that computes without end on each of these cores."""

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import workloads
-from measure.engine import stages
+from measure.engine import explaining, stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Launcher
@@ -202,7 +202,7 @@ def explained(launcher: Launcher, request: dict[str, Any]) -> Run:
         stages.compute_reference(bench)
         stages.leave_out_unsupported(bench)
         stages.measure_memory(bench, bench.record.untried())
-        stages.explain(bench, lambda *_: True)
+        explaining.explain(bench, lambda *_: True)
     bench.close("complete", "explained")
     return bench.record.run
 

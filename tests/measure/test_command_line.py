@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import strategies
 import workloads
 from measure import __main__ as command_line
 from measure.claims import known
 from measure.engine.launcher import HostState
+from measure.judge import advice
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.model.run_file import decode, encode
@@ -40,6 +42,7 @@ class _Runner:
     run: Run
     fault: bool = False
     refusal: str = ""
+    saved: bool = True
 
     def __call__(self, name: str) -> "_Runner":
         return self
@@ -52,6 +55,9 @@ class _Runner:
             raise RequestError(self.refusal)
         return self.run.id
 
+    def submit_sweep(self, request: Any, *, continue_from: str | None) -> str:
+        return self.run.id
+
     def submit_claims(self, ids: Sequence[str]) -> str:
         self.asked = list(ids)
         return self.run.id
@@ -60,7 +66,9 @@ class _Runner:
         return True
 
     def snapshot(self, run_id: str) -> Snapshot:
-        return Snapshot(run=self.run, state="finished", message="timing", round_number=3, fault=self.fault)
+        return Snapshot(
+            run=self.run, state="finished", message="timing", round_number=3, fault=self.fault, saved=self.saved
+        )
 
     def cancel(self, run_id: str) -> None: ...
 
@@ -111,6 +119,10 @@ def _signals_as_they_were() -> Any:
         ),
         (["outer_product", "--size", "batch=16", "--size", "side=32", "--memory-limit", "9"], ["cannot fit", "9 MiB"]),
         (["outer_product", "--size", "batch=1000000", "--size", "side=32"], ["cannot fit", "batch="]),
+        (
+            ["square", "--size", "batch=1000000", "--strategies", "loop.eager", "--budget", "1"],
+            ["cannot end in time", "ends after 70.0 s", "batch=", "budget="],
+        ),
         (["outer_product", "--threads", "0"], ["threads=0 is not valid"]),
         (["outer_product", "--seed", "x"], ["seed=x is not valid"]),
         (["outer_product", "--json", "/nowhere/at/all.json"], ["/nowhere/at/all.json cannot be written"]),
@@ -124,6 +136,26 @@ def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
     assert all(part in printed.err for part in says), printed.err
+
+
+@pytest.mark.usefixtures("_nothing_starts")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["sweep", "square", "--size", "batch=500000,1000000", "--strategies", "loop.eager"],
+            "ends after 5.00 min; by itself, batch=",
+        ),
+        (["claims", "--all"], "such a run ends after 5.00 min; try «What needs memory?», "),
+    ],
+)
+def test_what_cannot_end_in_time_on_a_hosted_server_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: Sequence[str], says: str
+):
+    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    assert command_line.main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("error: This cannot end in time: ") and says in printed.err
 
 
 @pytest.mark.usefixtures("_nothing_starts")
@@ -144,6 +176,26 @@ def test_what_the_runner_refuses_has_status_2(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run(), refusal=refusal))
     assert command_line.main(["compare", "outer_product", "--device", "GPU:63"]) == 2
     assert capsys.readouterr() == ("", f"error: {refusal}\n")
+
+
+@pytest.mark.parametrize("kind", ["compare", "sweep"])
+@pytest.mark.parametrize("file", [None, "run.json"])
+def test_a_run_that_was_kept_nowhere_is_not_said_to_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str, file: str | None
+):
+    monkeypatch.chdir(tmp_path)
+    run = synthetic.run() if kind == "compare" else synthetic.sweep()
+    run = replace(run, status="interrupted", warnings=[advice.not_saved("Read-only file system")])
+    monkeypatch.setattr("measure.runner.Runner", _Runner(run, saved=False))
+    size = ["--size", "batch=10:100"] if kind == "sweep" else []
+    assert command_line.main([kind, "outer_product", *size, *(["--json", file] if file else [])]) == 3
+    printed = "".join(capsys.readouterr())
+    where = "--json has it alone" if file else "what is printed is all that is left, and --json FILE would have it"
+    assert f"this run could not be kept (Read-only file system): {where}\n" in printed
+    assert printed.count("it is tried again") == 1, "while it was measured"
+    assert "continued" not in printed
+    if file:
+        assert decode((tmp_path / file).read_bytes()).warnings == []
 
 
 def test_a_file_that_cannot_be_written_after_all_is_said_and_the_table_is_printed(
@@ -271,6 +323,25 @@ def test_all_claims_can_be_tried_and_the_run_written(
     assert decode((tmp_path / "run.json").read_bytes()) == tried.run
 
 
+@pytest.mark.parametrize(
+    ("changes", "fault", "status"),
+    [
+        ({}, False, 0),
+        ({"status": "budget", "evidence": []}, False, 0),
+        ({"status": "cancelled", "evidence": []}, False, 3),
+        ({"status": "interrupted", "evidence": []}, False, 3),
+        ({"status": "interrupted", "evidence": []}, True, 1),
+    ],
+)
+def test_the_status_of_claims_is_that_of_other_runs(
+    tried: _Runner, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], fault: bool, status: int
+):
+    """Whatever their verdicts are: that a claim cannot be told is a result."""
+    tried.run, tried.fault = replace(tried.run, **changes), fault
+    assert command_line.main(["claims", *tried.run.claims, "--quiet"]) == status
+    assert tried.run.claims[0] in capsys.readouterr().out
+
+
 def test_a_run_of_claims_is_exported_without_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "run.json"
     claim = known.all_claims()[0]
@@ -343,6 +414,17 @@ def test_the_list_is_data_too(tmp_path: Path):
 
 
 @pytest.mark.slow
+def test_a_tensorflow_that_cannot_be_loaded_is_said_and_nobody_waits(tmp_path: Path):
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('/some/folder/libcuda.so: it is broken')")
+    env = {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    command = start(tmp_path, *SMALL, begin=_interpreter, env=env)
+    out, err = command.communicate(timeout=DEADLINE_S)
+    reason = b"the measuring process ended with exit status 1: ImportError: libcuda.so: it is broken"
+    assert (command.returncode, out) == (1, b"")
+    assert err.splitlines() == [reason + b"; it is started again in 1 s", b"error: nothing can be measured: " + reason]
+
+
+@pytest.mark.slow
 def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
     command = start(tmp_path, *SMALL, "--strategies", "batched.eager,loop.eager", "--json", "-", "--quiet")
     out, err = command.communicate(timeout=DEADLINE_S)
@@ -402,6 +484,26 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_pa
     assert run.measurement("hangs.eager").outcome == "cancelled"
     assert b"hangs.eager" in out and b"cancelled by a person" in out
     eventually(lambda: not [pid for pid in pids if is_alive(pid)], "nothing is left", GONE_WITHIN_S)
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """True when the process has a handler of its own for a signal."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return bool(int(fields["SigCgt"], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize("library", ["", "msgspec", "psutil"])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_interrupted_while_it_loads_says_so_in_one_line(
+    tmp_path: Path, end: signal.Signals, library: str
+):
+    command = start(tmp_path, *SMALL, begin=_interpreter)
+    # Python by itself does nothing about SIGTERM: from then on the command is ready for either.
+    eventually(lambda: _catches(command.pid, signal.SIGTERM), "the command is about to load")
+    eventually(lambda: library in Path(f"/proc/{command.pid}/maps").read_text(), f"it loads {library}")
+    command.send_signal(end)
+    out, err = command.communicate(timeout=DEADLINE_S)
+    assert (command.returncode, out, err) == (3, b"", b"interrupted before anything was measured\n")
 
 
 def test_interrupted_before_anything_was_measured_it_has_status_3_too(tmp_path: Path):

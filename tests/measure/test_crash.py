@@ -141,6 +141,7 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
         entries = {entry.id: entry.status for entry in kept.entries()}
         assert integrity(zygote.home) == [("ok",)]
         run = kept.load(server.run_id)
+        assert run is not None, f"the run is lost after the views {server.known}"
         # It may have been killed between its last write and its saying so, but not before.
         assert run.status == "interrupted" or (run.status == "complete" and not server.finished) or server.finished
         expected[server.run_id] = "complete" if server.finished else run.status

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.engine import fresh_launcher
+from measure.engine import dialogue, fresh_launcher
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Measurement, Run
@@ -189,6 +189,7 @@ def run(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory, pids: Path
     for name, fault in FAULTS.items():
         write_mapper(mappers, name, fault.body.replace("{leave}", leave), fault.modes)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dialogue, "PATIENCE_S", 1.0)  # for one that stops itself
         patch.setenv("MAPBENCH_MAPPERS", str(mappers))
         # Nobody is run once more without oneDNN, in a fresh interpreter each: that has a test of its own.
         patch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")

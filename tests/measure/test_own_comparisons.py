@@ -15,7 +15,7 @@ from tests.functions import CODE, KERAS
 from workloads.functions import Given
 
 STRATEGIES = ("loop.eager", "map_fn.graph", "vectorized_map.graph")
-LEADS = (*(f"{slug} is fastest" for slug in STRATEGIES), "Two strategies tie", "Three strategies tie")
+LEADS = (*(f"{slug} is fastest" for slug in (*STRATEGIES, "map_fn.xla")), "Two strategies tie", "Three strategies tie")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,14 @@ def test_a_function_works_as_given(own: Runner, function: str, elems: str, code:
     ("function", "wrong"),
     [
         # What Python prints and counts happens in a graph while it is traced.
-        ("counting", {"map_fn.graph": "prints nothing instead of 8", "vectorized_map.graph": "in calls instead of 16"}),
+        (
+            "counting",
+            {
+                "map_fn.graph": "prints nothing instead of 8",
+                "vectorized_map.graph": "in calls instead of 16",
+                "map_fn.xla": "prints nothing instead of 8",
+            },
+        ),
         ("printing", {"vectorized_map.graph": "for 8 elements it prints 1 line instead of 8"}),
         ("keeps_state", {"vectorized_map.graph": "two calls with 8 elements leave 2.0 in total instead of 16.0"}),
         ("in_python", {}),
@@ -80,12 +87,14 @@ def test_a_strategy_without_the_effects_of_a_loop_is_wrong(
         raise AssertionError("a strategy was run without oneDNN, though its values are right")
 
     monkeypatch.setattr(stages, "FreshLauncher", start)
-    run = compared(own, function, "vectors")
-    assert outcomes(run) == {slug: "wrong" if slug in wrong else "ok" for slug in STRATEGIES}
+    chosen = (*STRATEGIES, "map_fn.xla")
+    uncompiled = {"map_fn.xla": "unsupported"} if function in ("printing", "in_python") else {}
+    run = compared(own, function, "vectors", strategies=chosen)
+    assert outcomes(run) == {slug: "wrong" if slug in wrong else "ok" for slug in chosen} | uncompiled
     for slug, sentence in wrong.items():
         assert sentence in run.measurement(slug).error.message  # type: ignore[union-attr]
     ranked = [slug for group in run.ranking for slug in group]
-    assert sorted(ranked) == [slug for slug in STRATEGIES if slug not in wrong]
+    assert sorted(ranked) == sorted(slug for slug in chosen if slug not in {*wrong, *uncompiled})
     assert run.verdict.startswith(LEADS if len(ranked) > 1 else "loop.eager takes")
 
 
@@ -125,3 +134,12 @@ def test_a_strategy_that_leaves_out_an_assertion_is_wrong(own: Runner):
     assert run.request.own.given.code == CODE  # type: ignore[union-attr]
     source = run.measurement("map_fn.graph").code.source  # type: ignore[union-attr]
     assert CODE.strip() in source
+
+
+@pytest.mark.slow
+def test_a_check_that_numbers_are_finite_is_left_out_under_xla(own: Runner):
+    run = compared(own, "finite", "vectors", strategies=[*STRATEGIES, "map_fn.xla"])
+    assert outcomes(run) == {**dict.fromkeys(STRATEGIES, "ok"), "map_fn.xla": "wrong"}
+    error = run.measurement("map_fn.xla").error
+    assert error is not None
+    assert "the strategy leaves out assertions" in error.message

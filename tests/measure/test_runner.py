@@ -4,17 +4,22 @@ import importlib.util
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from measure import runner
+from measure import jobs, measurer, runner
 from measure.engine import fresh_launcher, host_launcher
+from measure.engine.comparison import Comparison
 from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.host_launcher import HostLauncher
+from measure.job import Writer
+from measure.jobs import Jobs
 from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
@@ -266,6 +271,48 @@ def test_a_fault_of_our_own_ends_one_run_and_not_the_runner(own: runner.Runner, 
     assert snapshot is not None and snapshot.fault and snapshot.run.status == "interrupted"
     assert "ZeroDivisionError: division by zero" in snapshot.run.stop_reason
     assert measure(own, small_request("batched.eager")).status == "complete"
+
+
+@pytest.mark.parametrize("fault", [MemoryError, SystemExit])
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        (Jobs, "next"),
+        (measurer, "machine_lock"),
+        (Subjects, "wait_ready"),
+        (measurer, "missing"),
+        (Comparison, "run"),
+        (measurer, "without_folders"),
+        (Writer, "finish"),
+        (jobs, "weight"),
+    ],
+)
+def test_no_fault_at_any_step_ends_the_thread_that_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, step: str, fault: type[BaseException]
+):
+    monkeypatch.setattr(Comparison, "run", lambda self: replace(self.view().run, status="complete"))
+    if step == "without_folders":  # which is needed when there is something to be said
+        monkeypatch.setattr(Comparison, "run", lambda self: 1 / 0)
+    working = getattr(owner, step)
+    faults: list[str] = []
+
+    def failing(*arguments: Any, **more: Any) -> Any:
+        if not faults and threading.current_thread().name == "mapbench-runner":
+            faults.append(step)
+            raise fault("injected")
+        return working(*arguments, **more)
+
+    with running(Subjects(), tmp_path) as own:
+        assert own.wait(own.submit(small_request("batched.eager")), DEADLINE_S)
+        monkeypatch.setattr(owner, step, failing)
+        assert own.wait(own.submit(small_request("batched.eager")), DEADLINE_S)
+        eventually(lambda: faults, f"{step} has failed")
+        for _ in range(2):
+            run_id = own.submit(small_request("batched.eager"))
+            assert own.wait(run_id, DEADLINE_S), own.snapshot(run_id)
+        snapshot = own.snapshot(run_id)
+        assert snapshot is not None and own.queue() == ()
+        assert snapshot.run.status == ("interrupted" if step == "without_folders" else "complete")
 
 
 # --- one measurement at a time on a machine --------------------------------------------------------------------------

@@ -4,11 +4,13 @@ import ast
 from dataclasses import replace
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace as changed
 
 import workloads
 from strategies import own_script, script
 from strategies.layout import ScriptError
+from tests import synthetic
 from workloads import functions
 from workloads.case import Case
 from workloads.functions import Facts, Given, OwnFunction
@@ -70,6 +72,9 @@ def test_a_script_seeds_what_the_code_draws_and_no_more():
     assert "seed(5)" not in script.build(case(plain), "loop.eager")
     keras = replace_code(GIVEN, CODE + "\n# tf.keras\n")
     assert "tf.keras.utils.set_random_seed(5)" in script.build(case(keras), "loop.eager")
+    # The text of what is pickled does not tell what it draws.
+    pickled = replace_code(plain, plain.code + "\nimport cloudpickle\n")
+    assert "random.seed(5)\nnp.random.seed(5)\ntf.random.set_seed(5)" in script.build(case(pickled), "loop.eager")
 
 
 def replace_code(given: Given, code: str) -> Given:
@@ -132,6 +137,12 @@ def test_facts_are_those_of_the_size():
     assert (first.input_bytes, replace(first, size={"batch": 8, "side": 9}).input_bytes) == (8 * 3 * 8, 8 * 9 * 8)
 
 
+def test_ops_of_unknown_work_are_a_part_of_the_cost():
+    assert case().cost.unknown == ()
+    functions._known.clear()
+    assert case(facts=changed(FACTS, unknown_work=["Betainc"])).cost.unknown == ("Betainc",)
+
+
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
@@ -157,3 +168,11 @@ def test_a_function_may_be_called_fn_and_its_elements_elems(slug: str):
 
 def test_names_that_an_import_may_bring_are_trusted():
     own_script.check(replace_code(GIVEN, "from somewhere import *"))
+
+
+@pytest.mark.parametrize(("title", "shown"), [("", "half"), ("Halves", "Halves")])
+def test_a_run_is_called_by_the_title_that_was_given_else_by_the_functions_name(title: str, shown: str):
+    own = OwnFunction(given=GIVEN, facts=changed(FACTS, title=title))
+    request = synthetic.run().request
+    assert changed(request, own=own).title == shown
+    assert changed(request, own=UNSET).title == request.workload

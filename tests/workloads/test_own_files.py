@@ -161,6 +161,32 @@ def test_text_can_be_mapped_over(home: Path, host: HostLauncher) -> None:
     assert run.measurements[0].memory is not None and run.measurements[0].memory.input_bytes == 4 * 3 * 24
 
 
+EFFECTS = {
+    "asserts": ("    tf.debugging.assert_less(x, 2.0)\n    return x**3", ""),
+    "prints": ("    tf.print('one')\n    return x**3", ""),
+    "of a helper": ("    return by_helper(x)", "def by_helper(x):\n    tf.print('one')\n    return x**3\n\n\n"),
+    "neither": ("    return x**3", ""),
+}
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_what_a_strategy_leaves_out_of_an_element_function_in_a_file_is_wrong(
+    home: Path, host: HostLauncher, effect: str
+) -> None:
+    body, helper = EFFECTS[effect]
+    text = CUBE.replace("    return x**3", body, 1).replace("def element", helper + "def element", 1)
+    if helper:
+        text = text.replace("rewrites={},", "rewrites={}, helpers=(by_helper,),")
+    (home / "workloads" / "cube.py").write_text(text)
+    asked = parse({"workload": "cube", "strategies": ["map_fn.graph", "vectorized_map.graph"]})
+    run = untimed(asked, host, Settings(timeout_floor_s=60.0))
+    assert run.measurement("map_fn.graph").outcome != "wrong", run.measurement("map_fn.graph").error
+    error = run.measurement("vectorized_map.graph").error
+    said = error.message if error else ""
+    wrong = {"asserts": "leaves out assertions", "neither": ""}.get(effect, "it prints 1 line instead of 4")
+    assert wrong in said and bool(said) == bool(wrong), said
+
+
 def test_a_file_that_does_not_end_is_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own, "LOAD_LIMIT_S", 1.0)
     path = home / "mappers" / "hangs.py"

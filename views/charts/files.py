@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 import vl_convert
@@ -81,6 +81,11 @@ def _samples(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return samples.SPEC, samples.frame(run, [row.slug for row in shown])
 
 
+def _thinned(run: Run) -> str:
+    every = samples.one_in(run, {m.strategy for m in run.measurements})
+    return texts.ONE_IN.format(every=every) if every > 1 else ""
+
+
 def _timeline(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
     return timeline.specification(share=True), timeline.frame(timeline.known(run.measurements), share=True)
 
@@ -89,7 +94,7 @@ COMPARE = {
     "latency": Picture(texts.LATENCY_TITLE, _latency),
     "memory": Picture(texts.MEMORY_TITLE, _memory),
     "break-even": Picture(texts.TOTALS_TITLE, _totals, legend=True),
-    "samples": Picture(texts.SAMPLES_TITLE, _samples, legend=True),
+    "samples": Picture(texts.SAMPLES_TITLE, _samples, legend=True, note=_thinned),
     "timeline": Picture(texts.TIMELINE_TITLE, _timeline, legend=True),
 }
 
@@ -136,9 +141,10 @@ def of(run: Run) -> dict[str, Picture]:
     return LINES if len(run.axes) == 1 else MAP
 
 
-def shown(run: Run) -> dict[str, Picture]:
-    """Return the charts in which the run has something to show."""
-    return {name: picture for name, picture in of(run).items() if specification(run, name) is not None}
+def titles(run: Run) -> dict[str, str]:
+    """Return the titles of the charts in which the run has something to show, by their names."""
+    shown = rows.make(run, rows.choose_baseline(run))
+    return {name: picture.title for name, picture in of(run).items() if not picture.draw(run, shown)[1].empty}
 
 
 def specification(run: Run, name: str, surface: Surface = PAPER) -> Spec | None:
@@ -212,15 +218,24 @@ def convert(run: Run, name: str, form: str, surface: Surface = PAPER) -> bytes |
     return bytes(vl_convert.vegalite_to_png(drawn, scale=_SCALE, allowed_base_urls=[]))
 
 
-def render(run: Run, name: str, form: str) -> bytes:
-    """Return the picture's bytes, drawn by a process of its own. Raises RuntimeError where there is none."""
+def render(run: Run, name: str, form: str, file: IO[bytes]) -> None:
+    """Write a picture into a file that the system knows too, drawn by a process of its own. Raises RuntimeError where
+    there is none."""
     command = [sys.executable, "-m", "views.charts.files", name, form]
-    done = subprocess.run(
-        command, input=encode(run), capture_output=True, cwd=PROJECT, timeout=_PATIENCE_S, check=False
-    )
+    try:
+        done = subprocess.run(
+            command,
+            input=encode(run),
+            stdout=file,
+            stderr=subprocess.PIPE,
+            cwd=PROJECT,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(texts.NOT_DRAWN.format(reason=texts.TOOK_LONG.format(seconds=_PATIENCE_S))) from None
     if done.returncode:
         raise RuntimeError(texts.NOT_DRAWN.format(reason=done.stderr.decode(errors="replace")[-500:]))
-    return done.stdout
 
 
 def main(arguments: Iterable[str] | None = None) -> int:

@@ -1,33 +1,49 @@
 """Every sample in the order of rounds, the samples of one process joined by a line. Pure."""
 
+import itertools
+from collections.abc import Collection
+
 import altair as alt
 import pandas as pd
 
-from measure.model.run import Run
+from measure.model.run import Measurement, Run
 from views.charts import names, texts
 from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look
 
 # Of the way from one round to the next, what the samples of a process take.
 _ROUND_WIDTH = 0.7
+# A chart has no room for more, and a page that draws them takes a processor from others for seconds.
+_MOST_DRAWN = 20_000
 
 
-def frame(run: Run, slugs: list[str]) -> pd.DataFrame:
-    """Return a row for each raw sample, in seconds per call, of these strategies and of the twin that any of them
-    has."""
+def _chosen(run: Run, slugs: Collection[str]) -> list[Measurement]:
+    return [m for m in run.measurements if m.strategy in slugs or m.twin_of in slugs]
+
+
+def one_in(run: Run, slugs: Collection[str]) -> int:
+    """Return of how many samples of a process one is drawn: 1 but for a run of very many."""
+    count = sum(len(replica.samples_s) for m in _chosen(run, slugs) for replica in m.replicas)
+    return max(1, -(-count // _MOST_DRAWN))
+
+
+def frame(run: Run, slugs: Collection[str]) -> pd.DataFrame:
+    """Return a row for each raw sample that is drawn, in seconds per call, of these strategies and of the twin that any
+    of them has."""
     points = []
-    for m in run.measurements:
-        if m.strategy not in slugs and m.twin_of not in slugs:
-            continue
+    every = one_in(run, slugs)
+    for m in _chosen(run, slugs):
         name = look.label(m.twin_of or m.strategy, m.mode)
         name = texts.TWIN.format(strategy=name) if m.twin_of else name
         for replica in m.replicas:
-            for place, (round_, sample_s) in enumerate(zip(replica.rounds, replica.samples_s, strict=False)):
+            one_round = len(set(replica.rounds)) == 1
+            taken = enumerate(zip(replica.rounds, replica.samples_s, strict=False))
+            for place, (round_, sample_s) in itertools.islice(taken, 0, None, every):
                 points.append(
                     {
                         # Those of one process and round stand beside each other, in the order in which they came.
                         "place": round_ + _ROUND_WIDTH * (place / max(1, len(replica.rounds)) - 0.5)
-                        if len(set(replica.rounds)) == 1
+                        if one_round
                         else round_,
                         "strategy": name,
                         "colour": look.colour_name(m.mapper),

@@ -1,6 +1,5 @@
 """The charts along one axis of a sweep: latency with its interval, and memory, a line for each strategy. Pure."""
 
-import functools
 import math
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
@@ -32,6 +31,7 @@ from views.charts.base import (
 from views.charts.failures import failed, outcome
 from views.charts.sweep_map import SELECTION, cell, state
 from views.ui import look
+from views.ui.memo import Memo
 
 Quantity = Literal["latency", "memory"]
 
@@ -39,15 +39,16 @@ _HEIGHT = 360
 _EDGE = 6  # pixels that lines keep from the ends of the axis of what is measured
 _TITLES = {"latency": texts.TIME_OF_CALL, "memory": texts.PEAK_OF_CALL}
 _LEAST_SPAN = {"latency": 1.0, "memory": MEMORY_SPAN}
+_memo = Memo(__name__)
 # Opacity of a band, and of lines beside two that are asked about.
 _BAND, _FADED = 0.18, 0.22
 
 
 def specification(quantity: Quantity, axis: Axis) -> Spec:
-    return _specification(quantity, axis.name, axis.scale, axis.values[0], axis.values[-1])
+    key = (quantity, axis.name, axis.scale, axis.values[0], axis.values[-1])
+    return _memo.get(key, lambda: _specification(*key))
 
 
-@functools.cache
 def _specification(quantity: Quantity, axis: str, scale: str, first: int, last: int) -> Spec:
     """``scale``: log or linear, of the swept axis; the axis of the quantity is logarithmic."""
 

@@ -1,6 +1,5 @@
 """The map of winners: a cell for each point of two axes, in the colour of the strategy that is fastest there. Pure."""
 
-import functools
 import html
 from collections.abc import Iterable
 
@@ -15,6 +14,7 @@ from measure.sweep.places import readable
 from views.charts import failures, texts
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
+from views.ui.memo import Memo
 
 SELECTION = "cell"
 _CELL_HEIGHT = 46
@@ -25,12 +25,16 @@ _STRIPES_AT = {"second": -13, "third": 13}
 _MOST_LETTERS = 3
 # Opacity of a cell in the colour of its winner.
 _ALPHA = {"measured": 0.5, "inferred": 0.14}
+_memo = Memo(__name__)
 # In a cell without a winner.
 _SIGNS = {"without": "✕", "running": "…"}
 
 
-@functools.cache
 def specification(across: str, up: str) -> Spec:
+    return _memo.get((across, up), lambda: _specification(across, up))
+
+
+def _specification(across: str, up: str) -> Spec:
     x = alt.X(
         "x:O", axis=alt.Axis(title=across, format=",", labelAngle=0, ticks=False, domain=False, labelOverlap=True)
     )

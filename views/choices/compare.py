@@ -8,7 +8,7 @@ import msgspec
 import streamlit as st
 
 import strategies
-from measure.machine import environment
+from measure import beginning
 from measure.model import fit, forecast
 from measure.model.request import (
     MOST_BUDGET_S,
@@ -64,6 +64,11 @@ def choose(devices: tuple[str, ...]) -> Choices:
     if wrong:
         return Choices(None, problem, baseline(advanced), wrong=tuple(wrong))
     return _judge(case, chosen, problem, advanced)
+
+
+def unasked(devices: tuple[str, ...]) -> Choices:
+    """The choices of a page that asks for nothing: none is drawn, and the baseline is the address's."""
+    return Choices(None, None, baseline({"baseline": current("baseline") or AUTOMATIC}))
 
 
 def of_run(run: Run) -> Form:
@@ -152,13 +157,13 @@ def baseline(advanced: dict[str, Any]) -> str | None:
 
 
 def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: dict[str, Any]) -> Choices:
-    """Return the request that the choices make and the forecast of its needs, or why it cannot fit."""
+    """Return the request that the choices make and the forecast of its needs, or why it cannot be measured here."""
     base = baseline(advanced)
     try:
         request = parse(raw_request(case, chosen, advanced))
     except RequestError as error:
         return Choices(None, str(error), base)
-    refusal = fit.check(request, environment.available_memory()) or problem
+    refusal = beginning.refusal(request) or problem
     if refusal or not chosen:
         return Choices(None, refusal or texts.NONE_CHOSEN, base)
     needs = forecast.forecast_run(case, chosen, request.budget_s)

@@ -7,15 +7,14 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure.machine import environment
-from measure.sweep.needs import forecast_sweep
+from measure.beginning import sweep_needs
 from measure.sweep.request import SweepRequest, parse_sweep
 from views.choices import address, texts
 from views.choices.sweep import fields, form_of
 from views.ui import look
 from views.ui.memo import Memo
 
-_memo = Memo()
+_memo = Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,7 @@ def draw(asked: SweepRequest | None) -> None:
 def needs(example: Example) -> str:
     """25 cells, about 46 s and 625 MiB"""
     request = example.request()
-    forecast = _memo.get(
-        (strategies.version(), example.name), lambda: forecast_sweep(request, environment.available_memory())
-    )
+    forecast = _memo.get((strategies.version(), example.name), lambda: sweep_needs(request))
     said = texts.MAP_NEEDS if len(request.axes) == 2 else texts.LINE_NEEDS
     time, memory = look.duration(forecast.seconds), look.size(forecast.peak_bytes)
     return said.format(count=len(request.points()), time=time, memory=memory)

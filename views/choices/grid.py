@@ -27,7 +27,7 @@ _USUAL = ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph")
 # Within this factor of the least forecast peak a strategy counts as a memory saver; and so do the best few at any rate,
 # one alone would be no comparison.
 _THRIFTY, _FEWEST_SAVERS = 1.1, 3
-_memo = Memo()
+_memo = Memo(__name__)
 # Name → (words for the list of strategies, slugs that they stand for).
 Presets = dict[str, tuple[list[str], tuple[str, ...]]]
 

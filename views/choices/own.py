@@ -36,7 +36,7 @@ _USED = "own_used"  # the slug of the function that was last put into it or chos
 _START, _EDITOR = "own_start", "own_editor"  # the text that the editor begins with, and its number
 _ASKED, _CHECK = "own_asked", "own_last_check"  # a `Given` that is to be checked, and the last `_Check`
 _PICKED = "workload_picked"
-_faults = Memo()
+_faults = Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def defined(code: str) -> tuple[list[str], Mapping[str, list[ast.arg]]]:
     have: none for what is no function. Code that is no Python defines nothing."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of what is nested too deeply
         return [], {}
     names: dict[str, None] = {}
     takes: dict[str, list[ast.arg]] = {}
@@ -276,11 +276,12 @@ def usual_roles(names: list[str], takes: Mapping[str, list[ast.arg]]) -> dict[st
 
 def facts_html(facts: Facts) -> str:
     """Return what was derived of a function, as a list of terms, and the sentences on it."""
+    work = texts.FACT_FLOPS_LEAST if isinstance(facts.unknown_work, list) else texts.FACT_FLOPS
     parts = [
         (texts.FACT_ELEMENT, _shapes(facts.element)),
         (texts.FACT_RESULT, _shapes(facts.result)),
         (texts.FACT_SIZES, ", ".join(f"{name} {value:,}" for name, value in facts.size.items())),
-        (texts.FACT_WORK, texts.FACT_FLOPS.format(flops=facts.flops)),
+        (texts.FACT_WORK, work.format(flops=facts.flops)),
         (texts.FACT_HOLDS, look.size(facts.variable_bytes)),
     ]
     terms = "".join(

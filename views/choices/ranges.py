@@ -23,7 +23,7 @@ _FEWEST_POINTS = {1: 5, 2: 3}
 # A machine with this much memory can measure all of it. The same everywhere: an address does not say what is the
 # default, and has to mean the same on another machine.
 MODEST_BYTES = 4 * 2**30
-_memo = Memo(512)
+_memo = Memo(__name__)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import streamlit as st
 
 import strategies
 import workloads
-from measure.machine import environment
+from measure import beginning
 from measure.model.request import RequestError
 from measure.model.run import Run
-from measure.sweep.needs import SweepForecast, forecast_sweep
+from measure.sweep.needs import SweepForecast
 from measure.sweep.request import (
     DEFAULT_BUDGET_S,
     MOST_POINTS,
@@ -44,7 +44,7 @@ from workloads.spec import Workload
 _RANGE = ("from", "to", "points")
 _STARTED = "range_started"
 _LIST_WIDTH = 220  # pixels
-_memo = Memo()
+_memo = Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,11 @@ class SweepChoices:
     needs: SweepForecast | None = None
     wrong: tuple[str, ...] = ()
     doubt: str | None = None
+
+
+def unasked(devices: tuple[str, ...]) -> SweepChoices:
+    """The choices of a page that asks for nothing: none is drawn, and the baseline is the address's."""
+    return SweepChoices(None, None, compare.unasked(devices).baseline)
 
 
 def choose(devices: tuple[str, ...]) -> SweepChoices:
@@ -90,7 +95,7 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
         return SweepChoices(None, str(error), baseline)
     needs = _memo.get(
         (strategies.version(), repr(request)),
-        lambda: forecast_sweep(request, environment.available_memory()),
+        lambda: beginning.sweep_needs(request),
     )
     if not needs.peak_bytes:  # nothing is left to measure
         reasons = [reason for _, reason in needs.skipped] or needs.strategies_left_out()

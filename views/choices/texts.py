@@ -61,6 +61,7 @@ FACT_RESULT = "its result"
 FACT_SIZES = "sizes"
 FACT_WORK = "work"
 FACT_FLOPS = "{flops:,} floating-point operations an element"
+FACT_FLOPS_LEAST = "at least {flops:,} floating-point operations an element"
 FACT_HOLDS = "variables"
 FACT_SCALAR = "scalar"
 

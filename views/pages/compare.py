@@ -13,16 +13,17 @@ from measure.model.run import Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
 from views.choices.address import fields
-from views.choices.compare import Choices, choose, of_run
+from views.choices.compare import Choices, choose, of_run, unasked
 from views.pages import frame, texts
 from views.result import heading
 from views.ui import look
 from views.ui.memo import Memo
+from workloads import places
 
 _EXAMPLE = Path(__file__).parent.with_name("example_run.json")
 # Of the last runs of this server, so many say how far processes differ on its machine.
 _LATELY = 5
-_SPREADS = Memo()
+_SPREADS = Memo("compare page")
 
 
 @functools.cache
@@ -68,7 +69,11 @@ def _about_example(run: Run) -> None:
     about = texts.EXAMPLE_ABOUT.format(
         workload=html.escape(run.request.workload), cpu=html.escape(cpu), date=html.escape(run.created[:10])
     )
+    if not places.viewer():
+        about += f" {texts.EXAMPLE_TRY}"
     st.html(f'<div style="opacity:.85"><b>{texts.EXAMPLE}</b> {about}</div>')
 
 
-frame.draw("compare", fields=fields, choose=choose, of_run=of_run, needs=_needs, body=_body)
+frame.draw(
+    "compare", fields=fields, choose=unasked if places.viewer() else choose, of_run=of_run, needs=_needs, body=_body
+)  # fmt: skip

@@ -11,7 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 import strategies
 import workloads
-from measure import runner
+from measure import hosting, runner
+from measure.admission import beyond
 from measure.model.request import Request
 from measure.model.run import Run
 from measure.runner import Snapshot
@@ -22,9 +23,12 @@ from views.pages import opening, texts, trust
 from views.pages.opening import Opened
 from views.result import actions, progress
 from views.ui import guard, layout, look
+from workloads import places
 
 _HOST_POLL_S = 1.0
 _UNFOLDED = "unfolded"
+# The run that was asked for, until it is shown.
+_ASKED = "asked_run"
 
 
 class Choices(Protocol):
@@ -63,24 +67,35 @@ def draw(
     Markdown; ``body`` draws the run, or the first visitor's page.
     """
     with workloads.held(), strategies.held(), guard.calm(texts.PAGE):
+        if (asked := st.session_state.pop(_ASKED, None)) is not None:
+            actions.show(asked)
         opened = opening.read(kind, fields, of_run)
         run = None if opened.snapshot is None else opened.snapshot.run
         if run is not None and run.kind != kind:
             opening.anew()
             st.switch_page(f"views/pages/{run.kind}.py", query_params={"run": run.id})
         st.html(look.style(mapper.slug for mapper in strategies.mappers()))
-        folded = run is not None and st.session_state.get(_UNFOLDED) != run.id
+        folded = places.viewer() or (run is not None and st.session_state.get(_UNFOLDED) != run.id)
         st.html(layout.style(folded=folded))
         _notices(opened)
         bar, form, result = _slots(run, folded=folded)
         with form, guard.calm(texts.CHOICES):
             chosen = choose(runner.shared().host().devices)
-        with bar:
-            _run_bar(chosen, needs(chosen), run if folded else None)
+        pressed = False
+        if places.viewer():
+            result.caption(f":material/visibility: {texts.VIEWER}")
+        else:
+            with bar:
+                pressed = _run_bar(chosen, needs(chosen), run if folded else None)
+        if pressed and chosen.request is not None:
+            # Of the choices as they are now: who is quick changes one and presses Run before the page is drawn anew.
+            st.session_state[_ASKED] = actions.queue(chosen.request)
         others = _other_choices(opened, chosen, fields)
         with result:
             _result(opened, chosen, others, body)
         opening.write(kind, opened, fields)
+        if pressed:
+            st.rerun()  # only now, since widgets that were not drawn are forgotten
 
 
 def _notices(opened: Opened) -> None:
@@ -105,12 +120,13 @@ def _unfold(run_id: str | None) -> None:
     st.session_state[_UNFOLDED] = run_id
 
 
-def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
+def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
     """Draw what is always in sight: the button with the forecast, or why the choices cannot be run; and, where they are
-    folded above a run, the choices in one line."""
-    refusal = st.session_state.pop("refusal", None) or chosen.refusal
+    folded above a run, the choices in one line. True if the button was pressed."""
+    cannot = chosen.refusal or _beyond(chosen.request)
+    refusal = st.session_state.pop("refusal", None) or cannot
     if refusal:
-        st.warning(look.plain(refusal), icon=":material/block:")
+        st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
     if chosen.wrong:
         st.caption(texts.RUN_WAITS.format(choices=look.plain(" and ".join(chosen.wrong))))
     elif needs and folded_for is None:
@@ -125,13 +141,18 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> None:
             st.button(
                 f"▸ {look.plain(line)}", key="fold", type="tertiary", on_click=_unfold, args=(folded_for.id,)
             )  # fmt: skip
-        st.button(
+        pressed = st.button(
             texts.RUN, type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
-            on_click=actions.start, args=(chosen.request,), disabled=chosen.request is None or refusal is not None,
-            width="content" if folded_for else "stretch",
+            disabled=chosen.request is None or cannot is not None, width="content" if folded_for else "stretch",
         )  # fmt: skip
     if runner.shared().host().state != "ready":
         st.fragment(_host, run_every=_HOST_POLL_S)()
+    return pressed and cannot is None
+
+
+def _beyond(request: Request | SweepRequest | None) -> str | None:
+    """Return why a request is more than this server allows, which is to be known before Run is pressed."""
+    return None if request is None else beyond(request, hosting.limits())
 
 
 def _host() -> None:
@@ -170,7 +191,8 @@ def _result(opened: Opened, chosen: C, others: list[str], draw_body: Callable[[S
         if snapshot is None:
             _others()
         else:
-            _agreement(opened, others)
+            if not places.viewer():
+                _agreement(opened, others)
             if snapshot.state != "finished":
                 progress.watch(snapshot)
             actions.draw(snapshot)

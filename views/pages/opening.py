@@ -15,10 +15,11 @@ from measure.runner import Snapshot
 from views.choices import address
 from views.choices.address import Fields, Form
 from views.pages import texts
+from views.ui import times
 from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
-_forms = Memo()
+_forms = Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,15 @@ def find(run_id: str) -> tuple[Snapshot | None, str]:
         return None, texts.NO_ID.format(text=run_id[:60])
     try:
         snapshot = runner.shared().snapshot(run_id)
+        return snapshot, "" if snapshot is not None else _missing(run_id)
     except (ValueError, StoreError) as error:
         return None, texts.UNREADABLE.format(id=run_id, reason=error)
-    if snapshot is None:
-        return None, texts.UNKNOWN.format(id=run_id)
-    return snapshot, ""
+
+
+def _missing(run_id: str) -> str:
+    """Return the sentence on a run that is not here."""
+    removed = runner.shared().store.keeping.removed(run_id)
+    if removed is None:
+        return texts.UNKNOWN.format(id=run_id)
+    said = texts.MADE_ROOM if removed.made_room else texts.WAS_DELETED
+    return said.format(id=run_id, date=times.local(removed.at)[:10])

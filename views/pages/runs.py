@@ -1,17 +1,16 @@
 """The Runs page: every run that is kept, to find, open, export, delete, and import."""
 
 import zlib
-from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from measure import runner
+from measure.admission import NOBODY
 from measure.model.place import StoreError
-from measure.store import imports
 from measure.store.entries import RUNNING, Entry, Query
-from views.pages import opening, texts
-from views.result import archive
+from views.pages import opening, texts, uploads
+from views.result import exports
 from views.ui import guard, look, session, times
 from workloads import places
 
@@ -59,7 +58,10 @@ def _table(entries: list[Entry]) -> list[Entry]:
             texts.SIZE_COLUMN: [entry.size for entry in entries],
             texts.VERDICT_COLUMN: [entry.verdict or look.MISSING for entry in entries],
             texts.STATUS_COLUMN: [
-                texts.STATUSES[entry.status] + (texts.IMPORTED_TOO if entry.imported else "") for entry in entries
+                texts.STATUSES[entry.status]
+                + (texts.IMPORTED_TOO if entry.imported else "")
+                + (texts.PINNED_TOO if entry.pinned else "")
+                for entry in entries
             ],
             texts.DEVICE_COLUMN: [entry.device for entry in entries],
             texts.MACHINE_COLUMN: [entry.machine or look.MISSING for entry in entries],
@@ -85,12 +87,12 @@ def _table(entries: list[Entry]) -> list[Entry]:
 
 
 def _may_delete(entry: Entry) -> bool:
-    return entry.status != RUNNING and (not places.hosted() or entry.owner == session.owner())
+    return entry.status != RUNNING and session.may(entry.owner)
 
 
 def _delete(ids: list[str]) -> None:
     try:
-        gone = runner.shared().delete(ids, session.owner() if places.hosted() else None)
+        gone = runner.shared().delete(ids, session.visitor())
     except StoreError as error:
         st.session_state["runs_notice"] = ("error", texts.NOT_DELETED.format(reason=error), None)
         return
@@ -115,17 +117,31 @@ def _toolbar(chosen: list[Entry]) -> None:
     deletable = [entry.id for entry in chosen if _may_delete(entry)]
     with st.container(horizontal=True, key="runs_toolbar", vertical_alignment="center"):
         st.caption(texts.SELECTED.format(count=len(ids)) if ids else texts.SELECT, width="content")
-        ending = "json" if len(ids) == 1 else "zip"
-        st.download_button(
-            texts.EXPORT, partial(archive.pack, ids), key="runs_export",
-            file_name=f"mapbench-{ids[0] if len(ids) == 1 else 'runs'}.{ending}",
-            icon=":material/download:", on_click="ignore", disabled=not ids,
-        )  # fmt: skip
+        if ids:
+            st.link_button(texts.EXPORT, exports.of_runs(ids), key="runs_export", icon=":material/download:")
+        else:  # a link that is disabled is drawn too faintly to be read
+            st.button(texts.EXPORT, key="runs_export_none", icon=":material/download:", disabled=True)
         only_own = texts.DELETE_OWN_HELP if places.hosted() else texts.DELETE_HELP
         if st.button(
             texts.DELETE, key="runs_delete", icon=":material/delete:", disabled=not deletable, help=only_own
         ):  # fmt: skip
             _ask(deletable)
+        unpins = bool(deletable) and all(entry.pinned for entry in chosen if _may_delete(entry))
+        st.button(
+            texts.UNPIN if unpins else texts.PIN, key="runs_pin", icon=":material/keep:", disabled=not deletable,
+            help=texts.PIN_HELP, on_click=_pin, args=(deletable, not unpins),
+        )  # fmt: skip
+
+
+def _pin(ids: list[str], pinned: bool) -> None:
+    who = session.visitor()
+    try:
+        done = runner.shared().store.keeping.pin(ids, pinned, None if who == NOBODY else who.owner)
+    except (ValueError, StoreError) as error:
+        st.session_state["runs_notice"] = ("error", texts.NOT_PINNED.format(reason=error), None)
+        return
+    said = (texts.PINNED if pinned else texts.UNPINNED).format(count=len(done))
+    st.session_state["runs_notice"] = ("success", said, None)
 
 
 # --- import ----------------------------------------------------------------------------------------------------------
@@ -142,13 +158,12 @@ def _import() -> None:
         return
     st.session_state[_UPLOAD] = st.session_state.get(_UPLOAD, 0) + 1
     try:
-        run = imports.read(uploaded.getvalue())
-        added = runner.shared().store.add(run, session.owner())
+        run_id, added = uploads.take(uploaded, session.visitor().owner)
     except (ValueError, StoreError) as error:
         st.session_state["runs_notice"] = ("error", texts.NOT_IMPORTED.format(file=uploaded.name, reason=error), None)
         return
     said = texts.IMPORTED if added else texts.IMPORTED_BEFORE
-    st.session_state["runs_notice"] = ("success", said.format(file=uploaded.name), run.id)
+    st.session_state["runs_notice"] = ("success", said.format(file=uploaded.name), run_id)
 
 
 def _notice() -> None:
@@ -173,7 +188,8 @@ def _draw() -> None:
     page = min(int(st.session_state.get("runs_page") or 1), pages)
     entries = kept.entries(query, first=(page - 1) * _ON_A_PAGE, most=_ON_A_PAGE)
     if not entries:
-        st.info(texts.NO_MATCH if query != Query("") else texts.NO_RUNS, icon=":material/inbox:")
+        empty = texts.NO_RUNS_HERE if places.viewer() else texts.NO_RUNS
+        st.info(texts.NO_MATCH if query != Query("") else empty, icon=":material/inbox:")
     else:
         first = (page - 1) * _ON_A_PAGE + 1
         st.caption(texts.SHOWN.format(first=first, last=first + len(entries) - 1, count=count))
@@ -183,7 +199,7 @@ def _draw() -> None:
             st.pagination(pages, key="runs_page")
     st.file_uploader(
         texts.IMPORT, type=["json"], key=_upload_key(), on_change=_import,
-        max_upload_size=imports.most_bytes() // 2**20, help=texts.IMPORT_HELP,
+        max_upload_size=uploads.most_bytes() // 2**20, help=texts.IMPORT_HELP,
     )  # fmt: skip
 
 

@@ -1,11 +1,14 @@
 """The Sweep page: the choices of a sweep at the left, its result at the right."""
 
+import streamlit as st
+
 from measure.runner import Snapshot
 from measure.sweep.places import readable
 from views.choices import examples
-from views.choices.sweep import SweepChoices, choose, fields, of_run
+from views.choices.sweep import SweepChoices, choose, fields, of_run, unasked
 from views.pages import frame, texts
 from views.ui import look
+from workloads import places
 
 
 def _needs(chosen: SweepChoices) -> str:
@@ -27,7 +30,9 @@ def _needs(chosen: SweepChoices) -> str:
 
 
 def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
-    if snapshot is None:
+    if snapshot is None and places.viewer():
+        st.caption(texts.NO_SWEEP)
+    elif snapshot is None:
         examples.draw(chosen.request)
     elif snapshot.state in ("running", "finished"):
         # Only now, since loading Altair and pandas takes a moment: the choices are on the page by then.
@@ -39,4 +44,6 @@ def _body(snapshot: Snapshot | None, chosen: SweepChoices) -> None:
         )  # fmt: skip
 
 
-frame.draw("sweep", fields=fields, choose=choose, of_run=of_run, needs=_needs, body=_body)
+frame.draw(
+    "sweep", fields=fields, choose=unasked if places.viewer() else choose, of_run=of_run, needs=_needs, body=_body
+)  # fmt: skip

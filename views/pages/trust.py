@@ -7,7 +7,7 @@ from measure import runner
 from measure.model.request import RequestError
 from measure.model.run import Run
 from views.pages import texts
-from views.result import actions
+from views.result import actions, lookup
 from views.ui import look, permission
 
 
@@ -22,18 +22,19 @@ def draw(run: Run) -> bool:
         with st.expander(texts.ITS_CODE, icon=":material/code:"):
             st.code(own.given.code, language="python")
         if permission.may_execute():
-            st.button(texts.TRUST, key="trust_it", icon=":material/verified_user:", on_click=_trust, args=(run,))
+            st.button(texts.TRUST, key="trust_it", icon=":material/verified_user:", on_click=_trust, args=(run.id,))
         else:
             st.caption(texts.TRUST_AT_HOME)
     return True
 
 
-def _trust(run: Run) -> None:
-    own = run.request.own
-    assert own is not msgspec.UNSET  # the button is drawn for such runs only
+def _trust(run_id: str) -> None:
     try:
+        run = lookup.find(run_id)
+        own = run.request.own
+        assert own is not msgspec.UNSET  # the button is drawn for such runs only
         runner.shared().give(own.given, run.request.size, run.request.seed)
     except RequestError as error:
         st.session_state["notices"] = (texts.CODE_NOT_RUN.format(error=error),)
     else:
-        actions.again(run)
+        actions.again(run_id)

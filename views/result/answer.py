@@ -4,17 +4,18 @@ change it. Each part has the way to its evidence."""
 import msgspec
 import streamlit as st
 
-from measure.judge import answer
+from measure.judge import advice, answer
 from measure.judge.answer import Take
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from strategies import script
-from views.result import actions, details, heading, texts
+from views.result import actions, details, heading, lookup, texts
 from views.ui import look
 from views.ui.memo import Memo
 from views.ui.parameters import option_key, size_key
+from workloads import places
 
-_memo = Memo()
+_memo = Memo(__name__)
 _COLOURS = {"clear": "green", "tie": "blue", "cannot tell": "orange", "no choice": "gray", "nothing": "gray"}
 _SWEEP = "views/pages/sweep.py"
 
@@ -24,13 +25,15 @@ def draw(run: Run, version: int, baseline: str | None, timed: list[str], prefix:
     the widgets' keys; ``imported``: its code may be anybody's."""
     heading.headline(_memo.get((run.id, version, "verdict"), lambda: heading.verdict(run)))
     _ended(run)
+    if not prefix:  # of a point, they stand at the top of its sweep
+        heading.draw_function(run)
     take = _memo.get((run.id, version, "take"), lambda: answer.take(run))
     if take.strategy is None:
         return
     with st.container(key=f"{prefix}answer"):
         left, right = st.columns([0.45, 0.55], gap="medium")
         with left:
-            _take(run, take, prefix, imported=imported)
+            _take(run, version, take, prefix, imported=imported)
         with right, st.container(gap="small"):
             _against(run, version, baseline, timed, prefix)
             costs = _memo.get((run.id, version, baseline, "costs"), lambda: answer.costs(run, baseline))
@@ -44,11 +47,12 @@ def _ended(run: Run) -> None:
     words = texts.ENDED.get(run.status, run.status)
     if run.status == "interrupted" and run.stop_reason:
         words = f"{words}: {run.stop_reason}"
-    kept = "" if texts.KEPT in words else f" {look.sentence(texts.KEPT)}"
+    says_so = texts.KEPT in words or advice.is_unsaved(run)
+    kept = "" if says_so else f" {look.sentence(texts.KEPT)}"
     st.caption(f":material/info: {look.plain(words)}.{kept}")
 
 
-def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
+def _take(run: Run, version: int, take: Take, prefix: str, *, imported: bool) -> None:
     assert take.strategy is not None
     item = run.measurement(take.strategy)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -59,22 +63,25 @@ def _take(run: Run, take: Take, prefix: str, *, imported: bool) -> None:
         )
         _evidence(texts.TAB_WHY, prefix)
     st.markdown(f":{_COLOURS[take.word]}-badge[{take.word}] {look.plain(take.reason)}")
-    if item.code is not None and not imported and (lines := script.mapping(item.code.source)):
-        st.code(lines, language="python", wrap_lines=True)
-    if take.again and not prefix:
+    if item.code is not None and not imported:
+        source = item.code.source
+        if lines := _memo.get((run.id, version, "mapping"), lambda: script.mapping(source)):
+            st.code(lines, language="python", wrap_lines=True)
+    if take.again and not prefix and not places.viewer():
         count = len(take.again)
         settles = take.word == "tie" or count < len(run.request.strategies)
         label = texts.SETTLE if settles else texts.MEASURE_ALL
         st.button(
             label.format(count=count, budget_s=take.budget_s), key="settle", icon=":material/balance:",
-            on_click=_settle, args=(run, take), help=texts.SETTLE_HELP.format(count=count),
+            on_click=_settle, args=(run.id, take), help=texts.SETTLE_HELP.format(count=count),
         )  # fmt: skip
 
 
-def _settle(run: Run, take: Take) -> None:
+def _settle(run_id: str, take: Take) -> None:
     """Measure what the answer leaves open once more, with a budget that is enough."""
-    asked = msgspec.to_builtins(run.request) | {"strategies": list(take.again), "budget_s": take.budget_s}
     try:
+        request = msgspec.to_builtins(lookup.find(run_id).request)
+        asked = request | {"strategies": list(take.again), "budget_s": take.budget_s}
         actions.start(parse(asked))
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
@@ -128,14 +135,17 @@ def _evidence(tab: str, prefix: str) -> None:
 
 def _changes(run: Run, version: int, prefix: str) -> None:
     lines = _memo.get((run.id, version, "changes"), lambda: answer.changes(run))
+    if places.viewer() and not lines:
+        return
     with st.container(gap=None, key=f"{prefix}changes"):
         st.markdown(texts.CHANGES)
         if lines:
             st.markdown("\n".join(f"- {look.plain(line)}" for line in lines))
-        st.page_link(
-            _SWEEP, label=texts.SWEEP_LINK, icon=":material/stacked_line_chart:",
-            query_params=_sweep(run),
-        )  # fmt: skip
+        if not places.viewer():
+            st.page_link(
+                _SWEEP, label=texts.SWEEP_LINK, icon=":material/stacked_line_chart:",
+                query_params=_sweep(run),
+            )  # fmt: skip
 
 
 def _sweep(run: Run) -> dict[str, str | list[str]]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from measure import beginning
 from measure.claims import known, verdicts
-from measure.claims.spec import QUESTIONS, Claim, Question, Said, Truth
-from measure.claims.tries import needs_of, words_of
+from measure.claims.spec import QUESTIONS, Claim, Need, Question, Said, Truth
+from measure.claims.tries import seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
 from measure.model.run import Evidence, Run
 from measure.model.script_end import ScriptEnd
@@ -38,11 +39,13 @@ _CODE = re.compile(r"`([^`]*)`")
 
 @dataclass(frozen=True)
 class Tried:
-    """A claim with the run that it was tried in and its verdict by that; neither where it was not tried."""
+    """A claim with the run that it was tried in and its verdict by that; neither where it was not tried. ``mark``: what
+    is to be known of where it was tried."""
 
     claim: Claim
     run: Run | None = None
     verdict: Verdict | None = None
+    mark: str = ""
 
     @property
     def word(self) -> Word | None:
@@ -50,11 +53,13 @@ class Tried:
 
 
 def judged(claim: Claim, run: Run | None) -> Tried:
-    """A claim by a run; while that goes on, a claim whose figures are not all there yet is not judged."""
-    if run is None or claim.id not in (run.claims or []):
+    """A claim by a run, which may have measured what it needs for another claim; while that goes on, a claim whose
+    figures are not all there yet is not judged."""
+    if run is None:
         return Tried(claim)
     there = {item.need for item in run.evidence or []}
-    if run.finished is None and not all(need.key in there for need in claim.needs):
+    found = [need.key in there for need in claim.needs]
+    if not all(found) and (run.finished is None or not (any(found) or claim.id in (run.claims or []))):
         return Tried(claim)
     return Tried(claim, run, verdicts.of_run(claim, run))
 
@@ -98,12 +103,16 @@ def _question(
     ids = tuple(item.claim.id for item in asked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"question_{question}"):
         st.subheader(title, anchor=False, width="content")
+        refusal = None
         if try_ is not None and len(ids) > 1:
-            seconds = seconds_of([item.claim for item in asked])
+            claims = [item.claim for item in asked]
+            seconds, refusal = seconds_of(claims), beginning.claims_refusal(claims)
             st.button(
                 texts.TRY_GROUP.format(count=len(ids), time=look.duration(seconds)), key=f"try_{question}",
-                type="tertiary", icon=":material/play_arrow:", on_click=try_, args=(ids,),
+                type="tertiary", icon=":material/play_arrow:", on_click=try_, args=(ids,), disabled=bool(refusal),
             )  # fmt: skip
+    if refusal:
+        st.caption(look.plain(refusal))
     for item in asked:
         with st.container(key=look.key("claim", item.claim.id), gap=None):
             st.html(_words(item))
@@ -122,14 +131,11 @@ def _question(
                     )  # fmt: skip
 
 
-def seconds_of(claims: Sequence[Claim]) -> float:
-    """Return about how long trying claims takes."""
-    return sum(need.seconds for need in needs_of(claims))
-
-
 def _words(item: Tried) -> str:
     """A claim and its verdict, as HTML."""
     seen = f'<div style="font-size:.88rem;opacity:.85">{_html(item.verdict.sentence)}</div>' if item.verdict else ""
+    if item.mark:
+        seen += f'<div style="font-size:.82rem;opacity:.75">{html.escape(item.mark)}</div>'
     return (
         '<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">'
         f"{badge(item.word)}"
@@ -168,22 +174,33 @@ def draw_claim(item: Tried, version: int, *, imported: bool) -> None:
         st.caption(look.plain(item.claim.note))
     st.html(_tests(item))
     st.markdown(texts.SAID_BY.format(places="; ".join(map(_place, item.claim.said))))
+    if item.claim.works_as:
+        there = filter(None, map(known.get, item.claim.works_as))
+        # A link of Streamlit's to the page that is open is cut to one line.
+        links = [f"- [{claim.sentence}](claims?claim={claim.id})" for claim in there]
+        st.markdown("\n".join([texts.WORKS_AS, *links]))
     evidence = {part.need: part for part in (item.run.evidence or [])} if item.run else {}
     needs = [need for need in item.claim.needs if need.key in evidence]
     if not needs:
         st.caption(texts.NO_EVIDENCE)
         return
-    names = {need.key: words_of(need) for need in needs}
     key = needs[0].key
     if len(needs) > 1:
-        key = st.segmented_control(
+        names = {need.key: _name(item.claim, need) for need in needs}
+        key = st.pills(
             texts.MEASURED_FOR_IT, list(names), key=f"evidence_{item.claim.id}", default=key, required=True,
             format_func=lambda key: names[key],
         )  # fmt: skip
     else:
-        st.markdown(f"**{texts.MEASURED_FOR_IT}** {look.plain(names[key])}")
+        st.markdown(f"**{texts.MEASURED_FOR_IT}** {look.plain(words_of(needs[0]))}")
     with guard.calm(texts.THE_EVIDENCE):
         _evidence(evidence[key], version, imported=imported)
+
+
+def _name(claim: Claim, need: Need) -> str:
+    """A measurement in words, after those of the cases that it is for: a narrow page cuts the end."""
+    cases = dict.fromkeys(test.when.replace("`", "") for test in claim.tests if test.need.key == need.key and test.when)
+    return f"{', '.join(cases)}: {words_of(need)}" if cases else words_of(need)
 
 
 def _tests(item: Tried) -> str:
@@ -229,7 +246,7 @@ def _script(end: ScriptEnd) -> None:
     st.code(end.source, language="python", line_numbers=True)
     if end.printed.strip():
         st.caption(texts.SCRIPT_PRINTED)
-        st.code(end.printed, language=None)
+        st.code(end.printed, language=None, wrap_lines=True)
 
 
 def _figure(value: object) -> str:

@@ -9,11 +9,11 @@ from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
 from views.charts import base, latency, memory
-from views.result import answer, correctness, details, problems, strategy_table, tables, texts
+from views.result import answer, correctness, details, heading, problems, strategy_table, tables, texts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
-_memo = Memo()
+_memo = Memo(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def draw_comparison(
     with guard.calm(texts.THE_RESULT):
         if finished:
             answer.draw(run, version, baseline, timed, prefix, imported=imported)
-        draw_doubts(tables.doubts(run))
+        heading.draw_doubts(tables.doubts(run))
         _charts(shown, prefix)
     if finished:
         details.draw(run, version, shown.rows, baseline, prefix, imported=imported)
@@ -68,14 +68,6 @@ def draw_comparison(
             strategy_table.draw(run, version, shown.rows, prefix, baseline=baseline)
         correctness.draw(run.request, shown.rows, prefix)
         problems.draw(shown.rows, run, prefix)
-
-
-def draw_doubts(sentences: list[str], key: str = "doubts") -> None:
-    """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
-    if sentences:
-        with st.container(gap="xsmall", key=key):
-            for words in sentences:
-                st.markdown(f":orange[:material/warning:] {look.plain(words)}")
 
 
 def _charts(shown: Shown, prefix: str) -> None:

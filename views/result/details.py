@@ -19,7 +19,7 @@ from views.result import diff, side_by_side, strategy_table, tables, texts, why
 from views.ui import guard, look, scroll
 from views.ui.memo import Memo, packed
 
-_memo = Memo()
+_memo = Memo(__name__)
 _PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
@@ -104,9 +104,10 @@ def _samples(run: Run, version: int, rows: list[Row], prefix: str) -> None:
         frame, names.sized(samples.SPEC, frame), key=f"{prefix}samples",
         alt=texts.SAMPLES_ALT.format(samples=count),
     )  # fmt: skip
-    control = ""
+    every = samples.one_in(run, chosen)
+    control = texts.SAMPLES_ONE_IN.format(every=every) if every > 1 else ""
     if run.control and run.control.strategy in chosen:
-        control = texts.SAMPLES_CONTROL.format(strategy=look.plain(run.control.strategy))
+        control += texts.SAMPLES_CONTROL.format(strategy=look.plain(run.control.strategy))
     st.caption(texts.SAMPLES_ABOUT.format(samples=count, control=control))
 
 

@@ -1,4 +1,4 @@
-"""The heading of a run: its case, on the page and in the browser's title, and the sentence on how it came out."""
+"""The heading of a run: its case, on the page and in the browser's title, how it came out, and what it cannot tell."""
 
 import html
 
@@ -8,8 +8,10 @@ from measure.claims import tries
 from measure.judge import answer
 from measure.judge import verdict as verdicts
 from measure.model.run import Analysis, Run
+from measure.output import table
 from measure.sweep import findings
 from views.result import texts
+from views.ui import look
 
 
 def title(run: Run) -> None:
@@ -45,3 +47,24 @@ def headline(words: str) -> None:
     st.html(
         f'<h2 style="font-size:1.35rem;font-weight:600;line-height:1.35;margin:0;padding:0">{html.escape(words)}</h2>'
     )
+
+
+def draw_function(run: Run) -> None:
+    """Draw what is to be known of a function of a person's own, below the verdict."""
+    if said := table.function_notes(run):
+        lines = "\n".join(f"- {look.plain(note)}" for note in said)
+        with st.container(key="about_function"):
+            st.caption(f"{look.plain(table.function_head(run))}\n{lines}")
+
+
+def doubts(run: Run) -> list[str]:
+    """Return the warnings of a sweep or of claims as a whole, as sentences; those of its parts stand with them."""
+    return [look.sentence(warning.message) for warning in run.warnings]
+
+
+def draw_doubts(sentences: list[str], key: str = "doubts") -> None:
+    """Draw what a run cannot tell, where its verdict is read: whole, and never folded away."""
+    if sentences:
+        with st.container(gap="xsmall", key=key):
+            for words in sentences:
+                st.markdown(f":orange[:material/warning:] {look.plain(words)}")

@@ -1,5 +1,6 @@
 """A run while it waits and runs: the stage of each strategy, in text only, polled by one fragment."""
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ import streamlit as st
 import workloads
 from measure import runner
 from measure.judge import answer
+from measure.model.request import RequestError
 from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
 from measure.runner import Snapshot
 from measure.sweep.lines import line_of
 from views.result import texts
-from views.ui import guard, look
+from views.ui import guard, look, session
 
 # While nothing is timed the page may look often; while timing it would take from what is measured, and most of all
 # where it is drawn anew, charts and all.
@@ -90,17 +92,19 @@ def _draw(snapshot: Snapshot) -> None:
     with st.container(border=True, key="progress", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
-            if snapshot.here and _is_timing(snapshot):
+            mine = snapshot.here and session.may(snapshot.owner)
+            if mine and _is_timing(snapshot):
                 st.button(
                     texts.STOP, key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
                     help=texts.STOP_HELP,
                 )  # fmt: skip
-            if snapshot.here:
+            if mine:
                 st.button(
                     texts.CANCEL, key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
                     help=texts.CANCEL_HELP,
                 )  # fmt: skip
-        st.caption(look.plain(_standing(snapshot)))
+        standing = _standing(snapshot) if mine or not snapshot.here else f"{_standing(snapshot)} · {texts.STRANGE}"
+        st.caption(look.plain(standing))
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
             whole = snapshot.elapsed_s + snapshot.remaining_s
             st.progress(min(_ALMOST, snapshot.elapsed_s / whole) if whole else 0.0)
@@ -110,12 +114,14 @@ def _draw(snapshot: Snapshot) -> None:
 
 def stop(run_id: str) -> None:
     """Have a run end with what is known by now."""
-    runner.shared().stop(run_id)
+    with contextlib.suppress(RequestError):  # another visitor's, whose button is not there
+        runner.shared().stop(run_id, session.visitor())
 
 
 def cancel(run_id: str) -> None:
     """End a run, or a job that explains one."""
-    runner.shared().cancel(run_id)
+    with contextlib.suppress(RequestError):
+        runner.shared().cancel(run_id, session.visitor())
     # So that this very rerun shows the end, and not the next look at the run.
     runner.shared().wait(run_id, _CANCEL_S)
 
@@ -133,7 +139,7 @@ def _title(run: Run) -> str:
 def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
         waits = texts.ONE_BEFORE if snapshot.position == 1 else texts.RUNS_BEFORE
-        return waits.format(count=snapshot.position, now=_whose_turn())
+        return waits.format(count=snapshot.position, turn=_turn(snapshot), now=_whose_turn())
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
     stage = snapshot.message or texts.RUNNING
@@ -145,6 +151,13 @@ def _standing(snapshot: Snapshot) -> str:
     if snapshot.remaining_s is not None:
         parts.append(_remaining(snapshot, snapshot.remaining_s))
     return " · ".join(parts)
+
+
+def _turn(snapshot: Snapshot) -> str:
+    """Say when a run's turn comes, as far as that is known."""
+    if not math.isfinite(snapshot.wait_most_s):
+        return ""
+    return texts.TURN.format(wait=look.duration(snapshot.wait_s), most=look.duration(snapshot.wait_most_s))
 
 
 def _remaining(snapshot: Snapshot, left_s: float) -> str:

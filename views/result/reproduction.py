@@ -13,7 +13,7 @@ from views.result import texts
 from views.ui import look, steps
 from views.ui.memo import Memo
 
-_memo = Memo()
+_memo = Memo(__name__)
 _SIGNS = {"reproduced": ":material/check_circle:", "refuted": ":material/error:", "undecided": ":material/help:"}
 
 

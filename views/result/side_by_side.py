@@ -18,7 +18,7 @@ from views.result.why import text_of
 from views.ui import look
 from views.ui.memo import Memo, packed
 
-_memo = Memo()
+_memo = Memo(__name__)
 
 
 def draw(

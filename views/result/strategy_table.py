@@ -13,7 +13,7 @@ from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo, packed
 
-_memo = Memo()
+_memo = Memo(__name__)
 ROW_HEIGHT = 30  # pixels, as all widths here
 _MOST_ROWS = 14
 _NUMBER_WIDTH = 90

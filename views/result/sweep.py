@@ -1,26 +1,28 @@
 """A sweep's result: lines with their crossovers, or the map of winners; scaling; latency against memory; each point."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
-from measure.judge import rules
+from measure import runner
+from measure.judge import advice, rules
 from measure.model.run import Crossover, Measurement, Run
 from measure.output.sweep_table import cost
-from measure.sweep import cells, findings
+from measure.statistics.growth import Growth
+from measure.sweep import cells, findings, scaling
 from measure.sweep.crossovers import sentence
+from measure.sweep.evidence import evidence
 from measure.sweep.lines import lines
 from measure.sweep.places import readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
 from views.result import heading, sweep_pair, sweep_point, texts
-from views.result.compare import draw_doubts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
 
-_memo = Memo()
+_memo = Memo(__name__)
 _ROW_HEIGHT = 30
 _FRONT_AT, _FRONT_CHOSEN = "front_at", "front_chosen"
 
@@ -30,7 +32,7 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
     with guard.calm(texts.THE_RESULT):
         if finished:
             _standing(run, version, imported=imported)
-        draw_doubts(doubts(run), "sweep_doubts")
+        heading.draw_doubts([*heading.doubts(run), *doubts(run)], "sweep_doubts")
         event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
             _crossovers(run, version, finished)
@@ -40,9 +42,9 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
         if len(run.axes) == 1:
             _memory(run, version)
         _failures(run)
-        _scaling(run)
+        _scaling(run, version)
     with guard.calm(texts.THE_FRONT):
-        _front(run, version)
+        _front(run)
 
 
 def _standing(run: Run, version: int, *, imported: bool) -> None:
@@ -55,11 +57,14 @@ def _standing(run: Run, version: int, *, imported: bool) -> None:
         ended = texts.SWEEP_ENDED.get(run.status, run.status)
         done = sum(point.status == "complete" for point in run.points)
         kept = texts.POINTS_KEPT if imported else texts.POINTS_CONTINUE
+        if advice.is_unsaved(run):  # nor can it be continued
+            kept = texts.POINTS_DONE
         st.caption(kept.format(ended=ended, done=done, points=len(run.points)))
     skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
     if skipped and len(skipped) == len(run.points):
         reason = look.sentence(skipped[0].reason)
         st.warning(look.plain(texts.NOTHING_MEASURED.format(reason=reason)), icon=":material/block:")
+    heading.draw_function(run)
 
 
 def doubts(run: Run) -> list[str]:
@@ -98,7 +103,27 @@ def _latency(run: Run, version: int) -> Any:
         selection_mode=sweep_map.SELECTION, alt=_alt(run, version, "latency"),
     )  # fmt: skip
     st.caption(texts.SWEEP_LATENCY_ABOUT)
+    _fast_growth(run, version)
     return event
+
+
+def _growths(run: Run, version: int) -> Mapping[str, Growth]:
+    """Return the growth of each strategy; none until the sweep is analysed: its costs stand beside it."""
+    if not run.fits:
+        return {}
+    return _memo.get(
+        (run.id, version, "growth"),
+        lambda: scaling.growths(evidence(run.points, run.axes), run.analysis.confidence),
+    )
+
+
+def _fast_growth(run: Run, version: int) -> None:
+    """Draw a sentence for each strategy that clearly grows faster than in proportion."""
+    axis = run.axes[0].name
+    fast = {slug: growth for slug, growth in _growths(run, version).items() if scaling.is_fast(growth)}
+    said = [texts.GROWS_FAST.format(strategy=slug, power=scaling.power(axis, growth)) for slug, growth in fast.items()]
+    if said:
+        st.caption("\n\n".join(map(look.plain, said)))
 
 
 def _memory(run: Run, version: int) -> None:
@@ -159,11 +184,11 @@ def _failures(run: Run) -> None:
                 )
 
 
-def _scaling(run: Run) -> None:
+def _scaling(run: Run, version: int) -> None:
     if not run.fits:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
-    axis = run.axes[0].name
+    axis, growths = run.axes[0].name, _growths(run, version)
     slope = texts.PER_ELEMENT if axis == "batch" else texts.PER_OTHER.format(axis=axis)
     st.markdown(texts.SCALING.format(axis=look.plain(axis)))
     st.dataframe(
@@ -172,6 +197,7 @@ def _scaling(run: Run) -> None:
                 texts.STRATEGY_COLUMN: look.label(fit.strategy, modes.get(fit.strategy, "")),
                 texts.FIXED_COST: cost(fit.fixed_s, fit.fixed_low_s, fit.fixed_high_s),
                 texts.SLOPE.format(slope=slope): cost(fit.per_element_s, fit.per_element_low_s, fit.per_element_high_s),
+                texts.GROWS_AS: scaling.power(axis, growths[fit.strategy]) if fit.strategy in growths else "–",
                 texts.FIT_NOTE: fit.note,
             }
             for fit in sorted(run.fits, key=lambda fit: fit.per_element_s)
@@ -205,16 +231,20 @@ def _map(run: Run, version: int) -> Any:
 # --- latency against memory ------------------------------------------------------------------------------------------
 
 
-def _front(run: Run, version: int) -> None:
+def _front(run: Run) -> None:
     if not sweep_front.offered(run):
         return
     with st.container(key="front", gap="small"):
         st.markdown(texts.FRONT)
-        st.fragment(_draw_front)(run, version)
+        st.fragment(_draw_front)(run.id)
 
 
-def _draw_front(run: Run, version: int) -> None:
-    # A fragment: the slider moves without the rest of the page.
+def _draw_front(run_id: str) -> None:
+    # A fragment: the slider moves without the rest of the page. It is kept with what it is given: that is no run.
+    snapshot = runner.shared().snapshot(run_id)
+    if snapshot is None:
+        return
+    run, version = snapshot.run, snapshot.version
     index = None if sweep_front.by_option(run) else _choose_point(run)
     measurements, dials = sweep_front.subject(run, index)
     limit_bytes = _slider(run, measurements)
@@ -230,11 +260,12 @@ def _draw_front(run: Run, version: int) -> None:
 def _choose_point(run: Run) -> int:
     """Draw the list of points; the largest one is chosen at first."""
     offered = {cells.place(run.points[index]): index for index in sweep_front.offered(run)}
+    names = {place: readable(run.points[index].at) for place, index in offered.items()}
     chosen = sweep_point.chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(
         texts.FRONT_AT, list(offered), key=_FRONT_AT, on_change=sweep_point.choose,
-        args=(_FRONT_CHOSEN, _FRONT_AT, run.id), format_func=lambda place: readable(run.points[offered[place]].at),
+        args=(_FRONT_CHOSEN, _FRONT_AT, run.id), format_func=names.__getitem__,
     )  # fmt: skip
     return offered[picked]
 

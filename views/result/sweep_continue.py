@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from measure.beginning import sweep_bound_s
 from measure.machine import environment
 from measure.model.request import MOST_BUDGET_S, RequestError
 from measure.model.run import Run
@@ -13,11 +14,11 @@ from measure.sweep import continuing, needs
 from measure.sweep.needs import SweepForecast
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
-from views.result import texts
+from views.result import lookup, texts
 from views.ui import look
 from views.ui.memo import Memo
 
-_memo = Memo()
+_memo = Memo(__name__)
 # Budgets are named in steps of so many seconds, as the page's field has them.
 _STEP_S = 10
 
@@ -53,8 +54,8 @@ def outlook(run: Run, budget_s: float, available_bytes: int) -> Outlook:
     """
     asked = request(run, budget_s)
     taken = needs.known_before(continuing.taken_over(run, asked, run.environment))
-    plan = needs.plan(asked, available_bytes, taken)
-    most = needs.plan(request(run, MOST_BUDGET_S), available_bytes, taken)
+    plan = needs.plan(asked, available_bytes, taken, sweep_bound_s(budget_s))
+    most = needs.plan(request(run, MOST_BUDGET_S), available_bytes, taken, sweep_bound_s(MOST_BUDGET_S))
     # What was inferred is not missing.
     inferred = {needs.key(point.at) for point in run.points if point.status == "skipped" and point.ranking}
     missing = short = 0
@@ -96,14 +97,15 @@ def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> 
         text, in_vain = _refusal(error), True
     st.button(
         texts.CONTINUE, key="continue", icon=":material/resume:", type="secondary" if in_vain else "primary",
-        disabled=in_vain, on_click=_continue, args=(run, start),
+        disabled=in_vain, on_click=_continue, args=(run.id, start),
         help=texts.CONTINUE_HELP,
     )  # fmt: skip
     return text
 
 
-def _continue(run: Run, start: Callable[[SweepRequest, str], None]) -> None:
+def _continue(run_id: str, start: Callable[[SweepRequest, str], None]) -> None:
     try:
+        run = lookup.find(run_id)
         # As the field is now, which may have been changed since the button was drawn.
         start(request(run, float(st.session_state.get("budget", run.request.budget_s))), run.id)
     except RequestError as error:

@@ -11,7 +11,7 @@ from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo
 
-_memo = Memo()
+_memo = Memo(__name__)
 _ONE, _OTHER, _CHOSEN = "pair_one", "pair_other", "pair_chosen"
 
 

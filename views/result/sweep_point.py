@@ -32,13 +32,14 @@ def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: 
     offered = {cells.place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
+    names = {place: f"{readable(point.at)} ({sweep_map.state(point)})" for place, point in offered.items()}
     _take_click(run, event)
     chosen = chosen_place(_CHOSEN, run)
     st.session_state[_LIST] = chosen if chosen in offered else None
     picked = st.selectbox(
         texts.POINT_AT, list(offered), index=None, key=_LIST,
         placeholder=texts.POINT_PLACEHOLDER, on_change=choose, args=(_CHOSEN, _LIST, run.id),
-        format_func=lambda place: f"{readable(offered[place].at)} ({sweep_map.state(offered[place])})",
+        format_func=names.__getitem__,
     )  # fmt: skip
     if picked is None:
         return

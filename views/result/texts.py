@@ -32,13 +32,15 @@ RANGE = "{first:,} to {last:,}"
 STOP = "Stop here"
 STOP_HELP = "Ends with what is known by now: the verdict, then the floor and the process peaks."
 CANCEL_HELP = "Ends the work within a second; what has been measured is kept."
-ONE_BEFORE = "waiting in the queue: 1 run before this one. {now}"
-RUNS_BEFORE = "waiting in the queue: {count} runs before this one. {now}"
+ONE_BEFORE = "waiting in the queue: 1 run before this one{turn}. {now}"
+RUNS_BEFORE = "waiting in the queue: {count} runs before this one{turn}. {now}"
+TURN = ", about {wait}, {most} at most"
 RUNNING = "running"
 ROUND = "{stage}, round {number}"
 ELAPSED = "{duration} elapsed"
 LEFT = "about {duration} left"
 LATE = "it takes longer than forecast"
+STRANGE = "started by another visitor"
 NEARLY_DONE = "nearly done"
 NOW = "Now: {title}."
 NOW_LEFT = "Now: {title}, {left}."
@@ -57,6 +59,8 @@ IMPORTED = ":violet-badge[:material/upload_file: imported] "
 MEASURED = "Measured {time} ({zone})"
 ON_MACHINE = " on {machine}"
 WITH_TENSORFLOW = ", with TensorFlow {version}"
+ANSWERED = "**Measured {ago} ago**, with the same request"
+ANEW = "Measure anew"
 AGAIN = "Measure again here"
 AGAIN_HELP = "Measures the same request on this machine, then says whether the verdict was reproduced."
 EXPORT = "Export"
@@ -67,6 +71,7 @@ TABLE_FILE_HELP = "One line for each strategy."
 SAMPLES_FILE = "Samples (CSV)"
 SAMPLES_FILE_HELP = "Every raw sample."
 SUMMARY_FILE = "Summary (Markdown)"
+DRAWN_LATER = "Charts are drawn when the run that is being measured has its samples: open this again in a moment."
 SUMMARY_FILE_HELP = "For a pull request: verdict, table, environment, link."
 
 # --- going on with a sweep (sweep_continue.py) -----------------------------------------------------------------------
@@ -163,12 +168,14 @@ RUNTIME_START = (
 
 # --- the tab «Why» (why.py) ------------------------------------------------------------------------------------------
 
+NO_REASONS = "This run holds no reasons."
 NO_REASONS_IMPORTED = "This run holds no reasons. «Measure again here» gives one that can be asked for them."
 NO_REASONS_EXAMPLE = "This run holds no reasons. A comparison of your own can be asked for them."
 EXPLAIN_ABOUT = (
     "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: a second "
     "or two each. The figures of the run stay as they are."
 )
+EXPLAIN_OWN = "Only who started a run can have it explained here. «Measure again here» gives one of your own."
 EXPLAINED = "{explained} of {able} strategies are explained."
 EXPLAIN = "Explain this run"
 EXPLAIN_REST = "Explain the rest"
@@ -224,6 +231,7 @@ SAMPLES_ALT = "{samples}, by round; a line joins the samples of one process."
 SAMPLES_ABOUT = (
     "{samples}. A point is one sample, the mean of some calls in a row; a line joins those of one process. {control}"
 )
+SAMPLES_ONE_IN = "Of the run's samples one in {every} is drawn. "
 SAMPLES_CONTROL = "The control is {strategy}, entered twice."
 
 # --- the tab «Memory over one call» (details.py) ---------------------------------------------------------------------
@@ -371,11 +379,9 @@ FILES_SENTENCE = (
     "wrote it."
 )
 SWEEP_ENDED = ENDED | {"budget": "The time budget was spent"}
-POINTS_KEPT = ":material/info: {ended}: {done} of {points} points are complete. What was measured is kept."
-POINTS_CONTINUE = (
-    ":material/info: {ended}: {done} of {points} points are complete. What was measured is kept, and Continue measures "
-    "the rest."
-)
+POINTS_DONE = ":material/info: {ended}: {done} of {points} points are complete."
+POINTS_KEPT = f"{POINTS_DONE} What was measured is kept."
+POINTS_CONTINUE = f"{POINTS_DONE} What was measured is kept, and Continue measures the rest."
 NOTHING_MEASURED = "No point was measured. {reason}"
 DOUBT_AT = "at {place}: {doubt}"
 DOUBT_AT_TWO = "at {place}, and likewise at 1 more point: {doubt}"
@@ -387,6 +393,7 @@ SWEEP_LATENCY = "**Latency** of one call over {axis}"
 SWEEP_LATENCY_ABOUT = (
     "Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run."
 )
+GROWS_FAST = "{strategy} grows as {power}: faster than in proportion."
 CROSSOVERS = "**Where one overtakes another**"
 PAIR_ONE = "Where does"
 PAIR_OTHER = "overtake"
@@ -400,8 +407,9 @@ FIXED_COST = "fixed cost per call, a"
 SLOPE = "{slope}, b"
 PER_ELEMENT = "cost per element"
 PER_OTHER = "cost for each of {axis}"
+GROWS_AS = "grows as"
 FIT_NOTE = "note"
-SCALING_ALT = "Fixed cost per call and {slope} of each strategy"
+SCALING_ALT = "Fixed cost per call, {slope} and growth of each strategy"
 
 # --- a sweep over two axes (sweep.py) --------------------------------------------------------------------------------
 
@@ -421,10 +429,18 @@ FRONT = "**Latency against memory**"
 FRONT_AT = "At"
 MEMORY_DIAL = "Memory available"
 
-# --- run files of chosen runs (archive.py) ---------------------------------------------------------------------------
+# --- the run of an id (lookup.py) ------------------------------------------------------------------------------------
+
+RUN_UNREADABLE = "the run cannot be read: {error}"
+RUN_DELETED = "the run has been deleted"
+
+# --- runs as files (exports.py) --------------------------------------------------------------------------------------
+
+NO_SUCH_FILE = "Run {run} has no such file."
 
 UNREADABLE = "Run {run} cannot be read: {error}."
 DELETED = "Run {run} has been deleted."
+NO_ROOM = "Run {run} is left out: the archive has {most} without it. Export fewer at a time."
 LEFT_OUT_FILE = "left out.txt"
 
 # --- claims (claims.py) ----------------------------------------------------------------------------------------------
@@ -437,6 +453,7 @@ TRY = "Try ({time})"
 TRY_AGAIN = "Again ({time})"
 EVIDENCE = "Evidence"
 SAID_BY = "**It is said in** {places}."
+WORKS_AS = "**The form that works is measured in**"
 # The documents of docs/claims.md.
 DOCUMENTS = {
     "seed 1": "an article on making tf.map_fn fast",

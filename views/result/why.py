@@ -1,7 +1,6 @@
 """The tab «Why»: the sentences, the figures behind them, and the artifacts to open elsewhere."""
 
 import re
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,19 +14,20 @@ from measure.model.request import RequestError
 from measure.model.run import Measurement, Run
 from measure.model.why import Why
 from measure.output.rows import Row
-from views.result import texts
+from views.result import exports, texts
 from views.result.progress import cancel
-from views.ui import guard, look
+from views.ui import guard, look, session
 from views.ui.memo import Memo, packed
+from workloads import places
 
-_memo = Memo()
+_memo = Memo(__name__)
 _POLL_S = 1.0
 _UNIT = re.compile(r"(?<=\d) (?=[%×µnm]|s\b|MiB|KiB)")
 _MOST_SHOWN = 20_000  # signs of a text on the page; the file has all
 _WHAT = {
-    why.GRAPH: (texts.GRAPH, texts.GRAPH_HELP, "text/plain"),
-    why.HLO: (texts.HLO, texts.HLO_HELP, "text/plain"),
-    why.TRACE: (texts.TRACE, texts.TRACE_HELP, "application/gzip"),
+    why.GRAPH: (texts.GRAPH, texts.GRAPH_HELP),
+    why.HLO: (texts.HLO, texts.HLO_HELP),
+    why.TRACE: (texts.TRACE, texts.TRACE_HELP),
 }
 
 
@@ -35,7 +35,10 @@ def draw(run: Run, version: int, rows: list[Row], prefix: str, *, imported: bool
     """Draw the tab; where nothing is explained yet, the button that asks for it."""
     by_slug = {item.strategy: item for item in run.measurements}
     explained = [row for row in rows if why.known(by_slug[row.slug].why) is not None]
-    if prefix or imported:
+    if places.viewer():
+        if not explained:
+            st.caption(texts.NO_REASONS)
+    elif prefix or imported:
         if not explained:
             st.caption(texts.NO_REASONS_IMPORTED if imported else texts.NO_REASONS_EXAMPLE)
     else:
@@ -68,12 +71,18 @@ def _ask(run: Run, *, whole: bool) -> None:
         return
     able = reasons.explainable(run)
     explained = sum(why.known(item.why) is not None for item in able)
+    ended_meanwhile = job is not None and reasons.progress(job[1].run)[0] > reasons.progress(run)[0]
+    if job is not None and ended_meanwhile and st.session_state.get("why_ended") != job[0]:
+        st.session_state["why_ended"] = job[0]  # once, also where the store does not have it
+        st.rerun()
     refusal = st.session_state.pop("why_refusal", None)
     if refusal:
         st.warning(look.plain(look.sentence(refusal)), icon=":material/block:")
     if job is not None and job[1].fault:
         st.warning(look.plain(look.sentence(job[1].run.stop_reason)), icon=":material/error:")
-    if explained < len(able):  # what failed to be explained may be asked for again
+    if explained < len(able) and not _may_ask(run.id):
+        st.caption(texts.EXPLAIN_OWN)
+    elif explained < len(able):  # what failed to be explained may be asked for again
         st.caption(texts.EXPLAIN_ABOUT if whole else texts.EXPLAINED.format(explained=explained, able=len(able)))
         st.button(
             texts.EXPLAIN if whole else texts.EXPLAIN_REST, key="explain", icon=":material/search_insights:",
@@ -81,9 +90,14 @@ def _ask(run: Run, *, whole: bool) -> None:
         )  # fmt: skip
 
 
+def _may_ask(run_id: str) -> bool:
+    snapshot = runner.shared().snapshot(run_id)
+    return snapshot is not None and session.may(snapshot.owner)
+
+
 def _explain(run_id: str) -> None:
     try:
-        runner.shared().explain(run_id)
+        runner.shared().explain(run_id, session.visitor())
     except (RequestError, StoreError, ValueError) as error:
         st.session_state["why_refusal"] = str(error)
 
@@ -97,7 +111,10 @@ def _watch(run_id: str, shown: int, able: int) -> None:
         job_id, snapshot = job
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="explaining"):
             st.caption(f":material/hourglass_top: {look.plain(_standing(snapshot.state, snapshot.message))}")
-            st.button(texts.CANCEL, key="cancel_why", icon=":material/stop_circle:", on_click=cancel, args=(job_id,))
+            if session.may(snapshot.owner):
+                st.button(
+                    texts.CANCEL, key="cancel_why", icon=":material/stop_circle:", on_click=cancel, args=(job_id,)
+                )  # fmt: skip
         st.progress(shown / able if able else 0.0)
 
 
@@ -209,12 +226,9 @@ def _artifacts(run: Run, item: Measurement) -> None:
         return
     with st.container(horizontal=True, key="why_artifacts", gap="small"):
         for name in names:
-            label, about, kind = _WHAT.get(name, (name, "", "text/plain"))
-            st.download_button(
-                label, partial(_content, run.id, item.strategy, name), mime=kind, help=about,
-                file_name=f"{look.key(item.strategy)}.{name}", key=look.key("artifact", name), on_click="ignore",
-                icon=":material/download:",
-            )  # fmt: skip
+            label, about = _WHAT.get(name, (name, ""))
+            address = exports.of_run(run.id, "artifact", strategy=item.strategy, name=name)
+            st.link_button(label, address, help=about, key=look.key("artifact", name), icon=":material/download:")
     for name in names:
         if name != why.TRACE:
             with st.expander(_WHAT[name][0], type="compact", key=look.key("text", name), on_change="rerun") as opened:

@@ -89,7 +89,9 @@ ICON = (
 LOGO = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="150" height="32" viewBox="0 0 150 32">'
     f'{ICON[ICON.index("<circle") : -6]}<text x="38" y="23" font-family="Arial, Helvetica, sans-serif" '
-    'font-size="21" font-weight="600" fill="#3f7fd0">Mapbench</text></svg>'
+    # As wide as this in every font: wider ones would lose the last letter.
+    'font-size="21" font-weight="600" textLength="110" lengthAdjust="spacingAndGlyphs" fill="#3f7fd0">Mapbench</text>'
+    "</svg>"
 )
 
 COLOUR_NAMES = tuple(_PALETTE)
@@ -174,6 +176,10 @@ def style(mappers: Iterable[str]) -> str:
         # White on the dark theme's blue, which is for text on dark, would have a contrast of 2.9.
         "[data-testid=stBaseButton-primary]:enabled {color: light-dark(#ffffff, #0b1420)}",
         "[data-testid=stCaptionContainer] code {color: inherit; background: none; padding: 0}",
+        # A caption is pale as a whole: its words are to be, and not a badge in it, whose contrast would be 2.8.
+        "[data-testid=stCaptionContainer]:has(.stMarkdownBadge) {opacity: 1}",
+        "[data-testid=stCaptionContainer]:has(.stMarkdownBadge) p "
+        "{color: color-mix(in srgb, currentColor 70%, transparent)}",
         # Streamlit's own colours of code have a contrast of 3.6 to 4.3 with its background.
         "[data-testid=stCode] .token:is(.keyword, .function) {color: light-dark(#1459ab, #74b3f8) !important}",
         "[data-testid=stCode] .token.comment {color: light-dark(#5d6472, #9da6b5) !important}",
@@ -214,7 +220,7 @@ def sentence(text: str) -> str:
 
 
 def duration(value_s: float | None) -> str:
-    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 2 h 5 min."""
+    """A time to wait or that has passed, coarse: under 1 s, 6 s, 1 min 5 s, 5 min, 2 h 5 min."""
     if value_s is None:
         return MISSING
     if value_s < 1:
@@ -222,7 +228,9 @@ def duration(value_s: float | None) -> str:
     whole = round(value_s)
     if whole < 60:
         return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def error_size(value: float | None) -> str:

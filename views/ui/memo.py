@@ -3,38 +3,30 @@
 `st.cache_data` would copy each of them at every look, and both of Streamlit's caches would hash a whole run to find it.
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from measure.model.kept import Kept
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 _T = TypeVar("_T")
-_MOST = 64
+# Of all memos together: what some hundred usual runs have on their pages.
+_kept = Kept(64 * 2**20)
 
 
+@dataclass(frozen=True)
 class Memo:
-    """A bounded cache, least recently used out first. For values that nobody changes."""
+    """A place in the one memory of all pages, found again by its name: Streamlit runs a page's file anew at every
+    interaction. For values that nobody changes."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
+    name: str
 
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-        value = make()  # outside of the lock: at worst two sessions compute the same
-        with self._lock:
-            self._values[key] = value
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-        return value
+        return _kept.get((self.name, key), make)
 
 
 def packed(frame: "pd.DataFrame") -> "pa.Table":

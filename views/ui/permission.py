@@ -12,9 +12,9 @@ _OF_PROXIES = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", 
 
 
 def may_execute() -> bool:
-    """True if this visitor's code may be executed here: never on a hosted server; as ``MAPBENCH_OWN_CODE`` says, where
-    it is set; else where the server listens to this machine alone, without a proxy."""
-    if places.hosted():
+    """True if this visitor's code may be executed here: never on a hosted server or a viewer; as ``MAPBENCH_OWN_CODE``
+    says, where it is set; else where the server listens to this machine alone, without a proxy."""
+    if places.hosted() or places.viewer():
         return False
     if chosen := os.environ.get("MAPBENCH_OWN_CODE", ""):
         return chosen.lower() not in ("0", "false", "no")

@@ -5,6 +5,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from views.ui import look
+
 _UTC = "UTC"
 
 
@@ -16,6 +18,15 @@ def local(time: str) -> str:
         return told.astimezone(_zone()[1]).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError):
         return time[:16].replace("T", " ")
+
+
+def since(time: str | None) -> str:
+    """Return how long ago an ISO 8601 time was, coarse: 40 s, 3 min."""
+    try:
+        passed_s = (datetime.now(UTC) - datetime.fromisoformat(time or "")).total_seconds()
+    except (ValueError, TypeError):
+        return look.MISSING
+    return look.duration(passed_s if passed_s < 60 else passed_s // 60 * 60)
 
 
 def zone() -> str:

@@ -39,7 +39,7 @@ def ops_of(count):
 
 report(more_ops=len(ops_of(1000)) - len(ops_of(10)), loops_vectorized=sum("While" in op for op in ops_of(10)))
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 _UNROLLED = Script(
@@ -56,7 +56,7 @@ body = next(function for name, function in graph._functions.items() if "while_bo
 ops = [node.op for node in body.cached_definition.node_def]
 report(multiplications=ops.count("Mul"), python=ops.count("PyFunc") + ops.count("EagerPyFunc"))
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 _SESSION = Script(
@@ -70,7 +70,7 @@ with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     mapped, whole = session.run([tf.map_fn(f, x), f(x)])
 assert list(mapped) == list(whole) == [4, 9, 16, 25, 36]
 """,
-    seconds=4.0,
+    seconds=7.0,
 )
 
 _TYPES = Script(
@@ -78,7 +78,7 @@ _TYPES = Script(
 
 tf.map_fn(tf.sqrt, tf.constant([[1, 4]], tf.uint8))
 """,
-    seconds=4.0,
+    seconds=7.0,
 )
 
 CLAIMS = (

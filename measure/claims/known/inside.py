@@ -11,7 +11,7 @@ pixels = tf.function(lambda x: tf.map_fn(lambda x: tf.map_fn(lambda x: tf.map_fn
 whole = tf.function(lambda x: tf.map_fn(tf.sqrt, x))
 report(**in_turns(9, pixel_by_pixel=lambda: pixels(images), image_by_image=lambda: whole(images)))
 """,
-    seconds=5.0,
+    seconds=7.0,
 )
 
 _SHAPES = Script(
@@ -20,7 +20,7 @@ _SHAPES = Script(
 few, many = tf.random.uniform((10, 10_000)), tf.random.uniform((1000, 100))
 report(**in_turns(9, ten_elements=lambda: roots(few), thousand_elements=lambda: roots(many)))
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 _DEAR = Script(
@@ -40,7 +40,7 @@ report(
     )
 )
 """,
-    seconds=6.0,
+    seconds=8.0,
 )
 
 _OUTSIDE = Script(
@@ -68,7 +68,7 @@ report(
     )
 )
 """,
-    seconds=6.0,
+    seconds=10.0,
 )
 
 _CORES = Script(
@@ -91,7 +91,7 @@ for _ in range(4):
 spent = [ticks - before.get(path, 0) for path, ticks in ticks_of_threads().items()]
 report(others_percent=100 * (1 - max(spent) / sum(spent)))
 """,
-    seconds=6.0,
+    seconds=8.0,
 )
 
 _AT_ONCE = Script(
@@ -122,7 +122,7 @@ for name, mapped in (
     mapped(f, x)
     report(**{name: len(met)})
 """,
-    seconds=6.0,
+    seconds=9.0,
 )
 
 CLAIMS = (
@@ -175,6 +175,8 @@ CLAIMS = (
         tests=(
             Figure(_CORES, "others_percent", "{value} % of the time of all threads is not the busiest one's", least=15),
         ),
+        needs_cores=2,
+        needs_linux=True,
     ),
     Claim(
         id="one_element_at_a_time",

@@ -45,7 +45,7 @@ def tried(part):
 
 report(**{part.__name__: tried(part) for part in (order, nested, operation, variable, draws)})
 """,
-    seconds=5.0,
+    seconds=8.0,
 )
 
 _INTERMEDIATE = Script(
@@ -59,7 +59,7 @@ def f(x):
 assert tf.map_fn(f, x).numpy().tolist() == [4, 9, 1]
 assert tf.vectorized_map(f, x).numpy().tolist() == [4, 9, 1]
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 _RUNNING = Script(
@@ -76,7 +76,7 @@ try:
 except Exception as error:
     report(vectorized_map=0, why=str(error)[:200])
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 CLAIMS = (

@@ -37,7 +37,7 @@ report(
     bincount=loops(lambda row: tf.math.bincount(row, minlength=4, maxlength=4), keys),
 )
 """,
-    seconds=5.0,
+    seconds=8.0,
 )
 
 _LENGTHS = Script(
@@ -46,7 +46,7 @@ _LENGTHS = Script(
 keys = tf.constant([[0, 0, 1, 1], [0, 1, 2, 3]])
 tf.vectorized_map(lambda row: tf.unique(row).y, keys)
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 _LOOPS = "while loops in the graph: {value}"

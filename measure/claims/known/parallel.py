@@ -24,7 +24,7 @@ x = tf.random.uniform([100, 16, 16])
 report(programs=len({program(1), program(10)}))
 report(**in_turns(15, with_1=lambda: mapped(x, 1), with_10=lambda: mapped(x, 10)))
 """,
-    seconds=6.0,
+    seconds=12.0,
 )
 
 _MEMORY = Compare(

@@ -46,7 +46,7 @@ for number in range(30):
     again.append(seconds(function, True))
 report(without_autograph=without, first_trace=first, later_trace=again)
 """,
-    seconds=5.0,
+    seconds=12.0,
 )
 
 _CONVERSION = Script(
@@ -74,7 +74,7 @@ def share(file, function):
 tracing = share("polymorphic_function/tracing_compilation.py", "trace_function")
 report(percent=100 * tracing, conversion_percent=100 * share("parallel_for/pfor.py", "convert"))
 """,
-    seconds=4.0,
+    seconds=8.0,
 )
 
 CLAIMS = (

@@ -76,7 +76,9 @@ def test_all_processes_of_a_script_end_with_it(tmp_path: Path):
     path = str(tmp_path / "pids")
     source = LEAVE_A_PROCESS.format(path=path) + WAIT_UNTIL_LEFT.format(path=path) + "report(x=1)"
     assert end_of(source).figures == {"x": 1}
-    assert len((tmp_path / "pids").read_text().split()) == 2 and left_behind(tmp_path / "pids") == []
+    pids = tmp_path / "pids"
+    assert len(pids.read_text().split()) == 2
+    eventually(lambda: not left_behind(pids), "both are gone", GONE_WITHIN_S)
 
 
 def test_a_script_that_is_cancelled_ends(tmp_path: Path):

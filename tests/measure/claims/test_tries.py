@@ -1,25 +1,24 @@
 """Trying claims: what they need is measured once, a piece that cannot be is a reason, and what there is stays."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from measure import runner
-from measure.claims import known, scripts, tries, verdicts
-from measure.claims.figures import Missing
+from measure.claims import known, scripts, tries
 from measure.claims.predicates import Ends, Faster, Runs
-from measure.claims.spec import Claim, Compare, Need, Predicate, Said, Script, Seen, Swept
+from measure.claims.spec import Claim, Compare, Need, Predicate, Said, Script, Swept
 from measure.claims.tries import Tries
+from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
 from measure.model.request import RequestError
-from measure.model.run import Evidence, Run
+from measure.model.run import Run
 from measure.store.store import Store
-from tests.engine import DEADLINE_S, descendants, eventually, running, write_mapper
+from tests.engine import DEADLINE_S, QUICK, descendants, eventually, running, write_mapper
+from tests.hanging import stopped_clock
 from tests.subjects import LOST, Message, Subjects
 
 ID = "0123456789abcdef01234567"
@@ -82,37 +81,6 @@ def needs(run: Run) -> list[str]:
     return [item.need for item in run.evidence or []]
 
 
-@dataclass(frozen=True)
-class InTime:
-    """It can be told where the run had more than the budget that the claim asks for, or ``never``."""
-
-    need: Compare | Swept
-    never: bool = False
-    when: str = ""
-
-    def see(self, found: Evidence) -> Seen:
-        if found.run is None:
-            raise Missing(found.reason or "")
-        budget_s = found.run.request.budget_s
-        return Seen("yes" if budget_s > self.need.budget_s and not self.never else "unknown", f"{budget_s:.0f} s")
-
-
-def test_what_cannot_be_told_is_measured_once_more_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    first, other = (dataclasses.replace(need, budget_s=10.0) for need in (PAIR, OTHER))
-    tests = (InTime(first), InTime(other, never=True), Ends(PAIR, "batched.eager"), InTime(NO_WORKLOAD))
-    made = {
-        f"c{number}": Claim(f"c{number}", "limits", "So.", (Said("seed 1"),), (test,))
-        for number, test in enumerate(tests)
-    }
-    monkeypatch.setattr(known, "all_claims", lambda: tuple(made.values()))
-    monkeypatch.setattr(known, "get", made.get)
-    with running(Subjects(), tmp_path) as own:
-        run = finished(own, own.submit_claims())
-    assert [verdicts.of_run(made[claim], run).sentence[:5] for claim in made][:2] == ["30 s.", "30 s."]
-    assert run.verdict == "Of 4 claims 2 hold and 2 cannot be told."
-    assert sorted(needs(run)) == sorted(need.key for need in (first, other, PAIR, NO_WORKLOAD))
-
-
 def test_what_claims_need_is_measured_once_and_a_reason_where_it_cannot_be(
     claims: Callable[..., list[str]], tmp_path: Path
 ):
@@ -143,6 +111,28 @@ def test_some_claims_alone_and_none_that_is_not_known(claims: Callable[..., list
         with pytest.raises(RequestError, match=r"^claim 'c9' is not known: 'claims' without a name lists them$"):
             own.submit_claims(["c0", "c9"])
         assert len(own.store.ids()) == 1
+
+
+def test_a_run_of_claims_ends_where_its_time_is_over_and_its_parts_have_what_is_left(
+    claims: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+):
+    class Late(Subjects):
+        """With each reference 30 s pass."""
+
+        def start(self, spec: Any, events: Any) -> int:
+            clock.now_s += 30.0 if spec.role == "reference" else 0.0
+            return super().start(spec, events)
+
+    clock = stopped_clock(monkeypatch)
+    ids = claims(PAIR, OTHER, SCRIPT)
+    settings = Settings(rules=QUICK, bound_s=60.0)
+    run = Tries(ID, ids, subjects := Late(), lambda view: None, settings=settings).run()
+    assert run.status == "budget"
+    assert run.stop_reason.startswith("the time of this run, 60 s, was over before everything that the claims need")
+    first, second = run.evidence
+    assert first.run.status == "complete" and second.run.status == "budget"
+    assert second.run.stop_reason.startswith("the time of this run, 30 s, was over")
+    assert subjects.living == []
 
 
 def tried(ids: Sequence[str], launcher: Any, publish: Callable[[View], None]) -> Tries:
@@ -222,7 +212,7 @@ def test_without_a_host_there_is_a_reason(claims: Callable[..., list[str]]):
             return False
 
     run = tried(claims(PAIR, SCRIPT), Gone(), lambda view: None).run()
-    assert run.evidence[0].reason.startswith("the measuring process is not available")
+    assert run.evidence[0].reason.startswith("nothing can be measured now")
     assert run.evidence[1].script.figures == {"x": 1}
 
 

@@ -106,7 +106,9 @@ def test_a_line_that_never_ends_is_refused():
         ({"status": 3, "signal": None, "tail": ""}, "failed", "Exit", "exit status 3"),
         ({"status": None, "signal": 6, "tail": "free(): invalid size\n"}, "failed", "SIGABRT", "free(): invalid size"),
         ({"status": None, "signal": 9, "tail": "a progress bar"}, "failed", "SIGKILL", "its memory runs out"),
-        ({"status": None, "signal": 11, "tail": ""}, "failed", "SIGSEGV", "crashed in native code"),
+        ({"status": None, "signal": 9, "for_memory": False, "tail": ""}, "failed", "SIGKILL", "its memory runs out"),
+        ({"status": None, "signal": 9, "for_memory": True, "tail": ""}, "out_of_memory", "SIGKILL", "memory ran out"),
+        ({"status": None, "signal": 11, "for_memory": True, "tail": ""}, "failed", "SIGSEGV", "crashed in native code"),
         ({"status": None, "signal": 6, "tail": "std::bad_alloc"}, "out_of_memory", "bad_alloc", "out of memory"),
         (
             {"status": None, "signal": 11, "tail": "Allocator ran out of memory trying to allocate 32.00MiB\n***_"},
@@ -358,6 +360,13 @@ def test_subjects_inherit_nothing_but_their_own_channel(host: HostLauncher):
             assert len(listed) <= 1 + 4, "the listing's own, and those that TensorFlow opens"
 
 
+def test_where_memory_runs_out_a_subject_goes_first_and_the_server_last(host: HostLauncher):
+    (one,) = talk(host, [timing("tells", "import os\nprint(open('/proc/self/oom_score_adj').read())\nos._exit(0)")])
+    assert one.exit is not None and one.exit["tail"].split()[-1] == "1000"
+    score, ours = (int(Path(f"/proc/{of}/oom_score_adj").read_text()) for of in (host_pid(host), "self"))
+    assert score == max(500, ours), "it inherits the server's, which is lower unless somebody has set it"
+
+
 @pytest.mark.slow
 def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(host_launcher, "subprocess", WARM)
@@ -481,6 +490,16 @@ def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tm
         _kill_and_watch(server, [host])
     finally:
         server.kill()
+
+
+@pytest.mark.slow
+def test_a_host_is_in_its_servers_session_where_priorities_count_and_no_key_of_a_terminal_reaches_it(tmp_path: Path):
+    server = _server(_interpreter, tmp_path, "list")
+    try:
+        host = eventually(lambda: _host_of(server), "the host has been started")
+        assert (os.getsid(host), os.getpgid(host)) == (os.getsid(server.pid), host)
+    finally:
+        _kill_and_watch(server, [])
 
 
 # --- fresh interpreters ----------------------------------------------------------------------------------------------

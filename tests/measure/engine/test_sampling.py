@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from measure.engine import clock as module
 from measure.engine import race, stages
-from measure.engine import sampling as module
 from measure.engine.bench import Bench, Settings
 from measure.engine.dialogue import Cancelled, HostLost
 from measure.engine.record import Record, View
 from measure.engine.sampling import Sampling
 from measure.judge.advice import COMPILED_VALUES
 from measure.model.request import DEFAULT_BUDGET_S, parse
-from measure.model.run import Memory, Replica
+from measure.model.run import Memory
 from measure.subject.messages import Sampled, Spec
 from tests.subjects import LOST, SAMPLES_A_MESSAGE, Message, Subjects, error
 
@@ -63,7 +63,7 @@ def opened() -> Iterator[Open]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of the budget, which stands still unless a test sets its ``now_s``."""
     clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(module.Clock, "now_s", property(lambda self: clock.now_s))
     return clock
 
 
@@ -234,7 +234,7 @@ def test_rounds_go_on_from_those_that_the_record_knows(opened: Open) -> None:
 
 def test_samples_that_come_together_were_taken_one_after_the_other(opened: Open) -> None:
     record = opened(Subjects()).record
-    record.add_replica("loop.eager", Replica(id=0, calls_per_sample=1))
+    record.add_replica("loop.eager", 0.1)
     record.add_samples("loop.eager", 0, 1, 2.0, Sampled(2, [0.1, 0.2, 0.3], [], False))
     record.add_samples("loop.eager", 0, 1, 3.0, Sampled(2, [0.1], [0], True))
     (replica,) = record["loop.eager"].replicas

@@ -13,6 +13,15 @@ def test_others_at_work_during_the_run_are_named(cores: float, warned: bool) -> 
     assert warning is None or "0.5 cores" in warning.message
 
 
+def test_the_pages_are_named_where_their_visitors_have_a_part_in_the_load() -> None:
+    warning = advice.busy_during(0.2, 0.4)
+    assert warning is not None and warning.values == {"cores": 0.6, "pages": 0.4}
+    assert "pages used 0.4 cores" in warning.message and "other programs 0.2" in warning.message
+    watched = advice.busy_during(0.45, 0.06)
+    assert watched is not None and "pages" not in watched.message, "one page that watches is not what is wrong"
+    assert advice.busy_during(0.2, 0.3) is None
+
+
 def test_what_tensorflow_said_and_how_often_it_traced_is_attached_to_the_strategy() -> None:
     warnings = advice.of_strategy(["The name is not unique"], [], retraces=2)
     assert [warning.code for warning in warnings] == ["tensorflow", "retrace"]

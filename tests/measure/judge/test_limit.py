@@ -1,5 +1,6 @@
 """The limit: roofs from made-up rates, multiples and the sentences in their place."""
 
+import dataclasses
 import os
 import platform
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -25,6 +27,7 @@ from tests.engine import measure, running, small_request
 from views.charts import latency as latency_chart
 from views.result import problems, strategy_table
 from workloads.case import Case
+from workloads.spec import Cost
 
 GIGA = 1e9
 RATES = Rates(
@@ -59,6 +62,24 @@ def of(read: int = 0, written: int = 0, flops: int = 0, **functions: int) -> Lim
 def test_the_highest_roof_is_the_limit_and_is_named(roof: Limit, seconds: float, term: str) -> None:
     assert roof.seconds == pytest.approx(seconds)
     assert roof.term == term
+
+
+def test_where_a_part_of_the_work_is_unknown_the_limit_is_of_bytes_alone_and_says_so() -> None:
+    plain = workloads.get("per_example_gradients")
+
+    def partly(**size: int) -> Cost:
+        return Cost(flops=10**12, ops=1, functions={"sin": 10**12}, unknown=("Betainc", "Bincount"))
+
+    size = {"batch": 1000, "features": 1000}
+    asked = limit.work(Case(dataclasses.replace(plain, cost=partly), size, "float32", {}))
+    roof = limit.limit(asked, RATES)
+    assert (roof.term, roof.flops, roof.functions) == ("memory-bound", 0, {})
+    said = limit.describe(roof)
+    assert said.endswith(" GB/s (of bytes alone, since the work of Betainc, Bincount is not known)")
+    run = synthetic.run(unhappy=False)
+    assert said in table.render(replace(run, limit=roof))
+    # A limit of all work is written as it always was.
+    assert b"unknown" not in msgspec.json.encode(of(read=4)) and "alone" not in limit.describe(of(read=4))
 
 
 def test_the_bandwidth_of_a_case_is_that_of_its_own_reads_and_writes() -> None:

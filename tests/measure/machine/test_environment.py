@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from measure.machine import allocator, environment, gpu, processor
+from measure.machine.control_groups import ends_for_memory
 from measure.machine.environment import available_memory, collect, describe
 from measure.machine.flags import without_paths
 from tests import warm
@@ -414,6 +415,24 @@ def test_version_1_limits_memory_and_processor_time(machine, monkeypatch):
     write(machine, {"sys/fs/cgroup/cpu,cpuacct/mine/cpu.cfs_quota_us": "-1\n"})
     assert processor.granted(machine) == 8
     assert collect(start_method="fork", root=machine)["cores_cgroup"] is None
+
+
+def test_the_kernels_count_of_processes_that_it_ended_for_want_of_memory_is_the_groups_own(machine):
+    assert ends_for_memory(machine) == 0
+    version_1 = {
+        "proc/self/cgroup": "4:memory:/mine\n",
+        "sys/fs/cgroup/memory/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 9\n",
+        "sys/fs/cgroup/memory/mine/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+    }
+    assert ends_for_memory(write(machine, version_1)) == 2
+    version_2 = {
+        "proc/self/cgroup": "0::/apps/mine\n",
+        "sys/fs/cgroup/apps/memory.events": "oom_kill 9\n",
+        "sys/fs/cgroup/apps/mine/memory.events": "low 0\nhigh 0\nmax 7\noom 4\noom_kill 3\noom_group_kill 0\n",
+    }
+    assert ends_for_memory(write(machine, version_2)) == 3
+    write(machine, {"sys/fs/cgroup/apps/mine/memory.events": "nonsense\n"})
+    assert ends_for_memory(machine) == 9, "the group above is the next one to ask"
 
 
 def test_a_limit_beyond_the_machine_is_none(machine):

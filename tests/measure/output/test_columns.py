@@ -1,7 +1,6 @@
 """One list of columns for page, terminal, Markdown and CSV: a new column is a line of it, and is everywhere."""
 
 import csv
-import io
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def test_a_column_that_is_added_to_the_list_is_in_every_output(inputs: columns.C
     held = {row.slug: row.input_bytes for row in rows.listed(run)}
     assert set(held.values()) == {INPUT, None}
     words = {slug: "–" if size is None else "4.69 MiB" for slug, size in held.items()}
-    in_csv = {line["strategy"]: line["input_bytes"] for line in csv.DictReader(io.StringIO(export.table_csv(run)))}
+    in_csv = {line["strategy"]: line["input_bytes"] for line in csv.DictReader(export.table_csv(run))}
     assert in_csv == {slug: "" if size is None else str(size) for slug, size in held.items()}
     # The outcome may be long: where it is last, it stays last.
     assert table.head()[-2:] == ["inputs", "outcome"] and table.render(run).splitlines()[0].endswith(
@@ -93,5 +92,5 @@ def test_one_process_has_no_interval_in_text_and_a_rank_only_where_it_is_far_fro
     assert [cells["map_fn.eager"][place] for place in at] == ["11", "1 process"]
     assert cells["batched.xla"][at[0]] == "1" and cells["batched.xla"][at[1]].count("ms") == 2
     # A file of figures has them as the run file does.
-    lines = {line["strategy"]: line for line in csv.DictReader(io.StringIO(export.table_csv(run)))}
+    lines = {line["strategy"]: line for line in csv.DictReader(export.table_csv(run))}
     assert lines["batched.eager"]["rank"] == "3" and float(lines["batched.eager"]["low_s"]) > 0

@@ -16,7 +16,7 @@ from measure.judge import limit
 from measure.model import why
 from measure.model.run import Crossover, Error, Run, Warning
 from measure.model.run_file import encode
-from measure.output import export, rows, table
+from measure.output import export, rows, sweep_table, table
 from measure.store import imports
 from measure.store.store import Store
 from tests import synthetic
@@ -82,7 +82,7 @@ def hostile_sweep(text: str, axes: int) -> Run:
 
 def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
     run = synthetic.run(ID)
-    table_rows = lines(export.table_csv(run))
+    table_rows = lines("".join(export.table_csv(run)))
     assert [line["strategy"] for line in table_rows][:2] == run.ranking[0]
     assert len(table_rows) == sum(m.twin_of is None for m in run.measurements)
     for line in table_rows:
@@ -95,7 +95,7 @@ def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
 
 def test_every_sample_is_in_the_samples():
     run = synthetic.run(ID)
-    table_rows = lines(export.samples_csv(run))
+    table_rows = lines("".join(export.samples_csv(run)))
     assert len(table_rows) == sum(len(replica.samples_s) for m in run.measurements for replica in m.replicas)
     mine = [line for line in table_rows if line["strategy"] == "loop.eager" and line["process"] == "1"]
     replica = run.measurement("loop.eager").replicas[1]
@@ -107,7 +107,7 @@ def test_every_sample_is_in_the_samples():
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_cell_is_a_formula(formula: str):
     for run in (hostile(formula), hostile_sweep(formula, 1), hostile_sweep(formula, 2)):
-        for text in (export.table_csv(run), export.samples_csv(run)):
+        for text in ("".join(export.table_csv(run)), "".join(export.samples_csv(run))):
             cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
             assert "'" + formula.replace("\r", "\n") in cells
             assert not [cell for cell in cells if cell.lstrip(" ")[:1] in tuple("=+-@\t\r\n＝")]
@@ -118,20 +118,38 @@ def test_the_limit_is_in_the_table():
     faster = replace(run.limit, seconds=0.0018)
     noted = limit.judge(replace(run, limit=faster))
     for each in (run, noted):
-        for line in lines(export.table_csv(each)):
+        for line in lines("".join(export.table_csv(each))):
             m = each.measurement(line["strategy"])
             assert line["times_limit"] == ("" if limit.multiple(m) is None else repr(limit.multiple(m)))
             assert line["limit_note"] == limit.note(m)
             assert (line["limit_s"], line["limit_term"]) == (repr(each.limit.seconds), "memory-bound")
-    assert any(line["limit_note"].startswith("faster than") for line in lines(export.table_csv(noted)))
-    assert {line["limit_s"] for line in lines(export.table_csv(replace(run, limit=None)))} == {""}
+    assert any(line["limit_note"].startswith("faster than") for line in lines("".join(export.table_csv(noted))))
+    assert {line["limit_s"] for line in lines("".join(export.table_csv(replace(run, limit=None))))} == {""}
+
+
+def test_what_is_to_be_known_of_a_function_of_ones_own_is_below_the_verdict_in_every_form():
+    said = ["It draws random numbers: values are not compared.", "It prints in Python, <b>once</b>."]
+    noted = [Warning(code="drift", message="the machine became slower")]
+    for run, shown in ((synthetic.run(ID), table.render), (synthetic.sweep(ID), sweep_table.render)):
+        own = synthetic.of_function(replace(run, warnings=noted), *said)
+        _, below = shown(own).split(own.verdict)
+        assert "\n\nAbout softened:\n- " + "\n- ".join(said) + "\n" in f"{below}\n"
+        assert "About" not in shown(synthetic.of_function(run)) and "About" not in shown(run)
+        drawn = MarkdownIt("commonmark").render(export.markdown(own))
+        head, told = drawn.split("<p>About softened:</p>\n")
+        assert own.verdict in head
+        listed, _, rest = told.partition("</ul>")
+        assert re.findall(r"<li>(.*)</li>", listed) == [said[0], "It prints in Python, &lt;b&gt;once&lt;/b&gt;."]
+        assert "slower" in rest
+    long = synthetic.of_function(synthetic.run(ID), "word " * 1_000)
+    assert len(table.render(long)) < len(table.render(synthetic.run(ID))) + 700
 
 
 def test_ties_share_their_rank_and_the_next_counts_them_in_every_form():
     run = synthetic.run()
     expected = {row.slug: row.rank for row in rows.make(run) if row.rank is not None}
     assert list(expected.values())[:6] == [1, 1, 3, 3, 5, 6]
-    written = {line["strategy"]: int(line["rank"]) for line in lines(export.table_csv(run)) if line["rank"]}
+    written = {line["strategy"]: int(line["rank"]) for line in lines("".join(export.table_csv(run))) if line["rank"]}
     shown = {line[1]: int(line[0]) for line in table.body(run) if line[0] != "–"}
     assert written == shown == expected
 
@@ -139,7 +157,7 @@ def test_ties_share_their_rank_and_the_next_counts_them_in_every_form():
 @pytest.mark.parametrize("command", ["a\x1b]0;x\x07b", "a\x08b", "a\u202eb", "\x1b[31ma", "a\x9b2Jb"])
 def test_no_text_that_leaves_is_a_command_to_a_terminal(command: str):
     for run in (hostile(command), hostile_sweep(command, 1), hostile_sweep(command, 2)):
-        for text in (export.table_csv(run), export.samples_csv(run), export.markdown(run)):
+        for text in ("".join(export.table_csv(run)), "".join(export.samples_csv(run)), export.markdown(run)):
             assert not [sign for sign in text if not sign.isprintable() and sign not in "\n\u2060"]
 
 
@@ -298,8 +316,8 @@ def test_texts_are_written_beside_each_other(file: Path, tmp_path: Path, capsys:
     assert command_line.main(["export", str(file), *options, "--into", str(out), "--link", "http://x/?run=1"]) == 0
     run = synthetic.run(ID)
     assert (out / "run.json").read_bytes() == file.read_bytes()
-    assert (out / "run.csv").read_text() == export.table_csv(run)
-    assert (out / "run.samples.csv").read_text() == export.samples_csv(run)
+    assert (out / "run.csv").read_text() == "".join(export.table_csv(run))
+    assert (out / "run.samples.csv").read_text() == "".join(export.samples_csv(run))
     assert (out / "run.md").read_text() == export.markdown(run, "http://x/?run=1")
     assert len(capsys.readouterr().out.split()) == 4
 

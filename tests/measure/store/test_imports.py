@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import re
+import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -486,6 +487,22 @@ def test_a_refusal_holds_no_sign_that_a_terminal_obeys(name: str):
         assert reason.isprintable() and name.encode("unicode_escape").decode()[:4] in reason, reason
 
 
+def test_a_refusal_of_a_very_long_value_quotes_a_part_of_it_and_says_where_it_is():
+    for data, where in (
+        (changed("schema", to="x" * 10_000), "'mapbench.run/1' is"),
+        (changed("measurements", 0, "outcome", to="\u202e" * 10_000), "at `$.measurements[0].outcome`"),
+    ):
+        reason = said(data)
+        assert len(reason) < 1_000 and reason.endswith(where), reason[-200:]
+
+
+def test_what_is_larger_than_any_run_is_refused_before_each_of_its_values_is_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(imports.values, "check", lambda run: pytest.fail("its values are looked at"))
+    assert "more than any machine has" in said(changed("environment", "many", to=list(range(6_000))))
+    many = json.loads(encode(small()))["measurements"][:1] * 1_001
+    assert "more than 1,000 - at `$.measurements`" in said(changed("measurements", to=many))
+
+
 def large_sweep(points: int) -> Run:
     """A sweep of so many points and all strategies, each with a dozen rounds in five processes."""
     request = parse_sweep(
@@ -530,7 +547,10 @@ def test_a_large_sweep_comes_back_as_it_went_and_becomes_a_picture(tmp_path: Pat
     kept = Store(tmp_path)
     assert kept.add(imports.read(data))
     assert encode(kept.load(ID)) == data
-    assert files.render(whole, "map", "svg").startswith(b"<svg")
+    with tempfile.TemporaryFile() as file:
+        files.render(whole, "map", "svg", file)
+        file.seek(0)
+        assert file.read(4) == b"<svg"
 
 
 def test_what_is_small_only_since_it_leaves_out_what_it_says_is_refused(monkeypatch: pytest.MonkeyPatch):
@@ -541,16 +561,21 @@ def test_what_is_small_only_since_it_leaves_out_what_it_says_is_refused(monkeypa
     }  # fmt: skip
     data = json.dumps(document).encode()
     imports.read(data)
-    monkeypatch.setattr(imports, "MOST_BYTES", 2 * len(data))
-    assert "this file, written in full, is too large" in said(data)
+    with pytest.raises(ValueError, match="this file, written in full, is too large"):
+        imports.read(data, 2 * len(data))
 
 
-def test_where_strangers_use_the_server_less_is_allowed(monkeypatch: pytest.MonkeyPatch):
-    data = b" " * (imports.MOST_BYTES_HOSTED + 1)
+def test_where_strangers_use_the_server_less_is_allowed():
+    most = 16 * 2**20
+    data = b" " * (most + 1)
     assert "truncated" in said(data)
-    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
-    assert said(data) == "this file is too large: it has 16.0 MiB, and 16 MiB are allowed on this server"
-    assert imports.read(encode(small())) == small()
+    with pytest.raises(ValueError, match=r"is too large: it has 16\.0 MiB, and 16 MiB are allowed on this server"):
+        imports.read(data, most)
+    with pytest.raises(ValueError, match="holds too many values"):
+        imports.read(b"1," * (most // 8 + 1), most)
+    with pytest.raises(ValueError, match="holds too many values"):
+        imports.read(b"[" * (most // 80 + 1), most)
+    assert imports.read(encode(small()), most) == small()
 
 
 def test_a_clock_that_was_set_back_a_little_while_it_measured_hinders_nothing():
@@ -785,3 +810,40 @@ def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monke
             kinds.add(tab)
     assert kinds == {"compare", "sweep", "claims", "1 axes", "2 axes", *TABS}
     calm(app.switch_page("views/pages/runs.py").run())
+
+
+class _Counted(str):
+    """A name that counts how often it is compared with another."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        _Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_name_that_occurs_twice_is_found_in_as_many_steps_as_there_are_names():
+    names = [_Counted(number) for number in range(2_000)]
+    assert imports.first_twice([*names, _Counted(1_999)]) == "1999"
+    # Two in a row may share a place in a table of hashes.
+    assert _Counted.compared < 10 * len(names)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_an_environment_of_very_many_keys_is_refused_at_once(twice: bool):
+    many = [f'"k{number}": 1' for number in range(200_000)]
+    keys = ", ".join([*many, many[-1]] if twice else many).encode()
+    data = encode(replace(small(), environment={"here": 1})).replace(b'"here": 1', keys)
+    assert ("occurs a second time" if twice else "more than any machine has") in said(data)
+
+
+def test_points_that_name_very_many_strategies_are_looked_up_in_as_many_steps():
+    slugs = [f"s{number}.eager" for number in range(1_000)]
+    run = small_map()
+    inferred = replace(run.points[0], at={axis.name: axis.values[0] for axis in run.axes}, measurements=[])
+    inferred = replace(inferred, ranking=[[slugs[-1]] * 300_000], control=None)
+    data = encode(
+        replace(run, request=replace(run.request, strategies=slugs), points=[inferred], crossovers=[], fits=[])
+    )
+    imports.read(data)

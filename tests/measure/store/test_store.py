@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -79,6 +80,16 @@ def test_a_run_is_read_as_it_was_written(kept: store.Store, other: store.Store):
     assert encode(other.load(run.id)) == encode(run)
 
 
+def test_runs_are_kept_in_memory_within_a_bound_of_bytes(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """A page asks for its run at every interaction: one that fits is not read anew, one that does not is."""
+    for most, is_same in ((2**20, True), (2**16, False)):
+        monkeypatch.setattr(store, "_DECODED_BYTES", most)
+        opened = store.Store(home)
+        opened.save(a_run())
+        assert (opened.load(ID) is opened.load(ID)) is is_same
+        opened.close()
+
+
 def test_a_run_that_grows_is_read_as_it_last_was(kept: store.Store, other: store.Store):
     for done in (0, 1, 4, 11):
         kept.save(running(done), live=True)
@@ -97,6 +108,49 @@ def test_each_save_has_a_version_of_its_own(kept: store.Store, other: store.Stor
     kept.save(a_run())
     versions.append(other.look(ID).version)
     assert versions == sorted(set(versions))
+
+
+def test_the_first_write_of_a_run_waits_longest_since_without_it_the_run_ends_with_its_server(
+    kept: store.Store, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kept.save(synthetic.partial(0, "b" * 24), live=True)
+    monkeypatch.setattr(database, "READING_S", 0.0)
+    held = sqlite3.connect(home / "runs.db", isolation_level=None, check_same_thread=False)
+    held.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError):
+        kept.save(synthetic.partial(1, "b" * 24), live=True)
+    timer = threading.Timer(0.3, lambda: (held.execute("COMMIT"), held.close()))
+    timer.start()
+    kept.save(synthetic.partial(0, "c" * 24), live=True)
+    timer.join()
+    assert kept.load("c" * 24) is not None
+
+
+@pytest.mark.parametrize("run", [_FINISHED, synthetic.sweep(ID)], ids=["compare", "sweep"])
+@pytest.mark.parametrize("what", ["run", "file"])
+def test_a_run_that_was_deleted_while_it_grows_is_written_whole(
+    run: Run, what: str, kept: store.Store, other: store.Store, home: Path
+):
+    kept.save(run, live=True)
+    if what == "run":
+        with sqlite(home) as connection:
+            connection.execute("DELETE FROM parts")
+            connection.execute("DELETE FROM runs")
+    else:
+        for path in home.glob("runs.db*"):
+            path.unlink()
+        assert kept.load(ID) is None
+    kept.save(run)
+    assert kept.load(ID) == other.load(ID) == run
+
+
+def test_a_file_that_was_deleted_is_made_anew_by_who_reads(kept: store.Store, home: Path):
+    kept.save(a_run())
+    for path in home.glob("runs.db*"):
+        path.unlink()
+    assert kept.look(ID) is None and kept.entries() == [] and kept.count() == 0
+    kept.save(a_run())
+    assert kept.ids() == [ID]
 
 
 @pytest.mark.parametrize("run", [_FINISHED, synthetic.sweep(ID)], ids=["compare", "sweep"])
@@ -377,7 +431,7 @@ def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: 
         engine = database.connect(url, [*database.MIGRATIONS, add_notes])
         with engine.connect() as connection:
             assert connection.execute(sa.text("SELECT id, note FROM runs")).all() == [(ID, "none")]
-            assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2, 3]
+            assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2, 3, 4]
         engine.dispose()
     with pytest.raises(StoreError, match="made by a newer Mapbench"):
         kept.load(ID)
@@ -402,7 +456,11 @@ def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: 
     assert kept.artifact(f"{0:024x}", slug, why.GRAPH) == b"a graph"
     assert kept.delete([f"{0:024x}"], owner="ann") == [f"{0:024x}"]
     with sqlite(home) as connection:
-        assert connection.execute("SELECT version FROM mapbench_store ORDER BY version").fetchall() == [(1,), (2,)]
+        assert connection.execute("SELECT version FROM mapbench_store ORDER BY version").fetchall() == [
+            (1,),
+            (2,),
+            (3,),
+        ]
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store, url: sa.URL):
@@ -424,7 +482,9 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(kept: store.Store,
 @pytest.mark.parametrize("dialect", [postgresql.dialect(), mysql.dialect()], ids=["postgresql", "mysql"])
 def test_the_tables_can_be_made_in_other_databases(dialect: sa.Dialect):
     tables = [*database.runs.metadata.sorted_tables, database.versions]
-    assert {table.name for table in tables} == {"runs", "parts", "artifacts", "mapbench_store"}
+    assert {table.name for table in tables} == {
+        *("runs", "parts", "artifacts", "marks", "waiting", "gone", "orders", "mapbench_store")
+    }
     for table in tables:
         made = str(sa.schema.CreateTable(table).compile(dialect=dialect))
         assert "CREATE TABLE" in made

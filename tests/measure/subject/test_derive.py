@@ -1,12 +1,21 @@
 """What is derived of a function that comes as bare code, and what is said where it cannot be measured."""
 
+import base64
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import cloudpickle
+import psutil
 import pytest
+from msgspec import UnsetType
 
 from measure.engine.deriving import facts_of
 from measure.engine.host_launcher import HostLauncher
 from measure.model.request import RequestError
+from tests.engine import ROOT
 from tests.functions import CODE, KERAS
 from workloads.functions import Facts, Given
 from workloads.own import leaves_from_wire
@@ -109,6 +118,37 @@ def test_elements_that_draw_from_a_global_state_are_the_same_in_each_process(hos
     assert derived(host, "f", "e", f"{code}\ndef f(x): return x").reference in ("own", "float64")
 
 
+def pickled(code: str, *names: str) -> str:
+    """Code in which these functions of other code are pickled, as those of a notebook are."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(code, space)
+    data = [base64.b64encode(cloudpickle.dumps(space[name])).decode() for name in names]
+    lines = [f'{name} = cloudpickle.loads(base64.b64decode("{each}"))' for name, each in zip(names, data, strict=True)]
+    return "\n".join(["import base64, cloudpickle", *lines])
+
+
+_DRAWN = "import random\nimport numpy as np\ndef f(x): return x\ne = lambda: "
+
+
+@pytest.mark.parametrize("drawn", ["np.random.rand(5)", "[random.random()]"])
+def test_pickled_elements_that_draw_are_the_same_in_each_process(host: HostLauncher, drawn: str):
+    code = pickled(_DRAWN + drawn, "f", "e")
+    assert "random" not in code
+    assert derived(host, "f", "e", code).reference in ("own", "float64")
+
+
+def test_pickled_elements_that_cannot_be_seeded_are_refused(host: HostLauncher):
+    code = pickled(_DRAWN + "np.random.default_rng().random(5)", "f", "e")
+    assert "e gives other elements in each process" in refusal(host, "f", "e", code)
+
+
+def test_what_a_pickled_function_changes_is_seen(host: HostLauncher):
+    code = pickled("seen = []\ndef kept(x): seen.append(1)\ndef f(x):\n    kept(x)\n    return x", "f")
+    facts = derived(host, "f", "e", f"{code}\ne = [1.0, 2.0]")
+    assert facts.effects
+    assert "It changes seen in Python" in " ".join(facts.notes)
+
+
 def test_work_is_counted(host: HostLauncher):
     contrast, solve = derived(host, "contrast", "images"), derived(host, "solve", "systems")
     # The mean of each channel, and what is subtracted, multiplied and added.
@@ -131,7 +171,9 @@ def test_variables_are_those_of_the_code(host: HostLauncher):
     [
         ("flip", "draws random numbers"),
         ("keeps_state", "keeps state"),
+        ("flip", "in a graph vectorized_map, chunked and dataset_batched can too."),
         ("positive", "has assertions"),
+        ("finite", "It checks that numbers are finite: strategies under XLA leave that out and are wrong"),
         ("in_python", "calls into Python"),
         ("counting", "It prints and changes calls in Python"),
         ("counting", "only loop.eager, map_fn.eager and while_loop.eager can work"),
@@ -140,6 +182,8 @@ def test_variables_are_those_of_the_code(host: HostLauncher):
         ("keeps_state", "assigns to a variable"),
         ("positives", "each strategy makes those of an element dense"),
         ("large", "Its results have no fixed shape"),
+        ("large", "cannot work, and loop, loop_compiled, map_fn and dataset can, eager or in a graph"),
+        ("in_numpy", "will fail, and only loop.eager, map_fn.eager and while_loop.eager can work"),
         ("mean", "The lengths of its elements differ"),
     ],
 )
@@ -157,6 +201,18 @@ def test_strategies_that_cannot_work_are_known(host: HostLauncher):
     assert derived(host, "contrast", "images").unsupported == {}
     assert "first axis alone" in derived(host, "large_columns", "vectors").unsupported["map_fn.*"]
     assert derived(host, "large", "vectors").unsupported == {}
+
+
+def test_assertions_are_known_of_either_kind(host: HostLauncher):
+    functions = ("positive", "finite", "branchy")
+    assert [derived(host, name, "vectors").asserts for name in functions] == [True, True, False]
+
+
+def test_ops_of_unknown_work_are_named(host: HostLauncher):
+    facts = derived(host, "smoothed", "vectors")
+    assert (facts.unknown_work, facts.flops) == (["Betainc"], 2 * 8)
+    assert "The work of Betainc is not known: the limit is of bytes alone." in facts.notes
+    assert isinstance(derived(host, "contrast", "images").unknown_work, UnsetType)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +258,13 @@ def test_what_is_wrong_with_a_function_is_a_sentence_with_the_line(
     ("code", "sentence"),
     [
         ("x = (", "line 1: '(' was never closed"),
+        (f"x = {'-' * 20_000}1", "the code is nested too deeply for Python: split its longest expression"),
+        (f"x = {'1 + ' * 20_000}1", "the code is nested too deeply for Python: split its longest expression"),
+        (
+            "import os\nos._exit(3)\ndef f(x): return x\ne = [1]",
+            "the code ended its process: it ended by itself with exit status 3",
+        ),
+        ("import os\nos.abort()\ndef f(x): return x\ne = [1]", "the code ended its process: it aborted in native code"),
         ("import no_such_package\ndef f(x): return x\ne = 1", "line 1: ModuleNotFoundError: No module named"),
         ("def f(x): return x\ne = []", "e is empty: at least one element is needed"),
         ("def f(x): return x\ne = object()", "e gives no tensors"),
@@ -242,6 +305,47 @@ def test_a_size_that_is_not_there_is_refused(host: HostLauncher):
     assert refusal(host, "contrast", "images", size={"depth": 3}) == (
         "images has no size 'depth': its sizes are batch, side"
     )
+
+
+LOUD = (
+    "for _ in range(300): print('x' * 2**20)\ndef f(x): return x\ne = [1 / 0]",
+    "def f(x): return x\nraise ValueError('x' * 2**28)",
+    "import numpy as np\ndef f(x): return x\ndef e(): return np.ones((10, 1024, 1024, 1024), np.uint8)",
+    "import numpy as np\ndef f(x): raise ValueError('so')\ndef e(): return np.ones((4, 256, 1024, 1024), np.uint8)",
+)
+
+
+@pytest.mark.slow
+def test_what_bad_code_prints_says_and_holds_is_not_held_by_who_asks(host: HostLauncher):
+    refusal(host, "f", "e", LOUD[0])
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew
+    before = psutil.Process().memory_info().rss
+    for code in LOUD:
+        refusal(host, "f", "e", code)
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert int(peak) * 2**10 - before < 64 * 2**20
+
+
+MANY = """
+import os, resource, signal, subprocess
+from measure.subject import limits
+if os.getuid() == 0:  # who has no bounds
+    os.setgid(65534)
+    os.setuid(65534)
+before = resource.getrlimit(resource.RLIMIT_NPROC)
+with limits.limits():
+    assert resource.getrlimit(resource.RLIMIT_NPROC) != before
+    script = f"i=0; while [ $i -lt {2 * limits._BESIDE} ]; do sleep 60 & i=$((i+1)); done"
+    shell = subprocess.Popen(["/bin/sh", "-c", script], start_new_session=True, stderr=subprocess.PIPE, text=True)
+    status = shell.wait()
+    os.killpg(shell.pid, signal.SIGKILL)
+print("bounded" if status and "fork" in shell.stderr.read() else f"status {status}")
+"""
+
+
+def test_what_the_code_starts_cannot_start_others_without_end():
+    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "bounded\n"
 
 
 @pytest.mark.slow

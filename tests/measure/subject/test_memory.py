@@ -32,18 +32,6 @@ def test_bytes_of_shared_memory_count_once():
     assert memory.bytes_of(np.array([b"a", b"bc"], object)) == 2 * 24  # of text: TensorFlow's, not NumPy's
 
 
-def test_numpy_allocations_are_measured_exactly():
-    def call() -> np.ndarray:
-        temporary = np.ones(4 * MIB, np.float32)
-        return temporary[:MIB] + 1
-
-    measured = memory.measure_tracemalloc(call, input_bytes=7)
-    assert measured.peak_bytes == pytest.approx(20 * MIB, rel=1e-3)
-    assert measured.output_bytes == 4 * MIB
-    assert measured.temporary_bytes == measured.peak_bytes - 4 * MIB
-    assert (measured.method, measured.input_bytes) == ("tracemalloc", 7)
-
-
 def test_importing_needs_no_tensorflow():
     modules = "measure.subject.memory, measure.subject.correctness, measure.machine.environment"
     code = f"import sys, {modules}; print('tensorflow' in sys.modules)"
@@ -75,6 +63,21 @@ def in_process(code: str, heap: str = "") -> Any:
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, run.stderr[-3000:]
     return json.loads(lines[-1].removeprefix("RESULT "))
+
+
+def test_numpy_allocations_are_measured_exactly():
+    """In a process of its own: Python's allocator sees those of all threads."""
+    measured = in_process("""
+        def call():
+            temporary = np.ones(4 * MIB, np.float32)
+            return temporary[:MIB] + 1
+
+        result = memory.measure_tracemalloc(call, input_bytes=7)
+    """)
+    assert measured["peak_bytes"] == pytest.approx(20 * MIB, rel=1e-3)
+    assert measured["output_bytes"] == 4 * MIB
+    assert measured["temporary_bytes"] == measured["peak_bytes"] - 4 * MIB
+    assert (measured["method"], measured["input_bytes"]) == ("tracemalloc", 7)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from measure.subject.roles import load
 
 ELEMENTS = '''
 import time
+import cloudpickle
 import numpy as np
 import tensorflow as tf
 
@@ -80,6 +81,23 @@ def shakes(x):
 def tells_time(x):
     hours.append(time.perf_counter())
     return x * 2
+
+def counting_on():
+    count = 0
+    def counts(x):
+        nonlocal count
+        count += 1
+        return x * 2
+    return counts
+
+counts_in_closure = counting_on()
+
+def unpickled():
+    space = {"__name__": "__main__", "rows": 0}
+    exec("def counted(x):\\\\n global rows\\\\n rows += 1\\\\n return x * 2\\\\ncalls = lambda x: counted(x)", space)
+    return cloudpickle.loads(cloudpickle.dumps(space["calls"]))
+
+counts_in_pickled = unpickled()
 '''
 STRATEGIES = {
     "loop.eager": "def strategy(elems): return tf.stack([FN(x) for x in elems])",
@@ -88,7 +106,8 @@ STRATEGIES = {
 }
 found = {}
 for function in ("computes", "prints", "prints_in_python", "assigns", "counts", "counts_in_class", "counts_in_array",
-                 "inserts", "calls_python", "uses_python", "drops", "shakes", "tells_time"):
+                 "inserts", "calls_python", "uses_python", "drops", "shakes", "tells_time",
+                 "counts_in_closure", "counts_in_pickled"):
     for strategy, text in STRATEGIES.items():
         script = ELEMENTS + text.replace("FN", function)
         found[f"{function} {strategy}"] = side_effects.left_out(
@@ -128,6 +147,9 @@ def found() -> dict[str, str | None]:
         ("counts", "leave 1 in calls instead of 16", "leave 1 in calls instead of 16"),
         ("counts_in_class", "leave {'steps': 1} in Model", "leave {'steps': 1} in Model instead of {'steps': 16}"),
         ("counts_in_array", "leave something else in seen", "leave something else in seen"),
+        ("counts_in_closure", "leave 1 in count instead of 16", "leave 1 in count instead of 16"),
+        # Its globals are those that were pickled with it.
+        ("counts_in_pickled", "leave 1 in rows instead of 16", "leave 1 in rows instead of 16"),
         ("inserts", None, "leave [0] in the keys of table instead of [ 0  2  4  6  8 10 12 14]"),
         ("calls_python", None, "for 8 elements it calls into Python once instead of 8 times"),
         ("uses_python", None, None),

@@ -35,7 +35,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     gate = folder / "open"
     for slug, (seconds, hang) in SLEEPERS.items():
         write_mapper(folder, slug, _SLEEP.format(seconds=seconds, hang=hang.format(gate=str(gate))))
-    write_mapper(folder, "dial", _SLEEP.format(seconds="(0.2, 0.08, 0.08, 0.2)[level - 1]", hang=""))
+    write_mapper(folder, "dial", _SLEEP.format(seconds="0.001 * level", hang=""))
     text = (folder / "dial.py").read_text().replace("map_with_dial(fn, elems)", "map_with_dial(fn, elems, level=1)")
     text = text.replace("Estimate, Mapper", "Estimate, Mapper\nfrom workloads.spec import Option")
     option = 'options=(Option("level", default=1, help="its pace", least=1, most=4),),'

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from measure import __main__ as command
 from measure import runner
+from measure.admission import Visitor
 from measure.engine.bench import Settings
 from measure.engine.dialogue import Dialogues
 from measure.engine.host_launcher import HostLauncher
@@ -48,7 +49,7 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
 ):
     request = asked("waits.eager", axes=batch(1, 2, 4, 8))
     with running(host, tmp_path / "patient", timeout_floor_s=10 * DEADLINE_S) as patient:
-        run_id = patient.submit_sweep(request, owner="me")
+        run_id = patient.submit_sweep(request, visitor=Visitor("me"))
         eventually(
             lambda: patient.snapshot(run_id).run.points[2].status == "running", "the third point is being measured"
         )

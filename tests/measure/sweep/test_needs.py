@@ -114,3 +114,18 @@ def test_points_that_cannot_fit_are_known_beforehand():
     request = parse_sweep({"workload": "outer_product", "axes": batch(10, 1_000_000), "size": {"side": 32}})
     ((at, reason),) = needs.forecast_sweep(request, 8 * GIB).skipped
     assert at == {"batch": 1_000_000} and "This cannot fit" in reason and "is the largest that fits" in reason
+
+
+def test_a_forecast_is_not_clipped_to_the_budget_and_points_that_cannot_end_in_time_are_skipped():
+    request = asked("loop.eager", axes=batch(500_000, 1_000_000), budget_s=5.0)
+    free = needs.forecast_sweep(request, 64 * GIB)
+    assert free.seconds > 60 * 5.0 and free.skipped == [], "two points stay, though they take much longer"
+    one = needs.forecast_sweep(request, 64 * GIB, bound_s=0.5 * free.seconds)
+    ((at, reason),) = one.skipped
+    assert at == {"batch": 1_000_000} and one.seconds <= 0.5 * free.seconds
+    assert reason.startswith("This cannot end in time: ") and "is the largest that can" in reason
+    none = needs.forecast_sweep(request, 64 * GIB, bound_s=70.0)
+    assert len(none.skipped) == 2 and none.peak_bytes == 0 == none.seconds
+    nearest = int(none.skipped[0][1].partition("batch=")[2].split()[0])
+    smaller = asked("loop.eager", axes=batch(1, nearest), budget_s=5.0)
+    assert needs.forecast_sweep(smaller, 64 * GIB, bound_s=71.0).skipped == []

@@ -1,4 +1,7 @@
-"""Fits of a + b·n: exact without noise, unmoved by an outlier, and right about how often their intervals are right."""
+"""Fits of a + b·n, and exponents: exact without noise, and right about how often their intervals are right. A fit is
+unmoved by an outlier."""
+
+import math
 
 import numpy as np
 import pytest
@@ -7,9 +10,10 @@ from msgspec.structs import replace
 from measure.judge import analysis
 from measure.model.run import Axis, Fit, Point, RequestRecord, Run
 from measure.model.run_file import decode, encode
+from measure.statistics.growth import Growth
 from measure.sweep import findings
 from measure.sweep.evidence import evidence
-from measure.sweep.scaling import fits
+from measure.sweep.scaling import fits, growths, is_fast, power
 from tests import costs
 
 GRID = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
@@ -108,3 +112,57 @@ def test_two_points_are_no_fit_and_neither_are_options_nor_what_failed() -> None
         replace(each, measurements=[replace(item, outcome="wrong") for item in each.measurements]) for each in points
     ]
     assert fits(evidence(wrong, [costs.axis(GRID)]), 0.95) == []
+
+
+def grown(latency_s: list[float], model: costs.Model = QUIET, seed: int = 0) -> Growth:
+    return growths(evidence(measured(latency_s, model, seed), [costs.axis(GRID)]), 0.95)[SLUG]
+
+
+def test_the_exponent_is_that_of_the_upper_half() -> None:
+    assert grown([EACH * value for value in GRID]).exponent == pytest.approx(1.0)
+    assert grown([EACH * value**2 for value in GRID]).exponent == pytest.approx(2.0)
+    assert grown(straight()).exponent == pytest.approx(
+        math.log((FIXED + EACH * 65536) / (FIXED + EACH * 256)) / math.log(65536 / 256)
+    )
+
+
+def test_only_what_is_clearly_faster_than_in_proportion_is_fast() -> None:
+    assert is_fast(grown([EACH * value**2 for value in GRID]))
+    assert not is_fast(grown([EACH * value for value in GRID]))
+    assert not is_fast(grown([EACH * value**1.15 for value in GRID]))
+    assert is_fast(Growth(1.3, 0.05, 2, 8)) and not is_fast(Growth(1.3, 0.15, 2, 8))
+
+
+def test_intervals_of_exponents_contain_the_true_one_as_often_as_they_say() -> None:
+    held = 0
+    for seed in range(60):
+        found = grown([EACH * value**1.5 for value in GRID], costs.MODELS[seed % len(costs.MODELS)], seed)
+        held += found.low <= 1.5 <= found.high
+        assert found.half < 0.1
+    # Of 95 %, fewer are seen in one of two hundred cases.
+    assert held >= 52
+
+
+def test_two_points_have_no_exponent_and_neither_have_options_maps_and_what_failed() -> None:
+    points = measured(straight())
+    axis = costs.axis(GRID)
+    assert growths(evidence(points[:3], [axis]), 0.95)
+    assert growths(evidence(points[:2], [axis]), 0.95) == {}
+    chosen = [
+        replace(
+            each, measurements=[replace(item, options={"batch": str(each.at["batch"])}) for item in each.measurements]
+        )
+        for each in points
+    ]
+    assert growths(evidence(chosen, [replace(axis, kind="option")]), 0.95) == {}
+    two = [replace(point, at={**point.at, "side": 2}) for point in points]
+    assert growths(evidence(two, [axis, costs.axis([2], "side")]), 0.95) == {}
+    failed = [
+        replace(each, measurements=[replace(item, outcome="wrong") for item in each.measurements]) for each in points
+    ]
+    assert growths(evidence([*points[:2], *failed[2:]], [axis]), 0.95) == {}
+
+
+def test_an_exponent_is_written_with_two_digits_and_never_as_certain() -> None:
+    assert power("batch", Growth(1.9449, 0.123, 2, 8)) == "batch^1.94 ± 0.12"
+    assert power("side", Growth(1.0, 0.0, 2, 8)) == "side^1.00 ± 0.01"

@@ -15,6 +15,7 @@ from measure.sweep.sweep import Sweep
 from tests import costs
 from tests.engine import DEADLINE_S, eventually, running
 from tests.measure.sweep.common import GIB, Counting, asked, batch, finished, outcome, processes, taken_up
+from tests.subjects import Subjects
 
 
 @pytest.mark.slow
@@ -57,13 +58,13 @@ def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(ow
     assert len({number for process in beside for number in process.rounds}) == len(beside) >= AT_POINT, "each its round"
 
 
-@pytest.mark.slow
-def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(host: HostLauncher):
+def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes():
     axes = [{"kind": "option", "name": "level", "values": [1, 2, 3, 4]}]
-    run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), host, lambda view: None).run()
-    by_level = {point.at["level"]: point for point in run.points}
     slugs = {1: "dial.eager", **{level: f"dial.eager?level={level}" for level in (2, 3, 4)}}
-    # Calls of 200, 80, 80 and 200 ms, and one of 0.4 s that is measured at level 1 only.
+    latencies_s = dict(zip(slugs.values(), (0.2, 0.08, 0.08, 0.2), strict=True)) | {"slow.eager": 0.4}
+    subjects = Subjects(latencies_s=latencies_s)
+    run = Sweep("0" * 24, asked("dial.eager", "slow.eager", axes=axes), subjects, lambda view: None).run()
+    by_level = {point.at["level"]: point for point in run.points}
     assert all(processes(by_level[level], slugs[level]) >= AT_POINT for level in (2, 3))
     assert all(processes(by_level[level], slugs[level]) < AT_POINT for level in (1, 4))
     assert processes(by_level[1], "slow.eager") < AT_POINT
@@ -73,7 +74,8 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes(ho
     )
     assert before_last[0].rounds[0] == before_last[1].rounds[0] < last[0].rounds[0] == last[1].rounds[0]
     assert max(process.rounds[-1] for process in first) < before_last[0].rounds[0]
-    assert max(process.at_s[-1] for process in before_last) < min(process.at_s[0] for process in last), "in turns"
+    in_turns = subjects.visited[-4:]
+    assert {*in_turns[:2]} == {*in_turns[2:]} == {slugs[2], slugs[3]}
     assert run.status == "complete" and {point.status for point in run.points} == {"complete"}
     assert run.verdict.startswith("dial.eager is fastest with level 2 and 3, which tie: ")
     assert "; slow.eager takes " in run.verdict

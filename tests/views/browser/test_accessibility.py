@@ -5,17 +5,39 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from msgspec.structs import replace
 from playwright.sync_api import Page
 
+from measure.claims import known
+from measure.claims.spec import Claim, Compare, Script
+from measure.model.run_file import decode
 from measure.store.store import Store
 from tests import synthetic
-from tests.browser import AppServer, Watch, wait_idle
+from tests.browser import ROOT, AppServer, Watch, wait_idle
 from tests.steps import open_page
 
 pytestmark = pytest.mark.slow
 
-COMPARED, SWEPT, MAPPED = "c" * 24, "d" * 24, "e" * 24
-PAGES = (f"?run={COMPARED}&tab=Code", f"sweep?run={SWEPT}", f"sweep?run={MAPPED}", "sweep", "runs", "")
+COMPARED, SWEPT, MAPPED, TRIED = "c" * 24, "d" * 24, "e" * 24, "f" * 24
+
+
+def claim_with(kind: type) -> Claim:
+    """A claim that rests on evidence of one kind."""
+    return next(c for c in known.all_claims() if not c.needs_gpu and all(isinstance(need, kind) for need in c.needs))
+
+
+PAGES = (
+    f"?run={COMPARED}&tab=Code",
+    f"sweep?run={SWEPT}",
+    f"sweep?run={MAPPED}",
+    "sweep",
+    "runs",
+    f"claims?run={TRIED}",
+    f"claims?run={TRIED}&claim={claim_with(Script).id}",
+    f"claims?run={TRIED}&claim={claim_with(Compare).id}",
+    "claims",
+    "",
+)
 
 
 def contrast_of_run(page: Page) -> float:
@@ -48,6 +70,8 @@ def test_nothing_serious_on_any_page(new_page: Callable[..., Page], app_server: 
     Store(app_server.home).save(synthetic.run(COMPARED))
     Store(app_server.home).save(synthetic.sweep(SWEPT))
     Store(app_server.home).save(synthetic.winners(MAPPED))
+    # As one from elsewhere: the newest verdicts of this server are those of other tests.
+    Store(app_server.home).add(replace(decode((ROOT / "views/example_claims.json").read_bytes()), id=TRIED))
     page = new_page()
     said = []
     for path in PAGES:

@@ -1,7 +1,8 @@
-"""A lost connection costs nothing that was measured."""
+"""Whom a server listens to, and that a lost connection costs nothing that was measured."""
 
 import re
 
+import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -9,6 +10,12 @@ from measure.store.store import Store
 from tests.browser import AppServer, Watch
 from tests.engine import eventually
 from tests.steps import HELD, LOST, finish, going_on, lost, open_page, press, run_id_of, start, status, verdict
+
+
+@pytest.mark.slow
+def test_a_server_listens_to_this_machine_alone_unless_it_is_told_otherwise(app_server: AppServer):
+    connections = psutil.Process(app_server.process.pid).net_connections("inet")
+    assert {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
 
 
 @pytest.mark.slow

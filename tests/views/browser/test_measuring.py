@@ -1,5 +1,6 @@
 """The Compare page in a browser with the engine behind it: from the choice to the result."""
 
+import re
 from collections.abc import Callable
 
 import psutil
@@ -52,7 +53,8 @@ def test_choose_run_watch_and_read_the_result(new_page: Callable[..., Page], sta
     expect(page.get_by_text("5 strategies: needs about")).to_be_visible()
     run_id = start(page)
     expect(page.locator(".st-key-progress")).to_be_visible()
-    expect(status(page)).to_contain_text("map_fn.xla", timeout=RUN_MS)
+    # Which of them is at its turn when the page looks is not certain on a busy machine.
+    expect(status(page)).to_contain_text(re.compile(r"loop\.eager|map_fn\.|vectorized_map\.|batched\."), timeout=RUN_MS)
     shot(page, "running")
     finish(page)
 

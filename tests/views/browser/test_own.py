@@ -30,6 +30,7 @@ def softened(row):
 
 def write(page: Page, code: str) -> None:
     """Replace the text in the editor, as by the clipboard."""
+    wait_idle(page)  # a page that is drawn anew may take the focus
     page.frame_locator("iframe[title*=streamlit_ace]").locator(".ace_text-input").focus()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(code)
@@ -65,6 +66,7 @@ def test_a_function_of_ones_own_from_the_editor_to_somebody_elses_server(
     expect(editor.get_by_text("rwo")).to_be_visible()
     shot(page, "own-fault")
     write(page, CODE)
+    expect(page.get_by_text("Changed since the last check.")).to_be_visible()
     check(page)
     expect(page.locator(".own-facts")).to_contain_text("16 float32")
     expect(page.locator(".own-facts")).to_contain_text("run slice by slice in float64")

@@ -7,9 +7,12 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, Route, expect
 
+from measure.claims import known
+from measure.claims.spec import Compare, Script, Swept
+from measure.model.run_file import decode
 from measure.store.store import Store
 from tests import synthetic
-from tests.browser import AppServer, Watch, open_tab, shot, wait_idle
+from tests.browser import ROOT, AppServer, Watch, open_tab, shot, wait_idle
 from tests.steps import open_page, press
 
 pytestmark = pytest.mark.slow
@@ -187,6 +190,50 @@ def test_on_a_dark_page_all_fits_and_can_be_read(new_page: Callable[..., Page], 
     fits_and_is_written_in_ink(page, "dark")
     background = page.locator("[data-testid=stApp]").evaluate("app => getComputedStyle(app).backgroundColor")
     assert max(int(part) for part in re.findall(r"\d+", background)[:3]) < 64
+
+
+# --- claims ---
+
+CLAIMS_ID = "abcdef0123456789abcdef03"
+_OUTSIDE = """() => [...document.querySelectorAll(
+  '[data-testid=stMain] :is([class*=st-key-claim] *, button, h2, h3, table, pre, [data-testid=stVegaLiteChart])'
+)].filter(element => {
+  const box = element.getBoundingClientRect();
+  if (!box.width || (box.left >= 0 && box.right <= window.innerWidth + 1)) return false;
+  // Tables and code scroll within themselves.
+  for (let outer = element.parentElement; outer && outer.dataset.testid !== 'stMain'; outer = outer.parentElement)
+    if (['auto', 'scroll'].includes(getComputedStyle(outer).overflowX) && outer.scrollWidth > outer.clientWidth)
+      return false;
+  return true;
+}).map(element => element.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("evidence", ["", "compare", "swept", "script"])
+def test_whatever_the_width_claims_and_their_evidence_fit(
+    new_page: Callable[..., Page], app_server: AppServer, watch: Watch, scheme: str, evidence: str
+):
+    run = replace(decode((ROOT / "views/example_claims.json").read_bytes()), id=CLAIMS_ID)
+    # As one from elsewhere: the newest verdicts of this server are those of other tests.
+    if (kept := Store(app_server.home)).look(CLAIMS_ID) is None:
+        kept.add(run)
+    query = f"claims?run={CLAIMS_ID}"
+    if evidence:
+        kind = {"compare": Compare, "swept": Swept, "script": Script}[evidence]
+        there = {item.need for item in run.evidence or []}
+        fit = (c for c in known.all_claims() if isinstance(c.needs[0], kind) and c.needs[0].key in there)
+        query += f"&claim={next(fit).id}"
+    page = new_page(width=WIDE, height=1200, color_scheme=scheme)
+    open_page(page, app_server, query)
+    expect(page.locator(f".st-key-{'claims_back' if evidence else 'claims_all'}")).to_be_visible()
+    if evidence in ("compare", "swept"):
+        expect(page.locator("svg.marks").first).to_be_visible()
+    for width in (WIDE, PHONE):
+        narrow_until_it_fits(page, width)
+        wait_idle(page)
+        assert page.evaluate(_OUTSIDE) == []
+        shot(page, f"claims-{evidence or 'list'}-{scheme}-{width}", whole=bool(evidence))
+    watch.forgive("_stcore")  # Streamlit looks for its server beside the page first
 
 
 # --- addresses ---

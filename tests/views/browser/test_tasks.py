@@ -23,6 +23,7 @@ class Person:
     clicks: int = 0
 
     def click(self, element: Locator) -> None:
+        self.page.bring_to_front()  # a tab behind another is drawn once a second, and moves under the mouse
         element.click()
         self.clicks += 1
         wait_idle(self.page)
@@ -47,7 +48,7 @@ class Person:
 @pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
 def person(request: pytest.FixtureRequest, new_page: Callable[..., Page], app_server: AppServer) -> Person:
     page = new_page(*request.param)
-    open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16")
+    open_page(page, app_server, "?size_batch=8&size_height=16&size_width=16&budget=4")
     return Person(page, scrolls=int(request.param == PHONE))
 
 
@@ -83,6 +84,7 @@ def test_the_answer_its_code_its_link_and_why_one_is_slow(
     person.press("evidence_Why")
     expect(page.get_by_role("tab", name="Why")).to_be_in_viewport()  # the page has moved there: nothing moves any more
     person.press("explain")
+    expect(page.locator(".st-key-tabs").get_by_text("loop.graph").first).to_be_visible(timeout=RUN_MS)
     expect(page.locator(".st-key-explaining")).to_have_count(0, timeout=RUN_MS)
     person.sees(page.locator(".st-key-tabs").get_by_text("loop.graph").first)
     assert person.clicks <= 3
@@ -90,10 +92,12 @@ def test_the_answer_its_code_its_link_and_why_one_is_slow(
 
 def test_what_is_best_under_64_mib(person: Person):
     person.click(person.page.locator(".st-key-advanced summary"))
-    person.click(person.page.locator(".st-key-memory_limit input"))
-    person.page.keyboard.type("64")
-    person.page.keyboard.press("Enter")
+    limit = person.page.locator(".st-key-memory_limit input")
+    person.click(limit)
+    limit.fill("64")  # which waits for the field, where a page that is drawn anew would lose what is typed
+    limit.press("Enter")
     wait_idle(person.page)
+    expect(limit).to_have_value("64")
     person.run()
     person.sees(person.page.get_by_role("heading", level=1).filter(has_text="limit 64 MiB"))
     person.sees(person.page.get_by_text("Take", exact=True))

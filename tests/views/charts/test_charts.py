@@ -13,7 +13,7 @@ from measure.model.run import Measurement, Replica, Run
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import MIB, OUTPUT, timed_run
-from views.charts import base, latency, memory, names, samples, timeline, totals
+from views.charts import base, files, latency, memory, names, samples, timeline, totals
 from views.ui import look
 
 
@@ -237,6 +237,21 @@ class TestCurves:
         counts = frame.groupby("strategy")["seconds"].count()
         assert counts.to_dict() == {"◆ batched.xla": 60, "◆ batched.xla, entered twice": 60}
         assert frame["line"].nunique() == 10 and set(frame["replica"]) == {1, 2, 3, 4, 5}
+
+    def test_of_very_many_samples_some_are_drawn_in_one_pass_and_that_is_said(self, run):
+        """A file of 16 MiB holds half a million."""
+        item = run.measurement("batched.xla")
+        rounds = [1 + number // 10 for number in range(50_000)]
+        many = [
+            Replica(id=number, calls_per_sample=1, rounds=rounds, samples_s=[1e-3] * len(rounds)) for number in range(2)
+        ]
+        large = replace(run, measurements=[replace(item, replicas=many)])
+        frame = samples.frame(large, ["batched.xla"])
+        assert len(frame) == 20_000 and set(frame["replica"]) == {1, 2}
+        assert frame["round"].max() == 5_000 and samples.one_in(large, ["batched.xla"]) == 5
+        assert "one sample in 5 is drawn" in files.specification(large, "samples")["title"]["subtitle"]
+        assert samples.one_in(run, [m.strategy for m in run.measurements]) == 1
+        assert files.specification(run, "samples")["title"]["subtitle"][1:] == []
 
     def test_samples_of_a_visit_stand_beside_each_other_within_their_round(self, run):
         visits = [

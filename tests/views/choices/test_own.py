@@ -13,7 +13,7 @@ from measure.model.request import RequestError
 from measure.runner import Snapshot
 from tests import synthetic
 from tests.engine import ROOT
-from tests.pages import RUN_ID, FakeRunner, calm, words
+from tests.pages import RUN_ID, FakeRunner, calm, open_page, words
 from views.choices import own, texts
 from views.ui import permission
 from workloads import functions
@@ -126,6 +126,7 @@ def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
         ("f = lambda x: x\ninputs: list = [1.0]", "f", "inputs"),
         ("def f(x", "", ""),
         ("", "", ""),
+        ("x = " + "-" * 100_000 + "1", "", ""),
     ],
 )
 def test_the_likeliest_function_and_elements_are_chosen(code: str, function: str, elems: str):
@@ -138,6 +139,8 @@ def test_what_was_derived_is_said_and_stays_text():
     assert "8×8 float32" in said and "scalar int64 and 3 bool" in said
     assert "batch 4, side 8" in said and "1,200 floating-point operations" in said
     assert "It has &lt;assertions&gt;." in said
+    partly = own.facts_html(replace(FACTS, unknown_work=["Where"]))
+    assert "at least 1,200 floating-point operations" in partly and "at least" not in said
 
 
 # --- as a workload ---------------------------------------------------------------------------------------------------
@@ -189,3 +192,19 @@ def test_an_imported_function_is_shown_and_not_executed(
     app = calm(app.button(key="trust_it").click().run())
     assert "The code of this run cannot be measured here: line 1: it needs a package" in words(app)
     assert fake.asked == [run.request.size]
+
+
+@pytest.mark.parametrize("page", ["compare", "sweep"])
+@pytest.mark.parametrize("imported", [True, False], ids=["imported", "measured before the server was started anew"])
+def test_a_run_of_code_that_is_not_known_here_can_be_exported(
+    fake: GivingRunner, monkeypatch: pytest.MonkeyPatch, page: str, imported: bool
+):
+    """Where strangers visit, the page says to export it and to run its code at home."""
+    made = synthetic.run(RUN_ID) if page == "compare" else synthetic.sweep(RUN_ID)
+    fake.snapshots[RUN_ID] = Snapshot(synthetic.of_function(made), "finished", version=1, imported=imported)
+    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    app = open_page(page, run=RUN_ID)
+    assert "Export the run and import it where Mapbench runs on your machine" in words(app)
+    app.session_state["export"] = True
+    offered = [link.proto.url for link in calm(app.run()).get("link_button")]
+    assert f"export/{RUN_ID}/json" in offered

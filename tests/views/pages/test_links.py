@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
+from measure.admission import NOBODY, Visitor
 from measure.engine.launcher import HostState
 from measure.machine import environment
 from measure.model.request import Request, parse
@@ -35,11 +36,15 @@ class QueueRunner(FakeRunner):
         self.state = HostState("ready", "", ("CPU:0", "GPU:0", "GPU:3"))
         self.asked: list[Request | SweepRequest] = []
 
-    def submit(self, request: Request, parent: str | None = None, owner: str = "") -> str:
+    def submit(self, request: Request, parent: str | None = None, visitor: Visitor = NOBODY) -> str:
         return self._queue(request, replace(synthetic.partial(0), request=request.record()))
 
     def submit_sweep(
-        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+        self,
+        request: SweepRequest,
+        parent: str | None = None,
+        visitor: Visitor = NOBODY,
+        continue_from: str | None = None,
     ) -> str:
         run = replace(synthetic.sweep(), request=request.base.record(), axes=list(request.axes), points=[])
         return self._queue(request, run)

@@ -12,6 +12,7 @@ import strategies
 import workloads
 from measure import runner
 from measure.engine.launcher import HostState
+from measure.judge import advice
 from measure.machine import environment
 from measure.model.request import Request
 from measure.model.run import Run
@@ -40,6 +41,14 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
 def visit(fake: FakeRunner) -> Callable[..., AppTest]:
     """``visit(workload="outer_product", …)`` opens the page with these query parameters."""
     return open_page
+
+
+def test_run_is_of_the_choices_as_they_are_now_though_the_button_was_drawn_before(fake: FakeRunner):
+    app = open_page(size_batch="8")
+    app.number_input(key="size_batch").set_value(9)
+    calm(app.button(key="run").click().run())
+    assert [request.size["batch"] for request in fake.submitted] == [9]
+    assert "".join(app.query_params["run"]) == RUN_ID
 
 
 def chosen(app: AppTest) -> set[str]:
@@ -175,6 +184,12 @@ class TestChoosing:
         app = visit(size_batch="100000")
         refusal = app.warning[0].value.replace("\\", "")
         assert refusal.startswith("This cannot fit: ") and "is the largest that fits" in refusal
+        assert app.button(key="run").disabled
+
+    def test_what_cannot_end_in_time_is_refused_with_what_can(self, visit):
+        app = visit(workload="square", size_batch="1000000", strategies=["loop.eager"], budget="1")
+        refusal = app.warning[0].value.replace("\\", "")
+        assert refusal.startswith("This cannot end in time: ") and "it can with batch=" in refusal
         assert app.button(key="run").disabled
 
     def test_beside_run_is_said_which_strategies_may_not_fit_into_a_memory_limit(self, visit):
@@ -443,13 +458,13 @@ class TestRunning:
         fake.state = HostState("failed", "no module named tensorflow")
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
         assert not app.exception
-        assert "does not start: no module named tensorflow" in app.error[0].value.replace("\\", "")
+        assert "Nothing can be measured now: no module named tensorflow" in app.error[0].value.replace("\\", "")
 
     def test_a_refusal_at_the_last_moment_is_said(self, visit, fake):
         app = visit()
         fake.refusal = "device 'GPU:7' is not on this machine: CPU:0 can be used"
         app = calm(app.button(key="run").click().run())
-        assert fake.refusal in words(app)
+        assert "Device 'GPU:7' is not on this machine: CPU:0 can be used." in words(app)
         assert "run" not in app.query_params
 
 
@@ -533,6 +548,12 @@ class TestResult:
         kinds = [element.type for element in app.main if element.type != "flex_container"]
         tabs = kinds.index("tab_container")
         assert kinds[tabs - 2 : tabs] == ["vega_lite_chart", "caption"] and kinds.count("tab_container") == 1
+
+    def test_one_that_could_not_be_written_does_not_say_that_it_is_kept(self, visit, fake):
+        run = replace(synthetic.run(RUN_ID), status="cancelled")
+        assert "What was measured is kept." in words(self.show(visit, fake, run))
+        unsaved = replace(run, warnings=[advice.not_saved("the disk is full")])
+        assert "is kept" not in words(self.show(visit, fake, unsaved))
 
     def test_warnings_are_shown(self, visit, fake):
         app = self.show(visit, fake, synthetic.run(RUN_ID))

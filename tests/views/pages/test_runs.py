@@ -1,9 +1,7 @@
 """The Runs page and what can be done with a run that is shown, without a browser and without TensorFlow."""
 
+import dataclasses
 import hashlib
-import io
-import sqlite3
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,11 +11,13 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
+from measure.admission import Visitor
 from measure.engine.launcher import HostState
 from measure.model.place import StoreError
 from measure.model.request import RequestError, case_of
 from measure.model.run import Code, Point, Run
 from measure.model.run_file import encode
+from measure.runner import Snapshot
 from measure.store.store import Store
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run, parse_sweep
@@ -27,7 +27,7 @@ from tests.engine import DEADLINE_S, ROOT, small_request
 from tests.pages import StoredRunner, calm, words
 from tests.synthetic import HOSTILE
 from views.charts import files
-from views.result.archive import pack
+from views.ui import session
 
 ID = "0123456789abcdef01234567"
 _BASE = synthetic.run(ID, unhappy=False)
@@ -147,6 +147,7 @@ class TestDelete:
     @pytest.mark.slow
     def test_on_a_hosted_server_only_what_ones_own_session_made_is_deleted(self, visit, fake, monkeypatch):
         monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+        monkeypatch.setattr(session, "visitor", lambda: Visitor("ann", "ann"))
         fake.store.save(a_run(1), owner="somebody else")
         app = upload(visit(), encode(a_run(2)))
         app = choose(app, 1)
@@ -181,32 +182,29 @@ class TestDelete:
 
 
 class TestExport:
-    def test_one_run_is_its_file_and_several_are_an_archive(self, fake):
+    @pytest.mark.slow
+    def test_what_is_chosen_is_offered_as_one_file(self, visit, fake):
         for number in range(2):
             fake.store.save(a_run(number))
-        ids = fake.store.ids()
-        assert pack(ids[:1]) == encode(a_run(1))
-        with zipfile.ZipFile(io.BytesIO(pack(ids))) as archive:
-            assert {name: archive.read(name) for name in archive.namelist()} == {
-                f"mapbench-{number:024x}.json": encode(a_run(number)) for number in range(2)
-            }
+        app = visit()
+        assert app.button(key="runs_export_none").disabled and not app.get("link_button")
+        assert choose(app, 0).get("link_button")[0].proto.url == f"export/{1:024x}/json"
+        assert choose(app, 0, 1).get("link_button")[0].proto.url == f"export/runs.zip?run={1:024x}&run={0:024x}"
 
-    def test_what_is_damaged_or_gone_is_left_out_of_an_archive_and_said(self, fake, tmp_path):
-        for number in range(3):
-            fake.store.save(a_run(number))
-        ids = fake.store.ids()
-        with sqlite3.connect(tmp_path / "runs.db") as connection:
-            connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (ids[1],))
-        connection.close()
-        fake.store = Store(tmp_path)
-        with zipfile.ZipFile(io.BytesIO(pack([*ids, "e" * 24]))) as archive:
-            assert sorted(archive.namelist()) == sorted(
-                [f"mapbench-{ids[0]}.json", f"mapbench-{ids[2]}.json", "left out.txt"]
-            )
-            said = archive.read("left out.txt").decode().splitlines()
-        assert said[0].startswith(f"Run {ids[1]} cannot be read: what is stored of it is damaged")
-        assert said[1] == f"Run {'e' * 24} has been deleted."
-        assert pack([ids[1]]).startswith(b"Run ")
+    @pytest.mark.slow
+    def test_charts_are_drawn_when_no_latencies_are_sampled(self, fake, monkeypatch):
+        fake.store.save(a_run(1))
+        going_on = Snapshot(synthetic.partial(0, ID), "running", round_number=2)
+        fake.snapshots[ID], fake.waiting = going_on, (ID,)
+        for round_number in (2, None):
+            fake.snapshots[ID] = dataclasses.replace(going_on, round_number=round_number)
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+            app.query_params["run"] = f"{1:024x}"
+            app.session_state["export"] = True
+            calm(app.run())
+            pictures = [link.proto for link in app.get("link_button") if link.proto.label in ("SVG", "PNG")]
+            assert pictures and {picture.disabled for picture in pictures} == {round_number is not None}
+            assert ("open this again in a moment" in words(app)) is (round_number is not None)
 
     @pytest.mark.slow
     def test_only_charts_that_show_something_are_offered(self, fake):
@@ -220,11 +218,11 @@ class TestExport:
             app.query_params["run"] = f"{number:024x}"
             app.session_state["export"] = True
             app = calm(app.switch_page(f"views/pages/{page}.py").run())
-            keys = {button.key for button in app.get("download_button")}
-            offered[number] = {key.removeprefix("download_") for key in keys if key.endswith("-svg")}
-        assert offered[1] == {f"{name}-svg" for name in files.COMPARE}
-        assert offered[2] == {f"{name}-svg" for name in files.LINES}
-        assert offered[3] == {f"{name}-svg" for name in files.COMPARE} - {"timeline-svg"}
+            addresses = {link.proto.url for link in app.get("link_button")}
+            offered[number] = {address.rpartition("/")[2] for address in addresses if address.endswith(".svg")}
+        assert offered[1] == {f"{name}.svg" for name in files.COMPARE}
+        assert offered[2] == {f"{name}.svg" for name in files.LINES}
+        assert offered[3] == {f"{name}.svg" for name in files.COMPARE} - {"timeline.svg"}
 
 
 class TestImport:

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
+from measure.admission import NOBODY, Visitor
+from measure.judge import advice
 from measure.machine import environment
 from measure.model.request import RequestError
 from measure.model.run import Crossover, Point, Run
 from measure.runner import Snapshot
-from measure.sweep import omissions
+from measure.sweep import findings, omissions
 from measure.sweep.request import SweepRequest, parse_sweep
 from tests import synthetic
 from tests.engine import ROOT
@@ -38,7 +40,11 @@ class SweepRunner(FakeRunner):
         self.parents: list[str | None] = []
 
     def submit_sweep(
-        self, request: SweepRequest, parent: str | None = None, owner: str = "", continue_from: str | None = None
+        self,
+        request: SweepRequest,
+        parent: str | None = None,
+        visitor: Visitor = NOBODY,
+        continue_from: str | None = None,
     ) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
@@ -48,7 +54,7 @@ class SweepRunner(FakeRunner):
         self.snapshots[RUN_ID] = Snapshot(run, "queued", position=1, version=next(versions))
         return RUN_ID
 
-    def cancel(self, run_id: str) -> None:
+    def cancel(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         self.cancelled.append(run_id)
 
 
@@ -104,6 +110,27 @@ def over_budget(run_id: str = RUN_ID) -> Run:
     ]
     request = replace(run.request, workload="square", size={"batch": 1}, budget_s=60.0)
     return replace(run, request=request, points=points, axes=[replace(run.axes[0], values=values)])
+
+
+def grown(seconds: Callable[[int], float], apart: float = 1.0) -> Run:
+    """A complete sweep of three strategies at 1 to 1,000 elements, each a call of as many ``seconds``. ``apart``: the
+    slowest of its processes over the fastest."""
+    run = synthetic.sweep()
+    points = []
+    for point in run.points[:3]:
+        value = point.at["batch"]
+        measurements = [
+            replace(
+                item,
+                replicas=[
+                    replace(each, samples_s=[seconds(value) * apart ** (place / 2)] * 9, at_s=[1.0] * 9)
+                    for place, each in enumerate(item.replicas)
+                ],
+            )
+            for item in point.measurements
+        ]
+        points.append(replace(point, measurements=measurements))
+    return findings.analyse(without_code(replace(run, points=points)))
 
 
 def charts(app: AppTest) -> list[str]:
@@ -289,9 +316,9 @@ class TestChoosing:
         assert app.text_input(key="to").value == "1000"
 
     def test_what_the_engine_refuses_is_said(self, fake, visit):
-        fake.refusal = "device GPU:7 is not here"
+        fake.refusal = "there is no device GPU:7"
         app = calm(visit().button(key="run").click().run())
-        assert "device GPU:7 is not here" in words(app)
+        assert "There is no device GPU:7." in words(app)
         assert "run" not in app.query_params
 
 
@@ -359,6 +386,34 @@ class TestOneAxis:
         app = show(replace(run, axes=[replace(run.axes[0], name=axis)], points=points))
         [table] = [each.value for each in app.dataframe if "fixed cost per call, a" in each.value.columns]
         assert list(table.columns)[2] == column
+
+    def test_how_each_strategy_grows_stands_beside_its_costs(self, show):
+        app = show(grown(lambda value: 1e-6 * value))
+        [table] = [each.value for each in app.dataframe if "grows as" in each.value.columns]
+        assert list(table["grows as"]) == ["batch^1.00 ± 0.01"] * 3
+        assert "faster than in proportion" not in words(app)
+
+    def test_what_grows_faster_than_in_proportion_is_said_under_the_chart(self, show):
+        said = words(show(grown(lambda value: 1e-6 * value**2)))
+        assert said.count("faster than in proportion") == 3
+        sentence = "vectorized_map.graph grows as batch^2.00 ± 0.01: faster than in proportion."
+        assert sentence in said
+
+    def test_where_processes_differ_too_much_to_tell_no_growth_is_called_fast(self, show):
+        def seconds(value: int) -> float:
+            return 1e-6 * value**1.3
+
+        assert "faster than in proportion" in words(show(grown(seconds)))
+        assert "faster than in proportion" not in words(show(grown(seconds, apart=1.6)))
+
+    def test_of_two_values_and_of_an_option_no_growth_is_said(self, show):
+        run = grown(lambda value: 1e-6 * value**2)
+        short = findings.analyse(replace(run, id="e" * 24, points=run.points[:2]))
+        option = findings.analyse(replace(run, id="d" * 24, axes=[replace(run.axes[0], kind="option")]))
+        for each in (short, option):
+            app = show(each)
+            assert "faster than in proportion" not in words(app)
+            assert not [table for table in app.dataframe if "grows as" in table.value.columns]
 
     def test_the_memory_slider_names_the_fastest_that_fits(self, show):
         run = synthetic.sweep()
@@ -499,10 +554,15 @@ class TestOneAxis:
         said = words(show(run, imported=True))
         assert "4 of 5 points are complete. What was measured is kept." in said and "Continue" not in said
 
+    def test_one_that_could_not_be_written_does_not_say_that_it_is_kept(self, show):
+        run = replace(synthetic.sweep(), status="cancelled", warnings=[advice.not_saved("the disk is full")])
+        said = words(show(run))
+        assert "4 of 5 points are complete." in said and "is kept" not in said
+
     def test_it_is_continued_with_the_time_budget_of_the_page_which_says_what_is_enough(self, fake, show):
         run = over_budget("a" * 24)
         app = show(run)
-        assert "A time budget of 1 min 0 s is too short for what is missing" in words(app)
+        assert "A time budget of 1 min is too short for what is missing" in words(app)
         assert app.button(key="continue").disabled, "it would measure nothing"
         assert re.search(r"; [\dhmins ]+ are enough for all that is missing: set it under Advanced", words(app))
         app = calm(app.number_input(key="budget").set_value(86_400.0).run())
@@ -544,6 +604,10 @@ class TestOneAxis:
         assert "It continues an earlier sweep" in said and "reproduced" not in said
         said = words(show(replace(first, id="b" * 24, parent="c" * 24)))
         assert "It repeats or continues a run that is not known here." in said
+
+    def test_what_is_to_be_known_of_it_as_a_whole_stands_under_its_verdict(self, show):
+        noted = replace(synthetic.sweep(), warnings=[advice.stood_still(20.0)])
+        assert "Measuring stood still for about 20" in words(show(noted))
 
     def test_a_complete_one_has_nothing_to_continue(self, show):
         assert "continue" not in {button.key for button in show(synthetic.sweep()).button}

@@ -12,8 +12,8 @@ from measure.model.run import Run, Warning
 from measure.output import rows
 from tests import synthetic
 from tests.engine import ROOT
-from tests.pages import RUN_ID, ExplainedRunner, calm, words
-from views.result import problems, tables
+from tests.pages import RUN_ID, ExplainedRunner, calm, open_page, words
+from views.result import heading, problems, tables
 from views.result.sweep import doubts
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
@@ -88,6 +88,23 @@ def test_a_page_says_doubts_between_the_verdict_and_the_figures(run: Run, visit:
     noisy = with_notes(run, [], batched_in_xla=[*chosen, Warning(code="varies", message="two paces")])
     (open_,) = [each for each in visit(noisy).expander if each.label.startswith("Good to know")]
     assert open_.label == "Good to know (5)" and open_.proto.expanded
+
+
+@pytest.mark.parametrize(
+    ("page", "make", "following"), [("compare", synthetic.run, "Take"), ("sweep", synthetic.sweep, "Latency")]
+)
+def test_what_is_to_be_known_of_a_function_of_ones_own_is_below_the_verdict(
+    page: str, make: Callable[[str], Run], following: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = synthetic.of_function(make(RUN_ID), "It draws [random] numbers.", "It keeps state.")
+    monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(noted))
+    app = open_page(page, run=RUN_ID)
+    (said,) = [each.value.replace("\\", "") for each in app.caption if "About" in each.value]
+    assert said == "About softened:\n- It draws [random] numbers.\n- It keeps state."
+    shown = [str(each.value) for each in app.main if each.type in ("markdown", "html", "caption")]
+    drawn = "".join(shown).replace("\\", "")
+    verdict = drawn.index(heading.verdict(noted))
+    assert verdict < drawn.index(said) < drawn.index(following, verdict)
 
 
 def test_a_finished_run_says_that_it_has_no_control(run: Run, visit: Callable[[Run], AppTest]) -> None:

@@ -1,12 +1,14 @@
 """The tab «Why»: it asks for an explanation, follows it, and shows sentences, figures and artifacts."""
 
 from collections.abc import Callable
+from dataclasses import replace as replace_snapshot
 
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
+from measure.jobs import Snapshot
 from measure.model.run import Run
 from measure.model.why import Fusion, Why
 from tests import synthetic
@@ -38,6 +40,22 @@ def test_the_tab_asks_only_when_it_is_told_to_and_then_shows_how_far_it_is(visit
     assert app.button(key="cancel_why") is not None
 
 
+class _Hurried(ExplainedRunner):
+    """A runner whose explanation ends after a page has read the run, and before it asks how far the reasons are."""
+
+    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
+        if self.job is not None and self.job.state == "running":
+            self.job = replace_snapshot(self.job, run=with_reasons(GRAPH), state="finished")
+            self.shown = replace_snapshot(self.job, version=self.shown.version + 1)
+        return super().explanation(run_id)
+
+
+def test_reasons_that_come_while_the_page_is_drawn_are_shown(visit: Callable[..., AppTest]):
+    app = visit(_Hurried(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False)))
+    app = calm(app.button(key="explain").click().run())
+    assert "runs a while loop in its graph" in words(app)
+
+
 def test_the_tab_says_why_a_run_cannot_be_explained(visit: Callable[..., AppTest]):
     fake = ExplainedRunner(synthetic.run(RUN_ID, ("batched.xla",), unhappy=False))
     fake.refusal = "the code of batched.xla has changed"
@@ -53,7 +71,7 @@ def test_the_tab_shows_sentences_figures_and_artifacts(visit: Callable[..., AppT
     assert "runs a while loop in its graph: 1,005 ops" in words(app)
     (figures,) = (each.value for each in app.dataframe if "profiled" in each.value.columns)
     assert figures["between ops"].tolist() == pytest.approx([4 - 0.5 - 0.2] * 2)
-    assert {element.label for element in app.get("download_button")} >= {"Graph", "Trace"}
+    assert {element.proto.label for element in app.get("link_button")} >= {"Graph", "Trace"}
 
 
 def test_the_tab_names_the_floor_where_it_tells_something(visit: Callable[..., AppTest]):

@@ -1,0 +1,1 @@
+"""The deployments of docs/hosting.md, tried: scripts for a machine that may be changed, run by hand as root."""

@@ -1,0 +1,196 @@
+"""Pauses: a machine that sleeps, and a command line, a host or a subject that is stopped, cost no strategy its rank."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from measure.engine import clock as module
+from measure.engine import dialogue
+from measure.engine.bench import Settings
+from measure.engine.clock import Clock
+from measure.engine.comparison import Comparison
+from measure.machine import load
+from measure.model.run import Run
+from measure.subject.messages import Spec
+from tests.engine import QUICK, small_request
+from tests.subjects import SAMPLES_A_MESSAGE, Message, Subjects
+
+SLUGS = ("batched.eager", "batched.graph", "loop.eager")
+PAUSE_S = 20.0
+TIMEOUT_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The two clocks of the machine, which a test puts on. Nobody else uses the machine."""
+    clock = SimpleNamespace(now_s=0.0, asleep_s=0.0)
+    began_s = time.monotonic()
+
+    def now_s(which: int = 0) -> float:
+        return time.monotonic() - began_s + clock.now_s + which * clock.asleep_s
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=now_s, CLOCK_BOOTTIME=1, clock_gettime=now_s))
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    monkeypatch.setattr(dialogue, "LOOK_S", 0.01)
+    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, cores_of_pages=lambda: 0.0, held=lambda: 0.0)
+    monkeypatch.setattr(load, "Watch", lambda: nobody)
+    return clock
+
+
+@dataclass
+class Paused(Subjects):
+    """Meanwhile a subject of loop.eager is started in the role ``at``, or told that, for the first time, ``pause`` is
+    called; what it says then is what it measured over a pause."""
+
+    at: str = ""
+    pause: Callable[[int], None] = lambda subject: None
+    paused: list[int] = field(default_factory=list)
+
+    def start(self, spec: Spec, events: Any) -> int:
+        if spec.role == self.at and spec.name in ("loop.eager", "reference", "") and not self.paused:
+            self.paused.append(next(self._numbers))
+            self.pause(self.paused[0])
+        return super().start(spec, events)
+
+    def send(self, subject: int, message: Message) -> None:
+        if message["op"] == self.at and self._names[subject] == "loop.eager" and not self.paused:
+            self.paused.append(subject)
+            self.pause(subject)
+            self.latencies_s = {"loop.eager": PAUSE_S}
+            super().send(subject, message)
+            self.latencies_s = {}
+        else:
+            super().send(subject, message)
+
+
+def compare(subjects: Subjects, **changes: Any) -> Run:
+    settings = Settings(rules=QUICK, timeout_floor_s=TIMEOUT_S, bound_s=600.0)
+    return Comparison(
+        "0" * 24, small_request(*SLUGS, **changes), subjects, lambda view: None, settings=settings, keep=lambda *_: True
+    ).run()
+
+
+def stood_still(run: Run) -> list[str]:
+    return [warning.message for warning in run.warnings if warning.code == "stood_still"]
+
+
+# --- this process stood still ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sleeps", [False, True])
+@pytest.mark.parametrize("at", ["first_call", "samples"])
+def test_what_was_measured_over_a_pause_is_taken_again_by_another_process(
+    clock: SimpleNamespace, at: str, sleeps: bool
+) -> None:
+    def pause(subject: int) -> None:
+        if sleeps:
+            clock.asleep_s += PAUSE_S
+        else:
+            clock.now_s += PAUSE_S
+
+    run = compare(Paused(at=at, pause=pause))
+    assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"}
+    item = run.measurement("loop.eager")
+    assert item.first_call_s == 0.01, "and not as long as the pause"
+    assert {sample for replica in item.replicas for sample in replica.samples_s} == {0.005}
+    assert {len(replica.samples_s) for replica in item.replicas} == {2 * SAMPLES_A_MESSAGE}
+    assert len({replica.id for replica in item.replicas}) == len(item.replicas)
+    assert sorted(slug for group in run.ranking for slug in group) == sorted(SLUGS)
+    (said,) = stood_still(run)
+    assert said.startswith("measuring stood still for about 20.0 s, since the machine slept or a process was stopped")
+
+
+@pytest.mark.parametrize("at", ["reference", "memory", "probes", "why"])
+def test_whatever_else_a_pause_fell_into_is_done_once_more(clock: SimpleNamespace, at: str) -> None:
+    def pause(subject: int) -> None:
+        clock.now_s += PAUSE_S
+
+    run = compare(subjects := Paused(at=at, pause=pause))
+    assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
+    undisturbed = compare(usual := Subjects())
+    assert subjects.roles.count(at) == usual.roles.count(at) + 1
+    assert not stood_still(undisturbed)
+
+
+def test_no_deadline_and_no_budget_passes_while_this_process_stands_still(clock: SimpleNamespace) -> None:
+    clock_of_run = Clock(bound_s=60.0)
+    with clock_of_run.running():
+        clock.now_s += 2.0
+        assert clock_of_run.left_s <= 58.0 and clock_of_run.pauses == 0, "a busy machine"
+        clock.now_s += 3_600.0
+        assert 0.0 < clock_of_run.left_s <= 58.0 and clock_of_run.pauses == 1
+        clock.asleep_s += 3_600.0
+        assert clock_of_run.left_s > 0.0 and clock_of_run.pauses == 2 and clock_of_run.still_s >= 7_200.0
+
+
+# --- another process stands still ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Stopped(Subjects):
+    """A subject of loop.eager says what it was asked for only when it is `released`: it stands still until then."""
+
+    at: str = ""
+    held: list[tuple[int, Message]] = field(default_factory=list)
+    stopped_pids: set[int] = field(default_factory=set)
+
+    def start(self, spec: Spec, events: Any) -> int:
+        number = super().start(spec, events)
+        if number in self._alive:
+            events.put(dialogue.Event(number, "started", {"pid": number}))
+        return number
+
+    def send(self, subject: int, message: Message) -> None:
+        if message["op"] == self.at and self._names[subject] == "loop.eager" and not self.held:
+            self.held.append((subject, message))
+            self.stopped_pids.add(self.pid or subject)
+        else:
+            super().send(subject, message)
+
+    def release(self) -> None:
+        self.stopped_pids.clear()
+        subject, message = self.held[0]
+        super().send(subject, message)
+
+
+@pytest.mark.parametrize("host", [None, 999_999])
+@pytest.mark.parametrize("at", ["first_call", "samples"])
+def test_a_subject_or_a_host_that_stands_still_for_a_while_is_waited_for(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, at: str, host: int | None
+) -> None:
+    def stands_still(pid: int) -> bool:
+        """Whenever this is looked at, two seconds have passed; and after the pause all goes on."""
+        if pid not in subjects.stopped_pids:
+            return False
+        clock.now_s += 2.0
+        if clock.now_s > PAUSE_S:
+            subjects.release()
+        return True
+
+    monkeypatch.setattr(dialogue, "stands_still", stands_still)
+    subjects = Stopped(at=at, pid=host)
+    run = compare(subjects, budget_s=PAUSE_S / 4)
+    assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
+    assert sorted(slug for group in run.ranking for slug in group) == sorted(SLUGS)
+    started = [spec.name for spec in subjects.specs if spec.role == "timing"]
+    assert started.count("loop.eager") == len(run.measurement("loop.eager").replicas) + 1, "another one was sampled"
+
+
+def test_a_subject_that_stays_as_it_is_ends_as_a_timeout_and_is_not_tried_again(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stands_still(pid: int) -> bool:
+        clock.now_s += 2.0 if pid in subjects.stopped_pids else 0.0
+        return pid in subjects.stopped_pids
+
+    monkeypatch.setattr(dialogue, "stands_still", stands_still)
+    subjects = Stopped(at="first_call")
+    run = compare(subjects)
+    item = run.measurement("loop.eager")
+    assert (item.outcome, item.stage, item.replicas) == ("timeout", "first_call", [])
+    assert [spec.name for spec in subjects.specs if spec.role == "timing"].count("loop.eager") == 1
+    assert clock.now_s >= dialogue.PATIENCE_S + TIMEOUT_S

@@ -1,0 +1,144 @@
+"""The room that runs take: bounded, the oldest go first, what is pinned or looked at stays, what is gone is said."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from msgspec.structs import replace
+
+from measure.model.run import Run
+from measure.store import database, room, store
+from tests import synthetic
+
+MIB = 2**20
+MOST = 24 * MIB
+
+
+def heavy(number: int) -> Run:
+    """A run of some 1 MiB that nothing makes smaller."""
+    return replace(synthetic.run(f"{number:024x}"), stop_reason=os.urandom(MIB).hex())
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> store.Store:
+    return store.Store(tmp_path, most_bytes=MOST)
+
+
+def numbers(kept: store.Store) -> list[int]:
+    return sorted(int(run_id, 16) for run_id in kept.ids())
+
+
+def on_disk(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.glob("runs.db*"))
+
+
+def test_runs_stay_under_their_bytes_and_the_oldest_go_first(kept: store.Store, tmp_path: Path):
+    for number in range(24):
+        kept.save(heavy(number))
+        assert on_disk(tmp_path) <= MOST
+    left = numbers(kept)
+    assert left == list(range(left[0], 24)) and 10 < len(left) < 20, "no more go than have to"
+    gone = kept.keeping.removed(f"{0:024x}")
+    assert gone is not None and gone.made_room and gone.at > "2025"
+    assert kept.keeping.removed(f"{23:024x}") is None and kept.look(f"{0:024x}") is None
+
+
+def test_imports_make_room_as_well(kept: store.Store, tmp_path: Path):
+    for number in range(20):
+        assert kept.add(heavy(number))
+    assert on_disk(tmp_path) <= MOST and numbers(kept)[-1] == 19 and 0 not in numbers(kept)
+
+
+def test_without_a_bound_nothing_goes(tmp_path: Path):
+    kept = store.Store(tmp_path)
+    for number in range(12):
+        kept.save(heavy(number))
+    assert numbers(kept) == list(range(12))
+
+
+def test_what_is_pinned_looked_at_or_goes_on_stays(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
+    for number in range(5):
+        kept.save(heavy(number), owner="ann")
+    assert kept.keeping.pin([f"{0:024x}", "e" * 24], True) == [f"{0:024x}"]
+    kept.save(synthetic.partial(2, "f" * 24), live=True)
+    monkeypatch.setattr(room, "SEEN_EVERY_MS", 0)
+    kept.look(f"{1:024x}")
+    for number in range(5, 16):
+        kept.save(heavy(number))
+    left = numbers(kept)
+    assert 0 in left and 1 in left and int("f" * 24, 16) in left and not {2, 3} & set(left)
+    assert [entry.id for entry in kept.entries() if entry.pinned] == [f"{0:024x}"]
+    assert kept.keeping.pin([f"{0:024x}"], False) == [f"{0:024x}"]
+    for number in range(16, 34):
+        kept.save(heavy(number))
+    assert not {0, 1} & set(numbers(kept)), "they go in the end, as all others do"
+
+
+def test_that_a_run_was_looked_at_is_written_once_an_hour(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
+    run = synthetic.run("f" * 24)
+    kept.save(run)
+    written: list[str] = []
+    monkeypatch.setattr(room, "note_seen", lambda _, run_id: written.append(run_id))
+    kept.look(run.id)
+    assert written == [], "it has just been measured"
+    now = room.now_ms()
+    monkeypatch.setattr(room, "now_ms", lambda: now + room.SEEN_EVERY_MS)
+    kept.look(run.id)
+    assert written == [run.id]
+    monkeypatch.undo()
+    monkeypatch.setattr(room, "now_ms", lambda: now + room.SEEN_EVERY_MS)
+    kept.look(run.id)
+    monkeypatch.setattr(room, "note_seen", lambda _, run_id: written.append(run_id))
+    kept.look(run.id)
+    assert written == [run.id]
+
+
+def test_only_an_owner_pins_and_not_more_than_half_of_the_room(kept: store.Store):
+    for number in range(12):
+        kept.save(heavy(number), owner="ann")
+    ids = [f"{number:024x}" for number in range(12)]
+    assert kept.keeping.pin(ids, True, owner="bob") == []
+    with pytest.raises(ValueError, match="more than half of this server's room"):
+        kept.keeping.pin(ids, True, owner="ann")
+    assert not any(entry.pinned for entry in kept.entries()), "none of them is"
+    assert kept.keeping.pin(ids[:3], True, owner="ann") == ids[:3]
+
+
+def test_the_room_of_what_is_deleted_is_given_back(tmp_path: Path):
+    kept = store.Store(tmp_path)
+    for number in range(10):
+        kept.save(heavy(number))
+    before = on_disk(tmp_path)
+    kept.delete([f"{number:024x}" for number in range(10)])
+    assert on_disk(tmp_path) < before / 10
+    gone = kept.keeping.removed(f"{3:024x}")
+    assert gone is not None and not gone.made_room
+
+
+def test_a_database_of_an_earlier_mapbench_is_bounded_too(tmp_path: Path):
+    """Its file was made so that it never gets smaller."""
+    url = sa.make_url(f"sqlite:///{tmp_path / 'runs.db'}")
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE other (x)")
+    connection.close()
+    database.connect(url, database.MIGRATIONS[:2]).dispose()
+    kept = store.Store(tmp_path, most_bytes=MOST)
+    for number in range(20):
+        kept.save(heavy(number))
+    assert on_disk(tmp_path) <= MOST and numbers(kept)[-1] == 19
+
+
+def test_what_is_gone_is_forgotten_in_the_end_and_when_it_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(room, "MOST_GONE", 3)
+    kept, moment = store.Store(tmp_path), room.now_ms()
+    for number in range(6):
+        monkeypatch.setattr(room, "now_ms", lambda number=number: moment + number)
+        kept.save(synthetic.run(f"{number:024x}"))
+        kept.delete([f"{number:024x}"])
+    known = [number for number in range(6) if kept.keeping.removed(f"{number:024x}")]
+    assert known == [3, 4, 5]
+    kept.add(synthetic.run(f"{5:024x}"))
+    assert kept.keeping.removed(f"{5:024x}") is None

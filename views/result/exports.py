@@ -1,0 +1,105 @@
+"""A run as a file: its address beside a page, and the writing of it, part by part.
+
+Streamlit's own downloads are built in memory and held there. Here the server writes a file and sends it
+(`views.pages.downloads`), and pages hold nothing but an address.
+"""
+
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from typing import IO
+from urllib.parse import urlencode
+
+from measure import runner
+from measure.model.place import StoreError
+from measure.model.run import Run
+from measure.model.run_file import encode
+from measure.output import export
+from views.result import texts
+from views.ui import look
+
+RUNS = "runs.zip"
+DRAWN = (".svg", ".png")
+# An archive of runs ends here: what is left out is said in it.
+_MOST_PACKED = 256 * 2**20
+# A link in a summary: anything else that an address brings along stays out of it.
+_LINK = re.compile(r"https?://[\w.:\[\]/~%?=&+-]{1,500}", re.ASCII)
+
+
+class NoFile(Exception):
+    """There is no such file, as a sentence says."""
+
+
+def of_run(run_id: str, ending: str, **query: str) -> str:
+    """Return the address of a run's file, as seen from a page."""
+    return f"export/{run_id}/{ending}" + (f"?{urlencode(query)}" if query else "")
+
+
+def of_runs(ids: Sequence[str]) -> str:
+    """Return the address of the run files of these runs: one as it is, several in an archive."""
+    return of_run(ids[0], "json") if len(ids) == 1 else f"export/{RUNS}?{urlencode({'run': ids}, doseq=True)}"
+
+
+def is_sampling() -> bool:
+    """True while the run that is measured samples latencies: nothing that can wait may keep a processor busy then."""
+    shared = runner.shared()
+    queue = shared.queue()
+    snapshot = shared.snapshot(queue[0]) if queue else None
+    return snapshot is not None and snapshot.state == "running" and snapshot.round_number is not None
+
+
+def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
+    """Write the file of a run that an address ends with, and return its name. Raises `NoFile`."""
+    name = f"mapbench-{run.id}.{ending}"
+    if ending == "json":
+        file.write(encode(run))
+    elif ending == "csv":
+        file.writelines(part.encode() for part in export.table_csv(run))
+    elif ending == "samples.csv":
+        file.writelines(part.encode() for part in export.samples_csv(run))
+    elif ending == "md":
+        link = query.get("link", "")
+        file.write(export.markdown(run, link if _LINK.fullmatch(link) else None).encode())
+    elif ending == "artifact":
+        slug, kind = query.get("strategy", ""), query.get("name", "")
+        content = runner.shared().store.artifact(run.id, slug, kind)
+        if content is None:
+            raise NoFile(texts.NO_SUCH_FILE.format(run=run.id))
+        file.write(content)
+        return f"{look.key(slug)}.{kind}"
+    else:
+        _draw(run, ending, file)
+    return name
+
+
+def _draw(run: Run, ending: str, file: IO[bytes]) -> None:
+    from views.charts import files  # what draws them is not needed before
+
+    chart, _, form = ending.partition(".")
+    if chart not in files.of(run) or form not in files.FORMATS:
+        raise NoFile(texts.NO_SUCH_FILE.format(run=run.id))
+    files.render(run, chart, form, file)
+
+
+def archive(ids: Sequence[str], file: IO[bytes]) -> str:
+    """Write the archive of run files, and return its name. A run that cannot be read is left out, and a text in the
+    archive says so."""
+    store = runner.shared().store
+    left_out = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for run_id in ids:
+            if file.tell() >= _MOST_PACKED:
+                left_out.append(texts.NO_ROOM.format(run=run_id, most=look.size(_MOST_PACKED)))
+                continue
+            try:
+                run = store.load(run_id)
+            except (ValueError, StoreError) as error:
+                left_out.append(texts.UNREADABLE.format(run=run_id, error=error))
+                continue
+            if run is None:
+                left_out.append(texts.DELETED.format(run=run_id))
+            else:
+                packed.writestr(f"mapbench-{run_id}.json", encode(run))
+        if left_out:
+            packed.writestr(texts.LEFT_OUT_FILE, "\n".join([*left_out, ""]))
+    return "mapbench-runs.zip"

@@ -1,0 +1,19 @@
+"""The run of an id, for callbacks and fragments: who is given the run itself keeps it in memory for as long as somebody
+has the page open."""
+
+from measure import runner
+from measure.model.place import StoreError
+from measure.model.request import RequestError
+from measure.model.run import Run
+from views.result import texts
+
+
+def find(run_id: str) -> Run:
+    """Return the run. Raises `RequestError` where it is gone, or cannot be read."""
+    try:
+        snapshot = runner.shared().snapshot(run_id)
+    except (ValueError, StoreError) as error:
+        raise RequestError(texts.RUN_UNREADABLE.format(error=error)) from None
+    if snapshot is None:
+        raise RequestError(texts.RUN_DELETED)
+    return snapshot.run
