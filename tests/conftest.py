@@ -1,15 +1,15 @@
 """Fixtures of all tests: a folder for runs, a server with the app, a browser."""
 
-import gc
+import json
 import os
-from collections import Counter
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 from streamlit.components.v2.component_manager import BidiComponentManager
-from xdist.scheduler import LoadFileScheduling
 
 from measure.engine.host_launcher import HostLauncher
 from measure.store.store import Store
@@ -18,49 +18,58 @@ from tests.engine import eventually, running_host
 from tests.steps import going_on
 from workloads import functions
 
-# Its tests have nothing in common but a host, and go one by one to whoever is free.
-_FREE = "tests/workloads/test_grid.py"
-# Its files have a browser and servers in common, and go to one process.
-_TOGETHER = "tests/views/browser"
+# A test that uses one of these, directly or through another fixture, is live: it starts processes, drives a browser, or
+# calls TensorFlow. All others are deterministic.
+LIVE = {"live", "tf", "host", "start_app", "browser"}
 
 _skipped: list[str] = []
+_failures: dict[str, dict[str, Any]] = {}
+_is_running = False
 
 
-class _FilesAndFreeTests(LoadFileScheduling):
-    """Gives whole files to a process, for the sake of their fixtures, and free tests one by one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(_FREE) else _group(nodeid)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=("deterministic", "live"), help="only the tests of this tier")
+    parser.addoption("--report", type=Path, help="a JSON file for what passed, and what failed and why")
 
 
-def _group(nodeid: str) -> str:
-    """What a test shares its fixtures with: its file, or its folder."""
-    return _TOGETHER if nodeid.startswith(f"{_TOGETHER}/") else nodeid.partition("::")[0]
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("tier") == "deterministic":
+        sys.addaudithook(_refuse_what_is_real)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    return _FilesAndFreeTests(config, log) if config.getoption("dist") == "loadfile" else None
+def _refuse_what_is_real(event: str, arguments: tuple[Any, ...]) -> None:
+    if _is_running and (
+        event in ("subprocess.Popen", "os.fork", "os.posix_spawn")
+        or (event == "import" and arguments[0] == "tensorflow")
+    ):
+        raise RuntimeError(f"{event} {arguments[:1]} in a deterministic test: give it a fixture that makes it live")
 
 
-def _nothing_may_be_skipped() -> bool:
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tier = config.getoption("tier")
+    of_tier = [item for item in items if tier in (None, "live" if LIVE & set(item.fixturenames) else "deterministic")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(of_tier)])
+    items[:] = of_tier
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Files with many slow tests go first; the free tests at the end fill up what the files leave.
-    slow = Counter(_group(item.nodeid) for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: (item.nodeid.startswith(_FREE), -slow[_group(item.nodeid)], _group(item.nodeid)))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    # All that was imported lives to the end: a collection of garbage, of which tests and what they test ask for many,
-    # need not look at it again.
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    global _is_running
+    _is_running = True
+    try:
+        return (yield)
+    finally:
+        _is_running = False
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         _skipped.append(report.nodeid)
+    if report.failed and report.nodeid not in _failures:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        error = (crash.message if crash else str(report.longrepr)).strip().partition("\n")[0]
+        _failures[report.nodeid] = {"error": f"in {report.when}: {error}", "load": os.getloadavg()[0]}
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -70,15 +79,30 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _skipped and _nothing_may_be_skipped():
+    if _skipped and os.environ.get("CI", "").lower() not in ("", "0", "false"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _skipped and _nothing_may_be_skipped():
-        terminalreporter.section("skipped while CI is set: a failure", red=True)
-        for nodeid in _skipped:
-            terminalreporter.line(nodeid)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for nodeid in _skipped:
+        terminalreporter.line(f"SKIPPED {nodeid}: a failure where CI is set")
+    if path := config.getoption("report"):
+        failing = {one.nodeid for kind in ("failed", "error") for one in terminalreporter.getreports(kind)}
+        passed = {one.nodeid for one in terminalreporter.getreports("passed")} - failing
+        path.write_text(json.dumps({"passed": len(passed), "failures": _failures}), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def live() -> None:
+    """Marks a test that starts processes by itself as live."""
+
+
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    """TensorFlow, in the tests' own process."""
+    import tensorflow
+
+    return tensorflow
 
 
 @pytest.fixture(scope="session", autouse=True)

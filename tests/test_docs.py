@@ -126,7 +126,6 @@ def test_what_installs_needs_nothing_more_than_the_tests_have(tmp_path: Path):
     assert "Would install" not in done.stdout
 
 
-@pytest.mark.slow
 def test_benchmarks_take_the_arguments_that_the_docs_give():
     lines = "\n".join(
         shlex.join(words[2:]) for words in beginning("python -m tests.") if words[2] != "tests.screenshots"
@@ -180,7 +179,6 @@ def command_line(host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyP
         signal.signal(number, handler)
 
 
-@pytest.mark.slow
 def test_measuring_commands_run(
     command_line: Callable[..., int],
     tmp_path: Path,
@@ -223,7 +221,6 @@ def _looks_like_the_example(printed: str) -> None:
     assert table(printed) == table(example)
 
 
-@pytest.mark.slow
 def test_the_example_in_python_runs(command_line: Callable[..., int], monkeypatch: pytest.MonkeyPatch):
     """As it stands but for the time budgets; TensorFlow is not called here, only imported."""
     (example,) = blocks(ROOT / "docs/using.md", "python")

@@ -100,7 +100,6 @@ def test_they_read_like_the_rest_of_the_project(project: Path) -> None:
     python(project, "-m", "ruff", "format", "--no-cache", "--check", *FILES)
 
 
-@pytest.mark.slow
 def test_they_are_on_the_page(project: Path) -> None:
     page = json.loads(python(project, "-c", PAGE))
     assert page == {
@@ -111,7 +110,6 @@ def test_they_are_on_the_page(project: Path) -> None:
     }
 
 
-@pytest.mark.slow
 def test_they_are_in_the_tests_which_they_pass(project: Path) -> None:
     places = (
         "workloads",
@@ -138,7 +136,6 @@ def test_they_are_in_the_tests_which_they_pass(project: Path) -> None:
         assert [line for line in collected if line.endswith(f"::{name}")], name
 
 
-@pytest.mark.slow
 def test_they_are_on_the_command_line(project: Path) -> None:
     listed = json.loads(measure(project, "list", "--json"))
     (workload,) = [each for each in listed["workloads"] if each["slug"] == WORKLOAD]

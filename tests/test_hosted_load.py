@@ -17,7 +17,6 @@ from views.result import texts
 from views.ui import look
 
 
-@pytest.mark.slow
 def test_visitors_and_those_who_are_hostile_are_served_and_nobodys_run_is_ended_by_another(tmp_path: Path):
     server = AppServer.start(ROOT / "app.py", tmp_path / "home", visitors.settings(tmp_path), "tests.simulated_server")
     try:

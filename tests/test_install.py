@@ -76,14 +76,12 @@ def _outside(folder: Path, *command: str | Path, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_all_that_the_project_runs_with_is_installed(installed: Installed):
     kept = [path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".json")]
     names = [path.relative_to(ROOT) for path in (*kept, ROOT / "app.py", ROOT / ".streamlit" / "config.toml")]
     assert [name for name in names if not (installed.folder / name).is_file()] == []
 
 
-@pytest.mark.slow
 def test_the_command_lists_and_measures_from_another_folder(installed: Installed, tmp_path: Path):
     (tmp_path / "given.py").write_text(GIVEN, encoding="utf-8")
     assert "usage: mapbench compare" in _outside(tmp_path, installed.command, "compare", "--help")
@@ -94,12 +92,10 @@ def test_the_command_lists_and_measures_from_another_folder(installed: Installed
     assert printed.splitlines()[1].split()[-1] == "ok"
 
 
-@pytest.mark.slow
 def test_fresh_processes_find_what_is_installed(installed: Installed, tmp_path: Path):
     assert _outside(tmp_path, installed.python, "-c", FRESH) == "{'batch': 4}\n"
 
 
-@pytest.mark.slow
 def test_the_pages_are_served_from_where_they_are_installed(installed: Installed, tmp_path: Path):
     server = AppServer.start(installed.folder / "app.py", tmp_path / "home", {"PYTHONPATH": ""})
     left = server.stop()

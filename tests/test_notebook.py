@@ -73,7 +73,6 @@ def texts(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"<(style|svg)\b.*?</\1>", "", html, flags=re.DOTALL)).split())
 
 
-@pytest.mark.slow
 def test_a_comparison_is_shown_as_it_arrives_and_draws_itself(notebook: Notebook):
     notebook.run(WARM_HOSTS)
     told, drawn = notebook.run(
@@ -99,7 +98,6 @@ def test_a_comparison_is_shown_as_it_arrives_and_draws_itself(notebook: Notebook
     assert "first call" in texts(html)
 
 
-@pytest.mark.slow
 def test_an_interrupt_keeps_what_there_is_and_leaves_no_process(notebook: Notebook):
     notebook.run(OWN_HOSTS)
     before = descendants(notebook.pid)
@@ -116,7 +114,6 @@ def test_an_interrupt_keeps_what_there_is_and_leaves_no_process(notebook: Notebo
     assert said["text"] == "cancelled True\n"
 
 
-@pytest.mark.slow
 def test_the_best_function_is_equal_to_the_reference(notebook: Notebook):
     notebook.run(WARM_HOSTS)
     notebook.run("mapped = mapbench.best(squared, numbers, strategies='map_fn.graph', budget=1, quiet=True)")

@@ -173,7 +173,6 @@ def _lent(host: HostLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "Settings", functools.partial(Settings, probes=False, process_peaks_s=0.0))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_lent")
 def test_a_comparison_gives_a_table_the_code_and_a_file(tmp_path: Path):
     result = mapbench.compare(
@@ -189,7 +188,6 @@ def test_a_comparison_gives_a_table_the_code_and_a_file(tmp_path: Path):
     assert (tmp_path / "run.json").stat().st_size > 1_000
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_lent")
 def test_an_interrupt_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_: Any) -> None:
@@ -202,7 +200,6 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch):
         _ = result.leader
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_lent")
 def test_a_sweep_has_a_comparison_at_each_point(capsys: pytest.CaptureFixture[str]):
     swept = mapbench.sweep(squared, numbers, {"batch": [1, 50]}, "map_fn.graph,vectorized_map.graph", budget=5)
@@ -219,7 +216,6 @@ def test_a_sweep_has_a_comparison_at_each_point(capsys: pytest.CaptureFixture[st
     assert "batch=50: measuring memory and correctness" in said
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_lent")
 @pytest.mark.parametrize(
     ("over", "sentence"),
@@ -331,7 +327,6 @@ for elems in (words, [np.ones(2, np.float32), np.ones(1, np.float32), np.zeros(0
 """
 
 
-@pytest.mark.slow
 def test_a_mapped_function_is_right_at_any_batch(tmp_path: Path):
     # In an interpreter of its own, since it calls TensorFlow.
     home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))

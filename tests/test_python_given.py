@@ -139,7 +139,6 @@ assert np.allclose(result.mapped("map_fn.graph")(rows), in_cell(rows), atol=1e-6
 """
 
 
-@pytest.mark.slow
 def test_functions_of_tensorflow_and_live_layers_are_measured(tmp_path: Path):
     # In an interpreter of its own, since it calls TensorFlow.
     home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
@@ -169,7 +168,6 @@ assert "tensorflow" not in sys.modules
 """
 
 
-@pytest.mark.slow
 def test_a_whole_comparison_loads_no_tensorflow(tmp_path: Path):
     home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
     (tmp_path / "script.py").write_text(WHOLE)

@@ -222,7 +222,6 @@ WAYS_IN = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_every_way_in_is_refused_to_who_has_a_run_already(hosted: Runner, subjects: Gated, way: str):
     subjects.gate.set()
@@ -273,7 +272,6 @@ def test_of_many_who_ask_at_once_as_many_get_in_as_there_is_room_for(hosted: Run
     assert len([answer for answer in answers if re.fullmatch("[0-9a-f]{24}", answer)]) == 3 == len(hosted.queue())
 
 
-@pytest.mark.slow
 def test_what_is_measured_is_counted_for_who_asked_also_where_it_ends_early(hosted: Runner, subjects: Gated):
     spent: list[tuple[Visitor, float]] = []
     hosted.admission.spend = lambda visitor, seconds: spent.append((visitor, seconds))
@@ -303,7 +301,6 @@ def test_a_drained_server_refuses_what_a_page_or_a_command_line_asks(hosted: Run
             hosted.submit(small_request("batched.eager"), None, visitor)
 
 
-@pytest.mark.slow
 def test_only_who_started_a_run_ends_explains_or_deletes_it(hosted: Runner, subjects: Gated):
     run_id = hosted.submit(small_request("batched.eager"), None, ANN)
     for end in (hosted.cancel, hosted.stop):
@@ -331,7 +328,6 @@ def test_who_runs_the_server_or_is_at_home_may_end_and_delete_all(hosted: Runner
     assert finished(hosted, run_id).status == "cancelled" and hosted.delete([run_id]) == [run_id]
 
 
-@pytest.mark.slow
 def test_an_equal_request_is_answered_by_a_recent_run_and_measured_where_it_repeats_one(
     hosted: Runner, subjects: Gated
 ):
@@ -350,7 +346,6 @@ def test_an_equal_request_is_answered_by_a_recent_run_and_measured_where_it_repe
     assert hosted.submit_sweep(small_sweep(), None, BOB) == sweep
 
 
-@pytest.mark.slow
 def test_a_run_that_did_not_end_well_or_is_gone_answers_nothing(hosted: Runner, subjects: Gated):
     first = hosted.submit(small_request("batched.eager"), None, ANN)
     hosted.cancel(first, ANN)

@@ -379,7 +379,6 @@ def start(
     )
 
 
-@pytest.mark.slow
 def test_the_list_is_data_too(tmp_path: Path):
     command = start(tmp_path, "list", "--json")
     out, err = command.communicate(timeout=DEADLINE_S)
@@ -413,7 +412,6 @@ def test_the_list_is_data_too(tmp_path: Path):
     assert reasons["dataset.xla"].startswith("XLA compiles no tf.data pipelines")
 
 
-@pytest.mark.slow
 def test_a_tensorflow_that_cannot_be_loaded_is_said_and_nobody_waits(tmp_path: Path):
     (tmp_path / "tensorflow.py").write_text("raise ImportError('/some/folder/libcuda.so: it is broken')")
     env = {"PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
@@ -424,7 +422,6 @@ def test_a_tensorflow_that_cannot_be_loaded_is_said_and_nobody_waits(tmp_path: P
     assert err.splitlines() == [reason + b"; it is started again in 1 s", b"error: nothing can be measured: " + reason]
 
 
-@pytest.mark.slow
 def test_a_run_can_be_written_to_stdout_in_place_of_the_table(tmp_path: Path):
     command = start(tmp_path, *SMALL, "--strategies", "batched.eager,loop.eager", "--json", "-", "--quiet")
     out, err = command.communicate(timeout=DEADLINE_S)
@@ -450,7 +447,6 @@ def test_readers_that_have_gone_away_cost_no_traceback(tmp_path: Path):
     assert (command.returncode, err) == (0, b"")
 
 
-@pytest.mark.slow
 def test_readers_that_have_gone_away_do_not_cost_the_run(tmp_path: Path):
     file = tmp_path / "run.json"
     arguments = (*SMALL, "--strategies", "batched.eager", "--json", str(file))
@@ -459,7 +455,6 @@ def test_readers_that_have_gone_away_do_not_cost_the_run(tmp_path: Path):
     assert decode(file.read_bytes()).measurements[0].outcome == "ok"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(tmp_path: Path, end: signal.Signals):
     mappers = tmp_path / "mappers"

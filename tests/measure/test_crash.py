@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.engine.bench import clear_leftovers
@@ -161,7 +160,6 @@ def kill_often(zygote: Zygote, kills: int, phase: float) -> dict[str, str]:
     return expected
 
 
-@pytest.mark.slow
 def test_servers_that_are_killed_at_any_moment_lose_at_most_the_strategy_in_flight(tmp_path: Path):
     """Two at a time, that share one store."""
     home = tmp_path / "home"
@@ -192,7 +190,6 @@ def was_measured(points: Sequence[Point]) -> dict[tuple[int, str], tuple[Any, ..
     }
 
 
-@pytest.mark.slow
 def test_a_sweep_that_is_killed_keeps_its_points(tmp_path: Path):
     """A command line, as its user starts it."""
     home = tmp_path / "home"
@@ -226,7 +223,6 @@ def measured_points(run: Run) -> list[Point]:
     return [point for point in run.points if point.status == "complete"]
 
 
-@pytest.mark.slow
 def test_a_server_that_is_killed_leaves_its_run_to_the_next_one(page: Page, watch: Watch, tmp_path: Path):
     """The server that people start, while a browser looks on."""
     home, mark = tmp_path / "home", str(tmp_path)

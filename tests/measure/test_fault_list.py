@@ -22,13 +22,11 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
         yield own
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", fault_list.some(_QUICK, 40), ids=str)
 def test_a_fault_at_any_moment_of_any_stage_ends_as_it_has_to(stand: Stand, case: Case):
     stand.try_case(case)
 
 
-@pytest.mark.slow
 def test_a_strategy_that_hangs_and_a_host_that_is_killed_end_as_they_have_to(stand: Stand):
     stand.try_case(Case("hangs", "memory", "begin"))
     stand.try_case(Case("the host is killed", "sampling", "middle"))

@@ -24,8 +24,6 @@ from tests.engine import (
 from tests.grid import untimed
 from tests.warm import WARM
 
-pytestmark = pytest.mark.slow
-
 HEALTHY = ("batched.eager", "batched.graph", "batched.xla", "loop.eager")
 # What a step may take; a healthy one takes a tenth of it.
 TIMEOUT_S = 6.0

@@ -11,7 +11,6 @@ from tests import fuzz
 from tests.fuzz import Found
 
 
-@pytest.mark.slow
 def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(tmp_path: Path):
     found = Found()
     with fuzz.pages(tmp_path):
@@ -21,7 +20,6 @@ def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(tmp_pa
     assert {"accepted", "refused"} <= {key.rpartition(" ")[2] for key in found.counts}
 
 
-@pytest.mark.slow
 def test_a_fuzzed_link_draws_its_page_without_a_traceback(tmp_path: Path):
     found = Found()
     with fuzz.pages(tmp_path) as own:
@@ -30,7 +28,6 @@ def test_a_fuzzed_link_draws_its_page_without_a_traceback(tmp_path: Path):
     assert {key.rpartition(" ")[2] for key in found.counts} == set(fuzz.PAGES)
 
 
-@pytest.mark.slow
 def test_a_fuzzed_request_is_taken_or_refused_with_one_sentence_and_nothing_started(tmp_path: Path):
     found = Found()
     fuzz.try_requests(range(60), found, tmp_path)

@@ -146,7 +146,6 @@ def simulated() -> dict[str, Any]:
     return in_process(_SIMULATED)
 
 
-@pytest.mark.slow
 def test_every_subject_on_a_gpu_takes_its_memory_as_it_needs_it(simulated: dict[str, Any]) -> None:
     growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
     on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
@@ -313,7 +312,6 @@ _PROBED = """
 """
 
 
-@pytest.mark.slow
 def test_on_a_gpu_all_probes_run_there_and_are_waited_for() -> None:
     result = in_process(_PROBED)
     assert set(result["asked"]) == {"GPU:0"} and result["waited"] > 100
@@ -383,7 +381,6 @@ _EXPLAINED = """
 """
 
 
-@pytest.mark.slow
 def test_a_strategy_on_a_gpu_is_explained_with_the_kernels_of_its_streams() -> None:
     result = in_process(_EXPLAINED)
     gpu, cpu = result["GPU:1"], result["CPU:0"]

@@ -54,7 +54,6 @@ def test_the_command_line_says_it_before_anything_is_started(monkeypatch, capsys
     assert capsys.readouterr().err == said
 
 
-@pytest.mark.slow
 def test_the_server_says_it_and_does_not_start(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", "--server.port", "0"],

@@ -100,7 +100,6 @@ def test_addresses_of_both_families_are_taken(monkeypatch: pytest.MonkeyPatch):
     assert hosting.metrics() == ("::1", 9464)
 
 
-@pytest.mark.slow
 def test_a_server_answers_at_the_address_alone_and_not_at_that_of_its_pages(tmp_path: Path):
     port = free_port()
     settings = {"MAPBENCH_VIEWER": "1", "MAPBENCH_METRICS": f"127.0.0.1:{port}"}

@@ -36,7 +36,6 @@ def outcomes(run: Run) -> dict[str, str]:
     return {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "elems", "code", "others"),
     [
@@ -62,7 +61,6 @@ def test_a_function_works_as_given(own: Runner, function: str, elems: str, code:
     assert run.verdict.startswith(LEADS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "wrong"),
     [
@@ -98,7 +96,6 @@ def test_a_strategy_without_the_effects_of_a_loop_is_wrong(
     assert run.verdict.startswith(LEADS if len(ranked) > 1 else "loop.eager takes")
 
 
-@pytest.mark.slow
 def test_values_that_are_random_are_compared_by_their_shapes(own: Runner):
     run = compared(own, "flip", "images")
     assert outcomes(run) == dict.fromkeys(STRATEGIES, "ok")
@@ -107,7 +104,6 @@ def test_values_that_are_random_are_compared_by_their_shapes(own: Runner):
         assert (leaf.shape, leaf.max_abs) == ([16, 8, 8, 3], None)
 
 
-@pytest.mark.slow
 def test_results_without_a_fixed_shape_are_ragged(own: Runner):
     works, cannot = ["loop.eager", "map_fn.graph", "dataset.graph"], ["map_fn.xla", "while_loop.graph"]
     run = compared(own, "large", "vectors", strategies=[*works, *cannot])
@@ -120,7 +116,6 @@ def test_results_without_a_fixed_shape_are_ragged(own: Runner):
     assert reasons[1] == "tf.while_loop stacks results of one shape, and the lengths of these differ"
 
 
-@pytest.mark.slow
 def test_a_strategy_that_leaves_out_an_assertion_is_wrong(own: Runner):
     chosen = [*STRATEGIES, "loop_compiled.eager", "vectorized_map.xla"]
     run = compared(own, "positive", "vectors", strategies=chosen)
@@ -136,7 +131,6 @@ def test_a_strategy_that_leaves_out_an_assertion_is_wrong(own: Runner):
     assert CODE.strip() in source
 
 
-@pytest.mark.slow
 def test_a_check_that_numbers_are_finite_is_left_out_under_xla(own: Runner):
     run = compared(own, "finite", "vectors", strategies=[*STRATEGIES, "map_fn.xla"])
     assert outcomes(run) == {**dict.fromkeys(STRATEGIES, "ok"), "map_fn.xla": "wrong"}

@@ -50,7 +50,6 @@ def outcomes(run: Run) -> dict[str, str]:
     return {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
 
 
-@pytest.mark.slow
 def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: Path, code: Path):
     code.write_text(
         CODE
@@ -112,7 +111,6 @@ def test_elements_are_those_that_are_named(
     np.testing.assert_equal(space[asked.elems], expected)
 
 
-@pytest.mark.slow
 def test_a_size_of_the_elements_can_be_swept(tmp_path: Path, code: Path):
     run = measured(
         tmp_path, "sweep", f"{code}:contrast", "--elems", "images", "--size", "side=4,6", "--strategies", "map_fn.graph"

@@ -116,7 +116,6 @@ def test_recomputing_from_the_stored_samples_gives_the_same_numbers_to_the_last_
     assert first.ranking and first.analysis == Analysis(seed=first.analysis.seed)
 
 
-@pytest.mark.slow
 def test_another_processor_computes_the_same_numbers_to_the_last_digit() -> None:
     """The libraries have kernels for each family of processors, which differ in the last bits."""
     script = (

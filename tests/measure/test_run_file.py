@@ -17,8 +17,6 @@ from measure.model.run_file import decode, encode
 from tests import forked
 from tests.engine import ROOT, environment
 
-pytestmark = pytest.mark.slow
-
 BATCH, SIDE = 32, 20
 OUTPUT_BYTES = BATCH * SIDE**4 * 4  # float32
 # What cannot run inside a compiled function, and is said so without being tried.

@@ -96,7 +96,6 @@ def finished(own: runner.Runner, run_id: str) -> Run:
 # --- cancelling ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("slug", STAGES)
 def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner.Runner, slug: str):
     run_id = own.submit(small_request("batched.eager", "batched.graph", slug))
@@ -123,7 +122,6 @@ def test_a_cancelled_run_ends_with_what_it_had_and_the_next_one_runs(own: runner
     assert measure(own, small_request("batched.eager")).status == "complete"
 
 
-@pytest.mark.slow
 def test_a_run_that_waits_in_the_queue_can_be_cancelled_and_the_others_go_on(own: runner.Runner):
     first = own.submit(small_request("hangs_at_once.eager"))
     second, third = (own.submit(small_request("batched.eager")) for _ in range(2))
@@ -168,7 +166,6 @@ def test_a_run_that_is_stopped_ends_with_what_it_knows_and_with_limit_and_peaks(
     assert (other.outcome, other.latency) == ("not_run", None)
 
 
-@pytest.mark.slow
 def test_runs_are_measured_in_the_order_in_which_they_were_asked_for_and_never_overlap(own: runner.Runner):
     ids = [own.submit(small_request(slug)) for slug in ("batched.eager", "batched.graph", "loop.eager")]
     runs = [finished(own, run_id) for run_id in ids]
@@ -202,7 +199,6 @@ def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_que
 # --- faults around a run ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_when_the_host_is_killed_the_run_keeps_what_it_had_and_the_next_one_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -235,7 +231,6 @@ class _FullDisk(store.Store):
         super().save(run, **more)
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_said_and_measuring_goes_on(host: HostLauncher, tmp_path: Path):
     disk = _FullDisk(tmp_path)
     with running(host, tmp_path, disk) as own:
@@ -261,7 +256,6 @@ def test_a_disk_that_had_room_again_for_the_finished_run_is_no_longer_spoken_of(
     assert "not_saved" not in codes(run)
 
 
-@pytest.mark.slow
 def test_a_fault_of_our_own_ends_one_run_and_not_the_runner(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as patch:
         patch.setattr("measure.engine.comparison.Comparison.run", lambda self: 1 / 0)
@@ -323,7 +317,6 @@ def _locked(own: runner.Runner, run_id: str, who: str) -> bool:
     return snapshot is not None and snapshot.state == "locked" and who in snapshot.message
 
 
-@pytest.mark.slow
 def test_two_runners_on_one_machine_take_turns_and_say_for_whom_they_wait(
     own: runner.Runner, host: HostLauncher, tmp_path: Path
 ):
@@ -374,7 +367,6 @@ def test_a_run_that_waits_for_another_process_can_be_cancelled(own: runner.Runne
     own.cancel(first)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
     own: runner.Runner, tmp_path: Path, end: signal.Signals
@@ -404,7 +396,6 @@ def test_the_machine_is_free_again_when_the_process_that_measured_is_gone(
 # --- fresh interpreters ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_comparison_without_fork_has_the_same_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fresh_launcher, "subprocess", WARM)
     launcher = FreshLauncher()

@@ -67,7 +67,6 @@ def case_dir(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_forks_of_one_host_all_work_and_none_hangs(host: HostLauncher, case_dir: Path):
     """Half of them are profiled, and their values checked; the other half are timed."""
     kinds = [kind for kind, share in SHARES.items() for _ in range(share)]

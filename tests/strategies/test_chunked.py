@@ -89,7 +89,6 @@ def worker() -> Iterator[Any]:
         process.stdin.close()
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     batch=draw.integers(0, 9),
@@ -105,7 +104,6 @@ def test_chunks_and_loops_agree(
     assert worker(batch=batch, shape=shape, dtype=dtype, chunk=chunk, name=name, jit=jit) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "chunk"), [(0, 1), (1, 1), (7, 2), (7, 7), (7, 8), (6, 3)])
 @pytest.mark.parametrize("jit", [False, True])
 def test_edges_agree(worker: Any, batch: int, chunk: int, jit: bool) -> None:

@@ -150,7 +150,6 @@ def test_they_compete_in_runs_that_open_elsewhere(slope: Path, monkeypatch: pyte
         assert run.verdict in words(app) and BY_HAND in words(app)
 
 
-@pytest.mark.slow
 def test_each_is_measured_and_checked(slope: Path, host: HostLauncher) -> None:
     wrong = SLOPE.replace("return 2 * y * (1 - y * y)\n\n\ndef reference", "return 2 * y\n\n\ndef reference")
     assert wrong != SLOPE

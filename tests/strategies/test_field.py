@@ -25,7 +25,6 @@ def outcomes(launcher: Launcher, **request: object) -> Run:
     return untimed(parse(request), launcher, Settings(timeout_floor_s=60.0))
 
 
-@pytest.mark.slow
 def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
     """256 elements with 16⁴ products of 4 bytes each: 64 MiB for all, 0.25 MiB for each, of which 39 fit a chunk."""
     chosen = ["vectorized_map.graph", "chunked.graph", "chunked.graph?chunk=2", "map_fn.graph?parallel_iterations=1"]
@@ -44,7 +43,6 @@ def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
     assert by_slug["chunked.graph?chunk=2"].warnings == []
 
 
-@pytest.mark.slow
 def test_memory_of_numpy_is_seen_by_python(host: HostLauncher) -> None:
     chosen = ["numpy_batched.eager", "numpy.eager", "numpy_function.graph"]
     run = outcomes(host, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
@@ -59,7 +57,6 @@ def test_memory_of_numpy_is_seen_by_python(host: HostLauncher) -> None:
     assert any(row.op == "NumPy and Python" for row in called.at_peak)
 
 
-@pytest.mark.slow
 def test_what_cannot_work_is_not_started(host: HostLauncher) -> None:
     run = outcomes(host, workload="square", size={"batch": 4}, strategies=["dataset.xla", "numpy_function.xla"])
     for item in run.measurements:
@@ -67,7 +64,6 @@ def test_what_cannot_work_is_not_started(host: HostLauncher) -> None:
         assert item.error is not None and item.error.message.startswith("XLA ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("batch", [0, 1])
 def test_batches_of_none_and_of_one(host: HostLauncher, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two inputs and two outputs. Only tf.map_fn under XLA slices what is not there."""

@@ -168,7 +168,6 @@ def test_its_runs_open_where_nobody_has_heard_of_it(tricks: Path, home: Path, mo
     assert "my_trick.graph" in table.render(compared) and "my_trick.xla" in sweep_table.render(swept)
 
 
-@pytest.mark.slow
 def test_it_is_measured_and_checked_like_any_other(tricks: Path, host: HostLauncher) -> None:
     asked = parse({"workload": "cube", "strategies": "my_trick,other_trick.graph"})
     run = untimed(asked, host, Settings(timeout_floor_s=60.0))

@@ -112,7 +112,6 @@ def test_devices() -> None:
         script.build(replace(case, device="TPU:0"), "loop.eager")
 
 
-@pytest.mark.slow
 def test_scripts_are_formatted_and_hold_nothing_unused(tmp_path: Path) -> None:
     """At small and at the largest sizes, where lines have to be split, without and with lines that set threads."""
     for workload in workloads.all():

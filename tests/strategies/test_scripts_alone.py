@@ -188,14 +188,12 @@ def reference(case: Case) -> list[np.ndarray]:
     return arrays(module["reference_output"])
 
 
-@pytest.mark.slow
 def test_vectorized_map_prints_and_asserts_for_one_element_only_as_the_page_says(tmp_path: Path) -> None:
     result = alone(PRINTS_AND_ASSERTS, folder=tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("printed") == 2, result.stderr
 
 
-@pytest.mark.slow
 def test_scripts_are_built_without_tensorflow(tmp_path: Path) -> None:
     result = python(WITHOUT_TENSORFLOW, folder=tmp_path, path=Path(script.__file__).parents[1])
     assert result.returncode == 0, result.stderr
@@ -268,18 +266,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Cell], Ran]:
 
 @pytest.mark.parametrize(
     "cell",
-    [pytest.param(cell, marks=[] if cell in OF_EACH_MODE else pytest.mark.slow, id="-".join(cell)) for cell in CELLS],
+    [pytest.param(cell, id="-".join(cell)) for cell in CELLS],
 )
 def test_a_script_alone_computes_the_reference(cell: Cell, ran: Callable[[Cell], Ran]) -> None:
     assert_right(cell, ran(cell))
 
 
-@pytest.mark.slow
 def test_a_script_needs_nothing_that_was_imported_before_it(tmp_path: Path) -> None:
     assert_right(OF_EACH_MODE[-1], *run_scripts(OF_EACH_MODE[-1:], tmp_path, python))
 
 
-@pytest.mark.slow
 def test_scripts_run_as_subjects_run_them(tmp_path: Path) -> None:
     texts = {f"<{slug} {strategy}>": build(slug, strategy) for slug in FIRST for strategy in GRID}
     texts["<options>"] = build("image_sqrt", "map_fn.graph?parallel_iterations=3")

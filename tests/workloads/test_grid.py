@@ -89,7 +89,6 @@ def test_what_is_always_measured_has_every_outcome_and_warning_of_the_table() ->
     assert kinds([each for each in grid.read() if each.workload in ALWAYS]) == kinds(grid.read())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", MEASURED, ids=str)
 def test_outcomes_are_those_of_the_table(
     variant: Variant, in_turn: InTurn, host_without_onednn: HostLauncher, monkeypatch: pytest.MonkeyPatch

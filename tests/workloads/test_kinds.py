@@ -81,7 +81,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_text_and_sparse_results_are_compared(home: Path, host: HostLauncher) -> None:
     (home / "workloads" / "cube.py").write_text(KINDS)
     asked = parse({"workload": "cube", "strategies": ["loop.eager", "map_fn.graph", "map_fn.xla"]})
@@ -91,7 +90,6 @@ def test_text_and_sparse_results_are_compared(home: Path, host: HostLauncher) ->
     assert run.measurements[2].outcome == "unsupported"
 
 
-@pytest.mark.slow
 def test_rows_of_different_lengths_are_compared(home: Path, host: HostLauncher) -> None:
     (home / "workloads" / "cube.py").write_text(RAGGED)
     works = ["loop.eager", "map_fn.graph", "dataset.graph"]

@@ -115,7 +115,6 @@ HARMFUL = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_whatever_a_file_does_costs_only_itself(home: Path) -> None:
     for name, (text, _) in HARMFUL.items():
         (home / "workloads" / f"{name}.py").write_text(text)
@@ -152,7 +151,6 @@ TO_NUMBER = (
 )
 
 
-@pytest.mark.slow
 def test_text_can_be_mapped_over(home: Path, host: HostLauncher) -> None:
     (home / "workloads" / "cube.py").write_text(TO_NUMBER)
     asked = parse({"workload": "cube", "strategies": ["loop.eager", "map_fn.graph", "vectorized_map.graph"]})
@@ -239,7 +237,6 @@ def test_tuples_lists_and_dicts_of_leaves_can_be_told_apart() -> None:
 # --- functions that fail after all -----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "says"),
     [
@@ -339,7 +336,6 @@ def test_a_mapper_that_fails_at_a_size_costs_the_page_only_itself(home: Path, vi
     assert "loop.eager" in labels and "through_dataset.graph" not in labels
 
 
-@pytest.mark.slow
 def test_one_file_is_all_that_a_workload_or_a_mapper_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visit: Callable[..., AppTest], capsysbinary: Any
 ) -> None:

@@ -41,7 +41,6 @@ def measured(own: runner.Runner) -> Run:
     return measure(own, small_request(*SLUGS, size={"batch": 100, "features": 2}))
 
 
-@pytest.mark.slow
 def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner.Runner, measured: Run):
     assert all(why.known(item.why) is None for item in measured.measurements), "nothing is explained unless asked for"
     job = own.explain(measured.id)
@@ -70,7 +69,6 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: runner
     assert len(reasons.sentences(run)) == 3 and "yet" not in " ".join(reasons.sentences(run).values())
 
 
-@pytest.mark.slow
 def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     run_id = own.submit(small_request("batched.graph"), why=True)
     assert own.wait(run_id, DEADLINE_S)
@@ -79,7 +77,6 @@ def test_with_why_a_comparison_explains_in_the_end(own: runner.Runner):
     assert why.TRACE in own.store.artifacts(run_id, "batched.graph")
 
 
-@pytest.mark.slow
 def test_an_input_that_xla_has_to_know_when_it_compiles_is_seen(own: runner.Runner):
     # What goes where, once both branches are computed, depends on the values; XLA needs such indices as constants.
     asked = {"workload": "branch", "size": {"batch": 5, "width": 4}}
@@ -157,7 +154,6 @@ def test_a_failure_longer_than_a_note_leaves_a_reason_that_can_be_read():
     assert [known.note for known in kept] == ["x" * why.MOST_NOTE]
 
 
-@pytest.mark.slow
 def test_a_run_that_is_deleted_meanwhile_does_not_come_back(own: runner.Runner):
     run = measure(own, small_request("batched.eager"))
     job = own.explain(run.id)

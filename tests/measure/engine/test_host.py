@@ -256,7 +256,6 @@ def host_pid(launcher: HostLauncher) -> int:
     return launcher.pid
 
 
-@pytest.mark.slow
 def test_the_host_knows_the_devices(host: HostLauncher):
     state = host.state()
     assert (state.state, state.message) == ("ready", "ready to measure")
@@ -367,7 +366,6 @@ def test_where_memory_runs_out_a_subject_goes_first_and_the_server_last(host: Ho
     assert score == max(500, ours), "it inherits the server's, which is lower unless somebody has set it"
 
 
-@pytest.mark.slow
 def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(host_launcher, "subprocess", WARM)
     with running_host(tmp_path, warm=True) as launcher:
@@ -386,7 +384,6 @@ def test_a_host_that_was_killed_is_started_again_and_says_so(tmp_path: Path, mon
         assert one.exit is not None and one.exit["status"] == 0
 
 
-@pytest.mark.slow
 def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Path):
     with running_host(tmp_path, warm=True) as launcher:
         launcher.close()
@@ -394,7 +391,6 @@ def test_a_subject_asked_for_while_there_is_no_host_is_lost_at_once(tmp_path: Pa
         assert one.exit == {"kind": "lost"}
 
 
-@pytest.mark.slow
 def test_closing_a_launcher_ends_its_host_with_all_subjects(tmp_path: Path):
     with running_host(tmp_path, warm=True) as launcher:
         events: queue.Queue[Event] = queue.Queue()
@@ -436,7 +432,6 @@ def _kill_and_watch(server: subprocess.Popen[bytes], known: list[int]) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "fresh"])
 def test_nothing_is_left_when_the_server_is_killed_while_strategies_hang(tmp_path: Path, start: str):
     path = tmp_path / "pids"
@@ -479,7 +474,6 @@ def _maps(pid: int, library: str) -> bool:
         return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["it starts", "it imports NumPy", "it imports TensorFlow"])
 def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tmp_path: Path, moment: str):
     server = _server(_interpreter, tmp_path, "list")
@@ -492,7 +486,6 @@ def test_nothing_is_left_when_the_server_is_killed_while_its_host_is_starting(tm
         server.kill()
 
 
-@pytest.mark.slow
 def test_a_host_is_in_its_servers_session_where_priorities_count_and_no_key_of_a_terminal_reaches_it(tmp_path: Path):
     server = _server(_interpreter, tmp_path, "list")
     try:
@@ -516,7 +509,6 @@ def fresh() -> Iterator[FreshLauncher]:
         launcher.close()
 
 
-@pytest.mark.slow
 def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert "CPU:0" in fresh.state().devices
     plain, exits, garbage = talk(
@@ -536,12 +528,10 @@ def test_fresh_interpreters_say_and_do_the_same(fresh: FreshLauncher):
     assert garbage.exit["signal"] == signal.SIGKILL
 
 
-@pytest.mark.slow
 def test_little_lies_below_a_call_in_a_fresh_interpreter():
     assert_little_lies_below_a_call(FreshLauncher(finds_devices=False))
 
 
-@pytest.mark.slow
 def test_what_a_fresh_interpreter_leaves_behind_ends_with_it(tmp_path: Path):
     fresh = FreshLauncher(finds_devices=False)
     path = tmp_path / "pids"

@@ -265,7 +265,6 @@ def test_measuring_does_not_depend_on_a_log(start: Start, tmp_path: Path):
         ready(start("import sys\nprint('x' * 2**20, file=sys.stderr)\n" + STAND_IN.format(most_pings=None), log))
 
 
-@pytest.mark.slow
 def test_a_full_disk_under_its_log_does_not_end_a_host(tmp_path: Path):
     (tmp_path / "host.log").symlink_to("/dev/full")
     with running_host(tmp_path, warm=True) as launcher:

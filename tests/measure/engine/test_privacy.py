@@ -205,7 +205,6 @@ _ELEMENT = """
 """
 
 
-@pytest.mark.slow
 def test_of_a_file_of_ones_own_that_names_its_folder_only_names_of_files_are_told(
     host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

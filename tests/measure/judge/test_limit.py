@@ -367,7 +367,6 @@ def test_the_c_library_keeps_blocks_up_to_where_the_sentence_begins() -> None:
     assert below < 16 <= above, "33 MiB are more than 16 large pages"
 
 
-@pytest.mark.slow
 def test_a_run_has_its_limit_and_a_probe_that_fails_costs_nothing_else(
     host: HostLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,6 @@ def test_runs_without_a_common_strategy_cannot_be_compared(ranking: list[list[st
     assert answer.outcome == "unknown" and answer.strategies == ()
 
 
-@pytest.mark.slow
 def test_chance_is_seldom_taken_for_a_change():
     """Of 60 pairs of runs of the same strategies, at most 1 − confidence may show any change at all."""
     alarms = 0

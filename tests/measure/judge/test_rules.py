@@ -271,7 +271,6 @@ def test_disturbed_samples_make_no_process_another() -> None:
     assert codes_of([quiet] * 5 + [[1.0] * 5 + [2.0] * 25]) == ["processes_differ"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", [Model(process=0.02, sample=0.03), Model(process=0.03, sample=0.02)])
 @pytest.mark.parametrize("behind", [1.02, 1.5])
 def test_ordinary_races_are_not_warned_about(model: Model, behind: float) -> None:

@@ -246,7 +246,6 @@ print(within, across, *(processor.tensorflow_threads(None, os.environ, across_op
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads by the files of Linux")
 def test_tensorflow_starts_as_many_threads_as_are_told():
     own = {name: value for name, value in os.environ.items() if not name.startswith("TF_NUM_")}
@@ -314,7 +313,6 @@ print(json.dumps([said[0], faults() - before]))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts page faults as Linux does")
 @pytest.mark.parametrize(
     ("imported_with", "later"),

@@ -244,7 +244,6 @@ def test_a_summary_holds_the_reasons_in_a_fold_where_there_are_some():
     assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["<script>x</script>", "a | b", "`code`", "[x](http://y)", "</details>", "\\|", "| "])
 @pytest.mark.parametrize("axes", [1, 2])
 def test_a_text_stays_a_text_in_the_summary_of_a_sweep(text: str, axes: int):
@@ -264,7 +263,6 @@ def test_nobody_is_mentioned_and_nothing_is_linked(text: str):
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """From the command line, in a process that fetches nothing and that the caller does not import."""
     run = replace(synthetic.run(ID), parent=None)
@@ -286,7 +284,6 @@ def test_texts_in_a_picture_are_texts():
     assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("axes", [1, 2])
 def test_texts_in_a_picture_of_a_sweep_are_texts(axes: int):
     run = hostile_sweep("<script>alert(1)</script><image href='http://x/y.png'/>", axes)
@@ -366,7 +363,6 @@ def test_a_summary_of_a_run_in_the_store_goes_to_stdout(tmp_path: Path):
     assert done.stdout == export.markdown(synthetic.run(ID)) and done.stderr == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

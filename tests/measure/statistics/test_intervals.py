@@ -186,7 +186,6 @@ def _not_above(count: int, rate: float, trials: int) -> bool:
     return count <= stats.binom.ppf(0.95, trials, rate)
 
 
-@pytest.mark.slow
 def test_a_strategy_against_itself_is_declared_different_rarely_and_intervals_cover_as_often_as_they_say() -> None:
     """400 comparisons of a strategy with itself, racing included."""
     pairs = 400
@@ -204,7 +203,6 @@ def test_a_strategy_against_itself_is_declared_different_rarely_and_intervals_co
     assert all(_not_above(count, 0.05, pairs // len(MODELS)) for count in declared.values())
 
 
-@pytest.mark.slow
 def test_however_many_strategies_are_equal_hardly_any_is_called_slower() -> None:
     """Who is compared with whom is chosen by the data: the fastest of twelve equal ones looks fast by chance."""
     runs = 120
@@ -215,7 +213,6 @@ def test_however_many_strategies_are_equal_hardly_any_is_called_slower() -> None
     assert _not_above(declared, 0.05, runs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"drift": 0.3}, {"load": 0.15}], ids=["quiet", "while it drifts", "under a load"]
 )
@@ -246,7 +243,6 @@ def test_intervals_cover_as_often_as_they_say_among_leaders_and_others_alike(cha
             assert 0.93 <= held_alone[leads] / counted[leads] <= 0.99, (held_alone, counted)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"drift": 0.3}, {"drift": -0.25}, {"load": 0.3}], ids=str)
 @pytest.mark.parametrize("others", [0, 10])
 def test_what_differs_by_15_percent_stays_in_its_order_whatever_the_machine_does(

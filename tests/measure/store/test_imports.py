@@ -539,7 +539,6 @@ def test_what_the_largest_sweep_weighs_is_allowed():
     imports.check_weight(data, "it")
 
 
-@pytest.mark.slow
 def test_a_large_sweep_comes_back_as_it_went_and_becomes_a_picture(tmp_path: Path):
     whole = large_sweep(40)
     data = encode(whole)
@@ -672,7 +671,6 @@ _for_pages: list[bytes] = []
 _TABS_OF_FUZZED = 3
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None, database=None, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(data=_documents())
@@ -697,7 +695,6 @@ def test_documents_derived_from_valid_ones_are_used_or_refused_and_never_crash(d
     use(run)
 
 
-@pytest.mark.slow
 def test_the_fuzzing_has_seen_both_sides():
     assert sum(_counts.values()) >= 300
     assert min(_counts.values()) >= 60, _counts
@@ -771,7 +768,6 @@ def by_hand() -> list[bytes]:
     ]
 
 
-@pytest.mark.slow
 def test_documents_that_were_let_in_are_shown_in_every_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Those that were made by hand in every tab, and some that fuzzing has found in three each, in turn: no page says
     that it has a fault."""

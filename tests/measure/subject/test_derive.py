@@ -315,7 +315,6 @@ LOUD = (
 )
 
 
-@pytest.mark.slow
 def test_what_bad_code_prints_says_and_holds_is_not_held_by_who_asks(host: HostLauncher):
     refusal(host, "f", "e", LOUD[0])
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew
@@ -348,7 +347,6 @@ def test_what_the_code_starts_cannot_start_others_without_end():
     assert done.stdout == "bounded\n"
 
 
-@pytest.mark.slow
 def test_code_that_never_ends_is_ended_and_its_line_said(host: HostLauncher):
     sentence = refusal(host, "f", "e", "def f(x):\n    while True: print(x)\ne = [1.0]")
     assert sentence == "line 2: the code was still running after 15 s: give fewer or smaller elements"

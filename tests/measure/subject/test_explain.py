@@ -94,7 +94,6 @@ def _text(folder: Path) -> str:
     return (folder / why.HLO).read_text() if (folder / why.HLO).exists() else ""
 
 
-@pytest.mark.slow
 def test_retraces_are_counted_in_every_call_and_not_rounded_away(explained: dict[str, Explained]):
     # The first call, five warm ones, five that are watched: it retraces in the second, the third and the ninth.
     found = explained["retraces"]
@@ -103,7 +102,6 @@ def test_retraces_are_counted_in_every_call_and_not_rounded_away(explained: dict
     assert found.order[:2] == ["profiler", "call"] and not found.why.of_element
 
 
-@pytest.mark.slow
 def test_an_element_function_that_xla_compiles_has_its_program_and_is_not_watched_while_it_compiles(
     explained: dict[str, Explained],
 ):

@@ -144,7 +144,6 @@ def events() -> dict[str, Any]:
 OUTER_BYTES = 100 * 256 * 256 * 4
 
 
-@pytest.mark.slow
 def test_a_known_temporary_is_measured_to_a_thousandth(events):
     measured = events["reduced"]
     assert measured["peak_bytes"] == pytest.approx(256 * MIB, rel=1e-3)
@@ -228,7 +227,6 @@ def test_the_profile_is_removed(events):
     assert events["left"] == []
 
 
-@pytest.mark.slow
 def test_an_allocator_that_reports_nothing_is_an_error_not_a_zero():
     message = in_process("""
         import tensorflow as tf
@@ -242,7 +240,6 @@ def test_an_allocator_that_reports_nothing_is_an_error_not_a_zero():
     assert message == "the allocator of CPU:0 reports no events: prepare_events must come before the first op"
 
 
-@pytest.mark.slow
 def test_a_limit_fails_with_an_error_that_python_can_catch():
     result = in_process("""
         memory.prepare_events(limit_mib=256)
@@ -276,7 +273,6 @@ def test_a_limit_fails_with_an_error_that_python_can_catch():
     }
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells the peak of a process")
 def test_the_process_peak_is_right_for_large_and_for_many_small_buffers():
     result = in_process(

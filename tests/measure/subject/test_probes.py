@@ -71,7 +71,6 @@ _ROOFS = """
 """
 
 
-@pytest.mark.slow
 def test_the_roof_of_a_function_is_the_best_of_three_ways_to_it() -> None:
     found = in_process(_ROOFS)
     assert found["in_program"] == 4, "nothing of it is computed once for all"
@@ -103,7 +102,6 @@ print(json.dumps({"event": "threads", "threads": tf.config.threading.get_intra_o
 """
 
 
-@pytest.mark.slow
 def test_probes_find_a_rate_for_all_that_a_case_asks_of_them() -> None:
     works = [
         {"read_bytes": 4096, "written_bytes": 4096, "flops": 1, "functions": {}},

@@ -38,7 +38,6 @@ print("said", said)
 """
 
 
-@pytest.mark.slow
 def test_autograph_finds_the_source_of_a_script_and_converts_it() -> None:
     done = warm.run(_LOAD, folder=Path(__file__).resolve().parents[3])
     assert done.returncode == 0, done.stderr
@@ -75,7 +74,6 @@ subject.serve(Spec(role="timing", script=script.replace("SECONDS", sys.argv[1]),
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("call_s", "first_elements"), [("0.0", [0, 1]), ("0.005", [0, 1, 0, 2, 0, 3, 0])])
 def test_a_call_with_other_values_is_repeated_only_where_it_may_have_traced_or_compiled(
     call_s: str, first_elements: list[int]
@@ -108,7 +106,6 @@ for mode, slug in (
 """
 
 
-@pytest.mark.slow
 def test_what_tensorflow_and_xla_start_once_per_process_has_started_before_the_first_call() -> None:
     said = subprocess.run(
         [sys.executable, "-c", _START],

@@ -41,7 +41,6 @@ def counts(shares: tuple[profile.Share, ...]) -> dict[str, int]:
     return {share.name: share.count for share in shares}
 
 
-@pytest.mark.slow
 def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_runtimes():
     op = "EagerLocalExecute: "
     found = profiled(
@@ -60,7 +59,6 @@ def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_
     assert found.threads == 1
 
 
-@pytest.mark.slow
 def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
     found = profiled(
         ("/host:CPU", [

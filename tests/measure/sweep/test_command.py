@@ -27,7 +27,6 @@ def test_the_command_refuses_what_cannot_be_swept(capsys: pytest.CaptureFixture[
         assert says in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_command_sweeps_an_option_whose_default_is_among_its_values(
     own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

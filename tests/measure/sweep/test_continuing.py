@@ -33,7 +33,6 @@ from tests.measure.sweep.common import GIB, Counting, asked, batch, finished, pr
 from tests.workloads.test_workloads import CUBE
 
 
-@pytest.mark.slow
 def test_what_the_budget_left_out_can_be_continued_though_every_point_is_measured():
     run = replace(synthetic.sweep(), status="complete")
     assert not continuing.is_open(run) and continuing.is_open(replace(run, status="cancelled"))
@@ -43,7 +42,6 @@ def test_what_the_budget_left_out_can_be_continued_though_every_point_is_measure
     assert continuing.is_open(replace(run, points=[short, *run.points[1:]]))
 
 
-@pytest.mark.slow
 def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
     own: runner.Runner, host: HostLauncher, gate: Path, tmp_path: Path
 ):
@@ -77,7 +75,6 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(
         own.submit_sweep(request, continue_from="2" * 24)
 
 
-@pytest.mark.slow
 def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_continued(host: HostLauncher):
     request = asked("stays.eager", "slow.eager", axes=batch(1, 2))
     error = Error(type=OVER_BUDGET, message="the time budget was spent")
@@ -96,7 +93,6 @@ def test_what_the_budget_kept_from_being_timed_says_so_and_is_measured_when_cont
     assert continuing.taken_over(run, request, {}) == points[1:]
 
 
-@pytest.mark.slow
 def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_measured(host: HostLauncher):
     rng = np.random.default_rng(0)
     # Slug → seconds of a call; nobody overtakes anybody.
@@ -166,7 +162,6 @@ class LeftOpen:
         pass
 
 
-@pytest.mark.slow
 def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_long_as_its_code_is_the_same(
     own: runner.Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -208,7 +203,6 @@ def test_a_sweep_of_a_file_of_ones_own_is_continued_with_the_file_and_only_as_lo
     assert status == command.INVALID and "is of the workload 'cube', not of 'another'" in said
 
 
-@pytest.mark.slow
 def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: HostLauncher):
     rng = np.random.default_rng(0)
     points = [
@@ -226,7 +220,6 @@ def test_a_sweep_that_was_cancelled_while_it_refined_goes_on_with_that(host: Hos
         assert "continued" in {each.code for each in after.warnings}
 
 
-@pytest.mark.slow
 def test_of_a_crossing_with_a_line_that_a_swept_option_does_not_concern_the_other_is_refined(host: HostLauncher):
     rng = np.random.default_rng(0)
     axis = {"kind": "option", "name": "chunk", "values": [1, 3]}

@@ -2,8 +2,6 @@
 
 from dataclasses import replace as changed
 
-import pytest
-
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.record import View
@@ -14,7 +12,6 @@ from measure.sweep.sweep import Sweep
 from tests.engine import QUICK
 
 
-@pytest.mark.slow
 def test_a_map_fills_from_its_corners_shows_itself_filling_and_infers_what_lies_between(host: HostLauncher):
     strategies = ["batched.eager", "loop.eager"]
     axes = [{"name": "batch", "values": [8, 16, 32, 64]}, {"name": "side", "values": [2, 3, 4, 5]}]
@@ -40,7 +37,6 @@ def test_a_map_fills_from_its_corners_shows_itself_filling_and_infers_what_lies_
     assert set(range(12)) <= set(skipped) and max(done[: skipped.index(1)]) == 5
 
 
-@pytest.mark.slow
 def test_no_cell_of_a_map_is_won_by_one_process_of_what_may_lead(host: HostLauncher):
     strategies = ["batched.eager", "loop.eager"]
     axes = [{"name": "batch", "values": [64, 128]}, {"name": "side", "values": [2, 3]}]

@@ -18,7 +18,6 @@ from tests.measure.sweep.common import GIB, Counting, asked, batch, finished, ou
 from tests.subjects import Subjects
 
 
-@pytest.mark.slow
 def test_lines_cross_and_the_crossing_is_refined_where_it_is_and_nowhere_else(own: runner.Runner):
     request = asked("rises.eager", "stays.eager", "behind.eager", axes=batch(1, 4, 16))
     run_id = own.submit_sweep(request)
@@ -82,7 +81,6 @@ def test_values_of_an_option_that_lead_are_sampled_together_in_more_processes():
     assert not {"continued"} & {warning.code for warning in run.warnings}
 
 
-@pytest.mark.slow
 def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(host: HostLauncher):
     rng = np.random.default_rng(0)
     seconds = {1: 4e-3, 2: 4e-3, 4: 9e-3, 8: 4e-3}
@@ -92,7 +90,6 @@ def test_a_point_that_stands_out_from_both_its_neighbours_gets_a_second_opinion(
     assert run.points[2].measurements[0].replicas[0] == points[2].measurements[0].replicas[0]
 
 
-@pytest.mark.slow
 def test_what_ran_into_the_time_limit_is_a_result_and_is_not_run_at_larger_points(
     own: runner.Runner, host: HostLauncher, tmp_path: Path
 ):
@@ -114,7 +111,6 @@ def test_a_sweep_that_runs_out_of_time_says_which_points_it_has_not_reached(own:
     assert "continue the sweep" in run.points[-1].reason and "of the points" in run.stop_reason
 
 
-@pytest.mark.slow
 def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has(own: runner.Runner):
     run_id = own.submit_sweep(asked("stays.eager", axes=batch(*range(1, 13))))
 
@@ -132,7 +128,6 @@ def test_a_sweep_that_a_person_stops_ends_with_the_points_it_has(own: runner.Run
     assert run.verdict and continuing.is_open(run)
 
 
-@pytest.mark.slow
 def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: GIB)
     run = finished(own, own.submit_sweep(asked("batched.eager", axes=batch(1, 4, 100_000_000))))
@@ -142,7 +137,6 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(own: runner.Runner, monke
         own.submit_sweep(asked("batched.eager", axes=batch(90_000_000, 100_000_000)))
 
 
-@pytest.mark.slow
 def test_a_point_of_which_all_is_over_budget_says_so_and_can_be_continued(host: HostLauncher):
     # By forecast a point takes 30 s and more, so that three do not fit into the budget, and two stay in any case.
     request = asked("seems_slow.eager", axes=batch(1, 2, 3), budget_s=50.0)

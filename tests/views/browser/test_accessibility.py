@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import Page
@@ -15,8 +14,6 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, AppServer, Watch, wait_idle
 from tests.steps import open_page
-
-pytestmark = pytest.mark.slow
 
 COMPARED, SWEPT, MAPPED, TRIED = "c" * 24, "d" * 24, "e" * 24, "f" * 24
 

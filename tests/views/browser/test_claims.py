@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.claims import known, verdicts
@@ -12,8 +11,6 @@ from measure.model.run_file import decode
 from measure.store.store import Store
 from tests.browser import AppServer, Watch, shot, wait_idle
 from tests.steps import RUN_MS, download, finish, open_page, press, run_id_of
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_claim_is_tried_and_its_evidence_opened(

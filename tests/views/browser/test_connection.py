@@ -3,7 +3,6 @@
 import re
 
 import psutil
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.store.store import Store
@@ -12,13 +11,11 @@ from tests.engine import eventually
 from tests.steps import HELD, LOST, finish, going_on, lost, open_page, press, run_id_of, start, status, verdict
 
 
-@pytest.mark.slow
 def test_a_server_listens_to_this_machine_alone_unless_it_is_told_otherwise(app_server: AppServer):
     connections = psutil.Process(app_server.process.pid).net_connections("inet")
     assert {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
 
 
-@pytest.mark.slow
 def test_a_lost_connection_attaches_again_also_to_a_run_that_has_ended_meanwhile(
     page: Page, app_server: AppServer, watch: Watch
 ):

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer
 from tests.steps import HELD, SHORT, finish, open_page, press, start, status, verdict
-
-pytestmark = pytest.mark.slow
 
 
 def test_a_reload_and_a_second_tab_attach_to_the_running_job_which_can_be_cancelled(

@@ -2,14 +2,12 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import AppServer, wait_idle
 from tests.steps import HELD, finish, open_page, press, status, tab_to
 
 
-@pytest.mark.slow
 def test_the_keyboard_alone_suffices(page: Page, app_server: AppServer):
     """Choose, run and cancel without a mouse, from the top of the page."""
     open_page(page, app_server, HELD.replace("&strategies=loop.eager", ""))

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.model.run_file import decode
@@ -12,8 +11,6 @@ from measure.store.store import Store
 from tests.browser import AppServer, shot, wait_idle
 from tests.simulated_server import HELD_BATCH
 from tests.steps import download, finish, going_on, open_page, press, run_id_of, start, verdict
-
-pytestmark = pytest.mark.slow
 
 ASKED = "?size_batch=64&size_height=32&size_width=32&budget=10" + "".join(
     f"&strategies={slug}" for slug in ("batched.graph", "loop.eager", "map_fn.eager", "map_fn.graph")

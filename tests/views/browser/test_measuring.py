@@ -4,14 +4,11 @@ import re
 from collections.abc import Callable
 
 import psutil
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.store.store import Store
 from tests.browser import TRACEBACK, AppServer, shot, wait_idle
 from tests.steps import RUN_MS, finish, open_page, start, status, verdict
-
-pytestmark = pytest.mark.slow
 
 
 def charts(page: Page) -> list[str]:

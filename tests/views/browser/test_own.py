@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from measure.model.run import Run
@@ -12,8 +11,6 @@ from measure.model.run_file import decode
 from measure.store.store import Store
 from tests.browser import AppServer, Watch, shot, wait_idle
 from tests.steps import RUN_MS, download, finish, open_page, press, run_id_of, start, verdict
-
-pytestmark = pytest.mark.slow
 
 CODE = """import numpy as np
 import tensorflow as tf

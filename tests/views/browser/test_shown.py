@@ -15,8 +15,6 @@ from tests import synthetic
 from tests.browser import ROOT, AppServer, Watch, open_tab, shot, wait_idle
 from tests.steps import open_page, press
 
-pytestmark = pytest.mark.slow
-
 WIDE, TABLET, PHONE = 1440, 768, 390
 RUN_ID = "abcdef0123456789abcdef01"
 _FITS = """() => {

@@ -3,7 +3,6 @@
 import contextlib
 import re
 
-import pytest
 from playwright.sync_api import Page, TimeoutError, expect
 
 from measure.store.store import Store
@@ -11,8 +10,6 @@ from tests import synthetic
 from tests.browser import AppServer, Watch, shot, wait_idle
 from tests.simulated_server import HELD_BATCH
 from tests.steps import going_on, press, run_id_of
-
-pytestmark = pytest.mark.slow
 
 # Its last point is held.
 SWEEP = f"sweep?workload=square&from=1&to={HELD_BATCH}&points=9&strategies=batched.graph&strategies=loop.eager"

@@ -9,8 +9,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser import AppServer, wait_idle
 from tests.steps import RUN_MS, finish, open_page, run_id_of
 
-pytestmark = pytest.mark.slow
-
 WIDE, PHONE = (1400, 900), (390, 844)
 
 

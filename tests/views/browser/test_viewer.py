@@ -9,8 +9,6 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, shot, wait_idle
 
-pytestmark = pytest.mark.slow
-
 KEPT = "a" * 24
 # Python imports it when it starts: neither the package nor what is known of it can be found.
 _WITHOUT_TENSORFLOW = """

@@ -10,8 +10,6 @@ from tests.browser import AppServer, Watch, shot, wait_idle
 from tests.steps import HELD, finish, open_page, press, start
 from views.ui import session
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def hosted(start_app: Callable[..., AppServer]) -> AppServer:

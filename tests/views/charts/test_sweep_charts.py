@@ -509,7 +509,6 @@ class TestFront:
         assert dials == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sweep", "names"), [
     (synthetic.sweep, {"latency", "memory", "front"}), (synthetic.winners, {"map", "front"}), (dial, {"latency"}),
 ])  # fmt: skip

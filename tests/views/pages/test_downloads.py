@@ -246,7 +246,6 @@ def test_a_picture_waits_for_the_end_of_sampling(client: Client, fake: StoredRun
     assert client.get(f"/export/{ID}/latency.svg").content == b"drawn" and next(looks, None) is None
 
 
-@pytest.mark.slow
 def test_a_picture_is_drawn_into_the_file(client: Client):
     answer = client.get(f"/export/{ID}/latency.svg")
     assert answer.content.startswith(b"<svg") and answer.headers["content-type"] == "image/svg+xml"

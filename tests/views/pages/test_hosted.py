@@ -175,7 +175,6 @@ def test_run_can_be_pressed_again_after_a_refusal_that_passes(fake):
     assert fake.refusal in words(app) and not app.button(key="run").disabled
 
 
-@pytest.mark.slow
 def test_an_equal_request_is_answered_at_once_and_measured_anew_where_that_is_asked_for(own: Runner, subjects: Gated):
     subjects.gate.set()
     app = pressed(open_page(**MINE), "run")

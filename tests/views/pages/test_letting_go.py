@@ -21,7 +21,6 @@ from views.ui import memo
 ID = "5" * 24
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "make"),
     [

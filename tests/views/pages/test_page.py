@@ -70,7 +70,6 @@ def is_usual(slug: str) -> bool:
 
 
 class TestChoosing:
-    @pytest.mark.slow
     def test_every_strategy_is_a_cell_once_the_further_mappers_are_asked_for(self, visit):
         app = visit()
         usual = set(filter(is_usual, of_grid("eager", "graph", "xla")))
@@ -86,7 +85,6 @@ class TestChoosing:
         own = {each.slug for each in strategies.mappers() if each.rewrite in workloads.get(workload).rewrites}
         assert {f"{mapper}.xla" for mapper in own - {"numpy_batched"}} <= cells(visit(workload=workload))
 
-    @pytest.mark.slow
     def test_the_further_mappers_unfold_when_the_first_of_them_is_chosen(self, visit):
         assert chosen(visit(strategies=["loop.eager", "dataset.graph"])) == {"loop.eager", "dataset.graph"}
         app = calm(visit(strategies="loop.eager").button(key="column_xla").click().run())
@@ -113,7 +111,6 @@ class TestChoosing:
         app = calm(app.checkbox(key="cell_batched_xla").check().run())
         assert chosen(app) == {"loop.eager", "batched.xla"}
 
-    @pytest.mark.slow
     def test_a_row_and_a_column_are_one_click_and_a_second_takes_them_back(self, visit):
         app = calm(visit(strategies="loop.eager").button(key="row_map_fn").click().run())
         assert chosen(app) == {"loop.eager", "map_fn.eager", "map_fn.graph", "map_fn.xla"}
@@ -225,7 +222,6 @@ class TestAddress:
         ).record()  # fmt: skip
         assert app.query_params["run"] == RUN_ID
 
-    @pytest.mark.slow
     def test_the_address_names_the_workload_by_its_slug(self, visit):
         app = calm(visit().selectbox(key="workload").select("dp_sgd").run())
         assert app.query_params["workload"] == "dp_sgd"
@@ -335,7 +331,6 @@ class TestAddress:
         assert HIDDEN not in words(app)
         assert HIDDEN in words(calm(app.button(key="fold").click().run()))
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("run_id", ["f" * 24, "x", "../../etc/passwd", "<script>", ""])
     def test_an_unknown_run_is_said(self, visit, run_id):
         app = visit(run=run_id)
@@ -400,7 +395,6 @@ class TestRunning:
         dots = set(re.findall("[●◐○]{4}", progress))
         assert dots == {"●○○○"}, "a strategy that waits has done the first step where its memory is known"
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("left_s", "stage", "said"),
         [
@@ -500,7 +494,6 @@ class TestResult:
         assert app.selectbox(key="baseline").value == "map_fn.eager"
         assert "as fast as map_fn.eager, the baseline" in words(app)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("tab", ["Table", "Break even", "Samples", "Memory over one call", "Code", "Environment"])
     def test_every_tab_can_be_opened_by_a_link(self, visit, fake, tab):
         app = self.show(visit, fake, synthetic.run(RUN_ID), tab=tab)
@@ -508,7 +501,6 @@ class TestResult:
         # The lines to take and two charts are there on every tab.
         assert drawn.get(tab, len(app.get("vega_lite_chart")) - 2) == 1
 
-    @pytest.mark.slow
     def test_where_elements_are_vectorised_the_code_says_what_is_not_checked(self, visit, fake):
         run = synthetic.run(RUN_ID)
         run = replace(run, measurements=[replace(m, code=None) for m in run.measurements])  # so they are real scripts
@@ -559,7 +551,6 @@ class TestResult:
         app = self.show(visit, fake, synthetic.run(RUN_ID))
         assert "vectorized_map.eager: tf.vectorized_map in eager mode traces anew at every call." in words(app)
 
-    @pytest.mark.slow
     def test_hostile_texts_stay_texts(self, visit, fake):
         run = synthetic.run(RUN_ID)
         evil = [
@@ -575,7 +566,6 @@ class TestResult:
             for element in (*app.markdown, *app.caption, *app.warning):
                 assert not re.search(r"(?<!\\)(<img|\$x|\*\*b)|:red|:smile", element.value), element.value
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("keep", [0, 1])
     def test_runs_with_nothing_or_little_in_them(self, visit, fake, keep):
         run = synthetic.run(RUN_ID)

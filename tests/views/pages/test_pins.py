@@ -8,7 +8,6 @@ from tests.views.pages.test_runs import a_run, choose, fake, table, visit
 __all__ = ["fake", "visit"]
 
 
-@pytest.mark.slow
 def test_a_run_is_pinned_and_no_longer(visit, fake):
     fake.store.save(a_run(1))
     app = calm(choose(visit(), 0).button(key="runs_pin").click().run())
@@ -17,7 +16,6 @@ def test_a_run_is_pinned_and_no_longer(visit, fake):
     assert not fake.store.entries()[0].pinned and table(app)[0]["status"] == "complete"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made_room", [True, False])
 def test_a_link_to_a_run_that_is_gone_says_so(fake, made_room):
     from measure.store import room

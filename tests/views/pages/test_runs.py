@@ -98,7 +98,6 @@ class TestList:
         app = calm(app.text_input(key="runs_text").set_value("nothing like it").run())
         assert "No run matches" in words(app)
 
-    @pytest.mark.slow
     def test_many_runs_come_in_pages_and_a_search_goes_back_to_the_first(self, visit, fake):
         for number in range(101):
             fake.store.save(a_run(number))
@@ -132,19 +131,16 @@ class TestDelete:
         assert [success.value for success in app.success] == ["2 runs deleted\\."]
         assert len(table(app)) == 1
 
-    @pytest.mark.slow
     def test_who_thinks_better_of_it_keeps_them(self, visit, fake):
         fake.store.save(a_run())
         app = calm(choose(visit(), 0).button(key="runs_delete").click().run())
         calm(app.button(key="runs_delete_no").click().run())
         assert len(fake.store.ids()) == 1
 
-    @pytest.mark.slow
     def test_a_running_one_cannot_be_deleted(self, visit, fake):
         fake.store.save(a_run(), live=True)
         assert choose(visit(), 0).button(key="runs_delete").disabled
 
-    @pytest.mark.slow
     def test_on_a_hosted_server_only_what_ones_own_session_made_is_deleted(self, visit, fake, monkeypatch):
         monkeypatch.setenv("MAPBENCH_HOSTED", "1")
         monkeypatch.setattr(session, "visitor", lambda: Visitor("ann", "ann"))
@@ -158,7 +154,6 @@ class TestDelete:
         calm(app.button(key="runs_delete_yes").click().run())
         assert fake.store.ids() == [f"{1:024x}"]
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("why", ["database is locked", "database or disk is full", "attempt to write a readonly"])
     def test_a_store_that_cannot_delete_is_said(self, visit, fake, monkeypatch, why):
         fake.store.save(a_run())
@@ -172,7 +167,6 @@ class TestDelete:
         assert [each.value for each in app.warning] == [f"Nothing was deleted: {why}\\."]
         assert len(table(app)) == 1
 
-    @pytest.mark.slow
     def test_another_table_forgets_what_was_chosen_in_this_one(self, visit, fake):
         fake.store.save(a_run(1))
         app = choose(visit(), 0)
@@ -182,7 +176,6 @@ class TestDelete:
 
 
 class TestExport:
-    @pytest.mark.slow
     def test_what_is_chosen_is_offered_as_one_file(self, visit, fake):
         for number in range(2):
             fake.store.save(a_run(number))
@@ -191,7 +184,6 @@ class TestExport:
         assert choose(app, 0).get("link_button")[0].proto.url == f"export/{1:024x}/json"
         assert choose(app, 0, 1).get("link_button")[0].proto.url == f"export/runs.zip?run={1:024x}&run={0:024x}"
 
-    @pytest.mark.slow
     def test_charts_are_drawn_when_no_latencies_are_sampled(self, fake, monkeypatch):
         fake.store.save(a_run(1))
         going_on = Snapshot(synthetic.partial(0, ID), "running", round_number=2)
@@ -206,7 +198,6 @@ class TestExport:
             assert pictures and {picture.disabled for picture in pictures} == {round_number is not None}
             assert ("open this again in a moment" in words(app)) is (round_number is not None)
 
-    @pytest.mark.slow
     def test_only_charts_that_show_something_are_offered(self, fake):
         fake.store.save(a_run(1))
         fake.store.save(replace(synthetic.sweep(ID), id=f"{2:024x}"))
@@ -226,7 +217,6 @@ class TestExport:
 
 
 class TestImport:
-    @pytest.mark.slow
     def test_a_run_file_is_taken_in_marked_and_can_be_opened(self, visit, fake):
         app = upload(visit(), encode(a_run(7)))
         assert fake.store.load(f"{7:024x}") == a_run(7)
@@ -235,7 +225,6 @@ class TestImport:
         app = upload(app, encode(a_run(7)), "again.json")
         assert "again.json holds a run that is here already" in app.success[0].value.replace("\\", "")
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("data", "says"),
         [
@@ -352,7 +341,6 @@ class TestAgain:
         assert "It repeats a run that is not known here." in words(calm(app.run()))
 
 
-@pytest.mark.slow
 def test_choices_are_as_they_were_left_when_one_comes_back(fake: StoredRunner) -> None:
     """The navigation opens a page without what stood in its address."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

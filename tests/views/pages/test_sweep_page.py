@@ -151,7 +151,6 @@ class TestChoosing:
         assert app.query_params["run"] in (RUN_ID, [RUN_ID])
         assert "waiting in the queue" in words(app)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("params", "says"),
         [
@@ -184,7 +183,6 @@ class TestChoosing:
         assert "needs about" not in words(app)
         assert not fake.submitted
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("address", "number", "bad"),
         [
@@ -209,7 +207,6 @@ class TestChoosing:
         app = calm(app.run())
         assert not app.warning and not app.button(key="run").disabled
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("address", "says"),
         [
@@ -536,7 +533,6 @@ class TestOneAxis:
         }
         assert every["one point"] < every["lines"] == every["comparison"]
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("status", ["cancelled", "budget", "interrupted"])
     def test_one_that_ended_early_shows_what_it_has_and_can_be_continued(self, fake, show, status):
         run = without_code(synthetic.sweep("a" * 24))
@@ -648,7 +644,6 @@ class TestLinks:
             "loop.eager", "vectorized_map.graph", "batched.graph"
         }  # fmt: skip
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("range_", "shown"),
         [
