@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.runtime.context import ContextProxy
 
 from measure.engine.host_launcher import HostLauncher
 from measure.store.store import Store
@@ -120,6 +121,14 @@ def _functions_of_a_file() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for known in ("_known", "_workloads"):
             patch.setattr(functions, known, {})
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _visitors_of_this_machine() -> Iterator[None]:
+    """The visitor of an `AppTest`, which has no request of its own, comes from this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "localhost:8501"}))
         yield
 
 

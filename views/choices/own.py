@@ -1,6 +1,6 @@
 """A function of a person's own: the window in which it is written and checked, and its place among the workloads.
 
-The code goes to `runner.Runner.give`, which executes it in a process that is thrown away. Here it is only parsed.
+The code goes to `permission.give`, which has it executed in a process that is thrown away. Here it is only parsed.
 """
 
 import ast
@@ -12,7 +12,6 @@ from typing import Any
 
 import streamlit as st
 
-from measure import runner
 from measure.engine.deriving import Busy
 from measure.model.request import RequestError
 from views.choices import texts
@@ -89,7 +88,7 @@ def fault_at(workload: Workload, size: Mapping[str, int]) -> str | None:
 
     def look_at() -> str | None:
         try:
-            runner.shared().give(given, size)
+            permission.give(given, size)
         except Busy:
             raise  # no answer to keep
         except RequestError as error:
@@ -181,7 +180,7 @@ def _check() -> _Check | None:
     if given is not None:
         with st.spinner(texts.OWN_CHECKING):
             try:
-                check = _Check(given, runner.shared().give(given), "")
+                check = _Check(given, permission.give(given), "")
             except RequestError as error:
                 check = _Check(given, None, str(error))
         before: _Check | None = st.session_state.get(_CHECK)

@@ -3,7 +3,6 @@
 import msgspec
 import streamlit as st
 
-from measure import runner
 from measure.model.request import RequestError
 from measure.model.run import Run
 from views.pages import texts
@@ -33,7 +32,7 @@ def _trust(run_id: str) -> None:
         run = lookup.find(run_id)
         own = run.request.own
         assert own is not msgspec.UNSET  # the button is drawn for such runs only
-        runner.shared().give(own.given, run.request.size, run.request.seed)
+        permission.give(own.given, run.request.size, run.request.seed)
     except RequestError as error:
         st.session_state["notices"] = (texts.CODE_NOT_RUN.format(error=error),)
     else:

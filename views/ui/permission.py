@@ -2,32 +2,67 @@
 
 import ipaddress
 import os
+import re
+from collections.abc import Mapping
 
 import streamlit as st
 
+from measure import runner
+from measure.model.request import RequestError
 from workloads import places
+from workloads.functions import Given
 
 # Set by a proxy in front of the server: then somebody else's machine may be the one that asks.
 _OF_PROXIES = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
+# An IPv6 address in brackets, or a name or an IPv4 address; then perhaps a port.
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9.-]+))(?::\d*)?")
 
 
 def may_execute() -> bool:
     """True if this visitor's code may be executed here: never on a hosted server or a viewer; as ``MAPBENCH_OWN_CODE``
-    says, where it is set; else where the server listens to this machine alone, without a proxy."""
+    says, where it is set; else where the server listens to this machine alone, without a proxy, and was asked for by
+    one of this machine's own names.
+
+    A website in another tab can have its name resolve to this machine (DNS rebinding): then its pages may talk to the
+    server, and ``Host`` holds the website's name.
+    """
     if places.hosted() or places.viewer():
         return False
     if chosen := os.environ.get("MAPBENCH_OWN_CODE", ""):
         return chosen.lower() not in ("0", "false", "no")
-    return _is_this_machine(st.get_option("server.address")) and not any(
-        name in st.context.headers for name in _OF_PROXIES
+    headers = st.context.headers
+    return (
+        _is_this_machine(st.get_option("server.address"))
+        and _is_this_machine(_name(headers.get("Host", "")))
+        and not any(name in headers for name in _OF_PROXIES)
     )
 
 
-def _is_this_machine(address: str | None) -> bool:
+def give(given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
+    """Hand this visitor's code over to be executed (`runner.Runner.give`), and return its slug.
+
+    RequestError where it cannot be measured, or where this visitor may not have code executed: the editor may have been
+    drawn for somebody else.
+    """
+    if not may_execute():
+        raise RequestError(
+            "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
+            "http://127.0.0.1"
+        )
+    return runner.shared().give(given, size, seed)
+
+
+def _name(host: str) -> str | None:
+    """The name or address in a ``Host`` header, without the port; None where it is no valid one."""
+    parts = _HOST.fullmatch(host)
+    return parts and (parts[1] or parts[2])
+
+
+def _is_this_machine(name: str | None) -> bool:
     """True for the name or an address of the loopback interface; a server without an address listens to all."""
-    if not address:
+    if not name:
         return False
     try:
-        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+        return name.lower() == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
