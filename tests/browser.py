@@ -4,10 +4,12 @@ Run as a script it opens a browser once and prints its version; the exit status 
 """
 
 import contextlib
+import ctypes
 import http.client
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +20,10 @@ from pathlib import Path
 
 import psutil
 from playwright.sync_api import Browser, Error, Page, Playwright, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds only what is beside it
+
+from tests.deadlines import ANSWER_S, GONE_S, RUN_S
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -32,10 +38,9 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-READY_S = 90.0  # a cold import of Streamlit from a slow disk
-STOP_S = 20.0
-TIMEOUT_MS = 30_000
 TRACEBACK = "Traceback"  # as a plain log and as a page write it
+_LOOK_S = 0.05
+_PR_SET_PDEATHSIG = 1
 
 
 def find_browser() -> str | None:
@@ -55,7 +60,7 @@ def find_browser() -> str | None:
 
 
 def launch(playwright: Playwright, *more: str) -> Browser:
-    """Starts a headless Chromium. ``more``: arguments of its command line."""
+    """Start a headless Chromium. ``more``: arguments of its command line."""
     return playwright.chromium.launch(executable_path=find_browser(), headless=True, args=[*ARGUMENTS, *more])
 
 
@@ -75,6 +80,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _ends_with_this_process() -> Callable[[], None]:
+    """What a child does first, so that the kernel ends it with the thread that has started it (Linux)."""
+    try:
+        # Loaded before the fork: in the child another thread's lock may be held for ever.
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):
+        return lambda: None
+    return lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+
 @dataclass
 class AppServer:
     """``python -m streamlit run`` of one app, with its standard output and error in a file."""
@@ -87,17 +102,11 @@ class AppServer:
 
     @classmethod
     def start(
-        cls,
-        app: Path,
-        home: Path,
-        env: Mapping[str, str] | None = None,
-        module: str = "streamlit",
-        before: Callable[[], None] | None = None,
+        cls, app: Path, home: Path, env: Mapping[str, str] | None = None, module: str = "streamlit"
     ) -> "AppServer":
-        """Starts ``app`` with its runs stored in ``home``, and returns once it answers.
+        """Start ``app`` with its runs stored in ``home``, and return once it answers. It ends with this process.
 
-        ``env`` is added to the environment of this process; ``module`` serves the app; ``before`` is what the process
-        does first. Raises RuntimeError with the log
+        ``env`` is added to the environment of this process; ``module`` serves the app. Raises RuntimeError with the log
         where the server ends or stays silent.
         """
         home.mkdir(parents=True, exist_ok=True)
@@ -121,7 +130,7 @@ class AppServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                preexec_fn=before,
+                preexec_fn=_ends_with_this_process(),
             )
         server = cls(f"http://127.0.0.1:{port}", process, log_path, home)
         try:
@@ -132,11 +141,11 @@ class AppServer:
         return server
 
     def _wait_ready(self, port: int) -> None:
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + RUN_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{self.log()}")
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_S)
             try:
                 connection.request("GET", "/_stcore/health")
                 if connection.getresponse().status == 200:
@@ -145,8 +154,8 @@ class AppServer:
                 pass
             finally:
                 connection.close()
-            time.sleep(0.05)
-        raise RuntimeError(f"the server did not answer within {READY_S:.0f} s:\n{self.log()}")
+            time.sleep(_LOOK_S)
+        raise RuntimeError(f"the server did not answer within {RUN_S:.0f} s:\n{self.log()}")
 
     def log(self) -> str:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
@@ -165,24 +174,28 @@ class AppServer:
             return []
 
     def stop(self) -> list[str]:
-        """Ends the server, as a user would, and returns the command lines of children that outlived it.
+        """End the server, as a user would, and return the command lines of children that outlived it.
 
         Those are ended too.
         """
         children = self.children()
         self.process.terminate()
         try:
-            self.process.wait(STOP_S)
+            self.process.wait(GONE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        _, alive = psutil.wait_procs(children, timeout=STOP_S)
+        _, alive = psutil.wait_procs(children, timeout=GONE_S)
         left = []
         for child in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 left.append(f"{child.pid} {' '.join(child.cmdline())}")
                 child.kill()
         return left
+
+
+# A page that is opened by its address asks for Streamlit's own files beside itself first.
+_FORGIVEN = re.compile(r"status of 404.*/_stcore/")
 
 
 @dataclass
@@ -197,22 +210,13 @@ class Watch:
         page.on("crash", lambda _: self.problems.append("the page crashed"))
 
     def _console(self, kind: str, text: str, location: object) -> None:
-        if kind == "error":
-            self.problems.append(f"console error: {text} ({location})")
+        problem = f"console error: {text} ({location})"
+        if kind == "error" and not _FORGIVEN.search(problem):
+            self.problems.append(problem)
 
     def forgive(self, pattern: str) -> None:
-        """Forgets the problems that match ``pattern`` so far."""
+        """Forget the problems that match ``pattern`` so far."""
         self.problems[:] = [problem for problem in self.problems if not re.search(pattern, problem)]
-
-
-def open_tab(browser: Browser, watch: Watch, width: int, height: int, color_scheme: str) -> Page:
-    """A page of the browser's context, with everything that goes wrong in it gathered by ``watch``."""
-    page = browser.contexts[0].new_page()
-    page.set_viewport_size({"width": width, "height": height})
-    page.emulate_media(color_scheme=color_scheme)
-    page.set_default_timeout(TIMEOUT_MS)
-    watch.follow(page)
-    return page
 
 
 # The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last. After the script
@@ -230,41 +234,18 @@ _IDLE = """quietMs => {
 }"""
 
 
-def wait_idle(page: Page, quiet_ms: int = 250, timeout_ms: int = TIMEOUT_MS) -> None:
-    """Waits until the page's script has run, all is drawn, and nothing has started it again for ``quiet_ms``."""
+def wait_idle(page: Page, quiet_ms: int = 250, timeout_ms: float = 1000 * ANSWER_S) -> None:
+    """Wait until the page's script has run, all is drawn, and nothing has started it again for ``quiet_ms``."""
     page.evaluate("() => { window.__idleSince = undefined; }")
     try:
         page.wait_for_function(_IDLE, arg=quiet_ms, timeout=timeout_ms, polling=25)
     except Error as error:
         state = page.locator("[data-testid=stApp]").evaluate_all("apps => apps.map(app => ({...app.dataset}))")
-        raise AssertionError(f"the page was not idle within {timeout_ms} ms; its state is {state}") from error
-
-
-def shot(page: Page, name: str, whole: bool = False) -> Path | None:
-    """Saves a picture ``name``.png in the folder ``$MAPBENCH_SHOTS``, and returns its path; None where that is not set.
-
-    ``whole``: all of a page that scrolls, not only what is in view.
-    """
-    folder = os.environ.get("MAPBENCH_SHOTS")
-    if not folder:
-        return None
-    path = Path(folder) / f"{name}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    size = page.viewport_size
-    if whole and size is not None:
-        # Streamlit scrolls an inner element, which a full-page picture would cut.
-        height = page.locator("[data-testid=stMain]").evaluate("main => main.scrollHeight")
-        page.set_viewport_size({"width": size["width"], "height": max(size["height"], int(height))})
-        wait_idle(page)
-        page.screenshot(path=path, animations="disabled")
-        page.set_viewport_size(size)
-    else:
-        page.screenshot(path=path, animations="disabled")
-    return path
+        raise AssertionError(f"the page was not idle within {timeout_ms:.0f} ms; its state is {state}") from error
 
 
 def check() -> int:
-    """Opens a browser and a page; 0 where that works."""
+    """Open a browser and a page; 0 where that works."""
     try:
         with sync_playwright() as playwright:
             browser = launch(playwright)

@@ -1,39 +1,27 @@
 """Made-up evidence for claims: for each class of predicates, what has to be seen so that it says what a test wants.
 
 `evidence` makes figures that satisfy several predicates at once. What they want of latencies and bytes are differences
-of logarithms within bounds, which have a solution or contradict each other. A new class of predicates needs an entry in
-`WANTED`.
+of logarithms within bounds, which have a solution or contradict each other. A new class of predicates needs a case in
+`wanted`.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
-from measure.claims.along import FasterAlong, Grows, MemoryGrows
-from measure.claims.predicates import (
-    AsFast,
-    AsQuick,
-    Ends,
-    Fails,
-    Faster,
-    Figure,
-    MoreMemory,
-    QuickerBy,
-    Runs,
-    Warned,
-)
-from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept, Truth
+from measure.claims import along, predicates
+from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept
 from measure.model import slugs
 from measure.model.run import Axis, Error, Evidence, Measurement, Memory, Point, Replica, Run, Warning
 from measure.model.script_end import ScriptEnd
 from tests.samples import run_of
 
 ID = "0123456789abcdef01234567"
-# Logarithms: a difference that no interval of these figures hides, and one that each of them does.
+# A difference of logarithms that no interval of these figures hides.
 _CLEAR = 0.12
 _PROCESSES = 20
 _SAMPLES = 11
@@ -42,30 +30,23 @@ _MIDDLE = {"time": math.log(1e-3), "bytes": math.log(1e5), "sample": math.log(1e
 
 # Something that has a size: its kind, and the names that tell it from others.
 Node = tuple[Any, ...]
+# Bounds, at the least and at the most.
+Bounds = tuple[float, float]
 
 
 class Contradiction(Exception):
     """What is wanted cannot all be so."""
 
 
-@dataclass(frozen=True)
-class Apart:
-    """The logarithm of ``over`` over ``under`` is from ``low`` to ``high``."""
-
-    over: Node
-    under: Node
-    low: float = -math.inf
-    high: float = math.inf
-
-
 @dataclass
 class Wanted:
-    """All that predicates want of one piece of evidence. ``error``: None where the script may end as it likes."""
+    """All that predicates want of one piece of evidence. ``apart``: bounds of the logarithm of the first over the
+    second. ``error``: None where the script may end as it likes."""
 
-    apart: list[Apart] = field(default_factory=list)
+    apart: list[tuple[Node, Node, Bounds]] = field(default_factory=list)
     outcomes: dict[str, tuple[str, str]] = field(default_factory=dict)
     warnings: dict[tuple[str, str], bool] = field(default_factory=dict)
-    figures: dict[str, tuple[float, float]] = field(default_factory=dict)
+    figures: dict[str, Bounds] = field(default_factory=dict)
     error: str | None = None
 
     def add(self, other: "Wanted") -> None:
@@ -85,171 +66,84 @@ class Wanted:
             self.error = f"{self.error or ''} {other.error}".strip()
 
 
-# --- what each class of predicates wants, in alternatives --------------------------------
+# --- what each class of predicates wants, in alternatives ------------------------------------------------------------
 
 
-def _above(over: Node, under: Node, by: float, truth: Truth) -> list[Apart]:
-    if truth == "unknown":
-        return [Apart(over, under, math.log(by), math.log(by))]
-    return [
-        Apart(over, under, low=math.log(by) + _CLEAR)
-        if truth == "yes"
-        else Apart(over, under, high=math.log(by) - _CLEAR)
-    ]
+def _within(low: float, high: float, yes: bool, clear: float = _CLEAR) -> list[Bounds]:
+    """Clearly within these bounds, or beyond one of them."""
+    if yes:
+        clear = min(clear, (high - low) / 2)
+        return [(low + clear, high - clear)]
+    beyond = ((-math.inf, low - clear), (high + clear, math.inf))
+    return [bounds for bounds in beyond if bounds[0] < math.inf and bounds[1] > -math.inf]
 
 
-def _alike(over: Node, under: Node, within: float, truth: Truth) -> list[Apart]:
-    bound = math.log1p(within)
-    if truth == "unknown":
-        return [Apart(over, under, bound, bound)]
-    if truth == "yes":
-        slack = max(0.0, bound - _CLEAR)
-        return [Apart(over, under, -slack, slack)]
-    return [Apart(over, under, low=bound + _CLEAR), Apart(over, under, high=-bound - _CLEAR)]
+def wanted(test: Predicate, yes: bool) -> list[Wanted]:
+    """The alternatives in which a predicate says so."""
+    match test:
+        case predicates.Faster() | predicates.MoreMemory() | predicates.QuickerBy():
+            bounds = _within(math.log(test.by), math.inf, yes)
+        case predicates.AsFast() | predicates.AsQuick():
+            bounds = _within(-math.log1p(test.within), math.log1p(test.within), yes)
+    match test:
+        case predicates.Faster() | predicates.AsFast():
+            return _sized(("time", test.b), ("time", test.a), bounds, test.a, test.b)
+        case predicates.MoreMemory():
+            over, under = (("bytes", test.figure, slug) for slug in (test.a, test.b))
+            return _sized(over, under, bounds, test.a, test.b)
+        case predicates.QuickerBy() | predicates.AsQuick():
+            return [Wanted([(("sample", test.b), ("sample", test.a), each)], error="") for each in bounds]
+        case predicates.Ends():
+            other = ("failed", "of another kind") if test.outcome == "ok" else ("ok", "")
+            return [Wanted(outcomes={test.strategy: (test.outcome, test.words) if yes else other})]
+        case predicates.Warned():
+            return [Wanted(outcomes={test.strategy: ("ok", "")}, warnings={(test.strategy, test.code): yes})]
+        case predicates.Runs():
+            return [Wanted(error="" if yes else "ValueError: it cannot")]
+        case predicates.Fails():
+            return [Wanted(error=f"ValueError: {test.words}" if yes else "")]
+        case predicates.Figure():
+            bounds = [(test.least, test.most)] if yes else _within(test.least, test.most, yes, 1.0)
+            return [Wanted(figures={test.name: each}, error="") for each in bounds]
+        case along.FasterAlong():
+            (bound,) = _within(math.log(test.by), math.inf, yes)
+            apart = [(("time", test.b, value), ("time", test.a, value), bound) for value in test.need.values]
+            return [Wanted(apart, dict.fromkeys((test.a, test.b), ("ok", "")))]
+        case along.Grows():
+            return [
+                Wanted(
+                    [(("time", test.strategy, value), ("time", test.strategy, before), _times(each, value / before))
+                     for before, value in itertools.pairwise(test.need.values)],
+                    {test.strategy: ("ok", "")},
+                )
+                for each in _within(test.least, test.most, yes, 0.2)
+            ]  # fmt: skip
+        case along.MemoryGrows():
+            values = test.need.values
+            first, last = (("bytes", "temporary_bytes", test.strategy, values[place]) for place in (0, -1))
+            bounds = [_times(each, values[-1] / values[0]) for each in _within(test.least, test.most, yes, 0.1)]
+            return _sized(last, first, bounds, test.strategy)
+    raise AssertionError(f"no evidence can be made for {type(test).__name__}: give it a case in wanted")
 
 
-def _times(names: Iterable[str], apart: list[Apart]) -> list[Wanted]:
-    return [Wanted(apart=[each], outcomes=dict.fromkeys(names, ("ok", ""))) for each in apart]
+def _sized(over: Node, under: Node, bounds: Sequence[Bounds], *strategies: str) -> list[Wanted]:
+    return [Wanted([(over, under, each)], dict.fromkeys(strategies, ("ok", ""))) for each in bounds]
 
 
-def _faster(test: Faster, truth: Truth) -> list[Wanted]:
-    return _times((test.a, test.b), _above(("time", test.b), ("time", test.a), test.by, truth))
+def _times(bounds: Bounds, growth: float) -> Bounds:
+    return bounds[0] * math.log(growth), bounds[1] * math.log(growth)
 
 
-def _as_fast(test: AsFast, truth: Truth) -> list[Wanted]:
-    return _times((test.a, test.b), _alike(("time", test.b), ("time", test.a), test.within, truth))
-
-
-def _more_memory(test: MoreMemory, truth: Truth) -> list[Wanted]:
-    over, under = (("bytes", test.figure, slug) for slug in (test.a, test.b))
-    return _times((test.a, test.b), _above(over, under, test.by, truth))
-
-
-def _ends(test: Ends, truth: Truth) -> list[Wanted]:
-    other = ("failed", "of another kind") if test.outcome == "ok" else ("ok", "")
-    return [Wanted(outcomes={test.strategy: (test.outcome, test.words) if truth == "yes" else other})]
-
-
-def _warned(test: Warned, truth: Truth) -> list[Wanted]:
-    outcomes = {test.strategy: ("ok", "")}
-    return [Wanted(outcomes=outcomes, warnings={(test.strategy, test.code): truth == "yes"})]
-
-
-def _runs(test: Runs, truth: Truth) -> list[Wanted]:
-    return [Wanted(error="" if truth == "yes" else "ValueError: it cannot")]
-
-
-def _fails(test: Fails, truth: Truth) -> list[Wanted]:
-    return [Wanted(error=f"ValueError: {test.words}")] if truth == "yes" else [Wanted(error="")]
-
-
-def _figure(test: Figure, truth: Truth) -> list[Wanted]:
-    bounds = [(test.least, test.most)]
-    if truth == "no":
-        bounds = [(-math.inf, test.least - 1), (test.most + 1, math.inf)]
-    return [
-        Wanted(figures={test.name: (low, high)}, error="")
-        for low, high in bounds
-        if low < math.inf and high > -math.inf
-    ]
-
-
-def _quicker(test: QuickerBy, truth: Truth) -> list[Wanted]:
-    apart = _above(("sample", test.b), ("sample", test.a), test.by, truth)
-    return [Wanted(apart=[each], error="") for each in apart]
-
-
-def _as_quick(test: AsQuick, truth: Truth) -> list[Wanted]:
-    apart = _alike(("sample", test.b), ("sample", test.a), test.within, truth)
-    return [Wanted(apart=[each], error="") for each in apart]
-
-
-def _faster_along(test: FasterAlong, truth: Truth) -> list[Wanted]:
-    values = test.need.values
-    truths: Sequence[Truth] = [truth] * len(values)
-    if truth == "mixed":
-        truths = ["no"] * (len(values) // 2) + ["yes"] * (len(values) - len(values) // 2)
-    apart = [
-        each
-        for value, its in zip(values, truths, strict=True)
-        for each in _above(("time", test.b, value), ("time", test.a, value), test.by, its)
-    ]
-    return [Wanted(apart=apart, outcomes=dict.fromkeys((test.a, test.b), ("ok", "")))]
-
-
-def _grows(test: Grows, truth: Truth) -> list[Wanted]:
-    clear = min(0.2, (test.most - test.least) / 4)
-    bounds = {
-        "yes": [(test.least + clear, test.most - clear)],
-        "no": [(-math.inf, test.least - clear), (test.most + clear, math.inf)],
-        "unknown": [(test.least, test.least), (test.most, test.most)],
-    }[truth]
-    return [
-        Wanted(
-            apart=[
-                Apart(("time", test.strategy, value), ("time", test.strategy, before),
-                      low * math.log(value / before), high * math.log(value / before))
-                for before, value in itertools.pairwise(test.need.values)
-            ],
-            outcomes={test.strategy: ("ok", "")},
-        )
-        for low, high in bounds
-        if low < math.inf and high > -math.inf
-    ]  # fmt: skip
-
-
-def _memory_grows(test: MemoryGrows, truth: Truth) -> list[Wanted]:
-    clear = min(0.1, (test.most - test.least) / 4)
-    first, last = (("bytes", "temporary_bytes", test.strategy, test.need.values[place]) for place in (0, -1))
-    steps = math.log(test.need.values[-1] / test.need.values[0])
-    bounds = [(test.least + clear, test.most - clear)]
-    if truth == "no":
-        bounds = [(-math.inf, test.least - clear), (test.most + clear, math.inf)]
-    return [
-        Wanted(apart=[Apart(last, first, low * steps, high * steps)], outcomes={test.strategy: ("ok", "")})
-        for low, high in bounds
-        if low < math.inf and high > -math.inf
-    ]
-
-
-_EITHER: tuple[Truth, ...] = ("yes", "no")
-_TOLD: tuple[Truth, ...] = (*_EITHER, "unknown")
-# Class → what makes alternatives in which it says something, and all that it can say.
-WANTED: Mapping[type, tuple[Callable[[Any, Truth], list[Wanted]], tuple[Truth, ...]]] = {
-    Faster: (_faster, _TOLD),
-    AsFast: (_as_fast, _TOLD),
-    MoreMemory: (_more_memory, _EITHER),
-    Ends: (_ends, _EITHER),
-    Warned: (_warned, _EITHER),
-    Runs: (_runs, _EITHER),
-    Fails: (_fails, _EITHER),
-    Figure: (_figure, _EITHER),
-    QuickerBy: (_quicker, _TOLD),
-    AsQuick: (_as_quick, _TOLD),
-    FasterAlong: (_faster_along, (*_TOLD, "mixed")),
-    Grows: (_grows, _TOLD),
-    MemoryGrows: (_memory_grows, _EITHER),
-}
 # These look at how something ends: a failure is an answer to them.
-ENDS = (Ends, Runs, Fails)
+ENDS = (predicates.Ends, predicates.Runs, predicates.Fails)
 
 
-def wanted(test: Predicate, truth: Truth) -> list[Wanted]:
-    """The alternatives in which a predicate says so; none where it cannot say that."""
-    kind = type(test)
-    assert kind in WANTED, (
-        f"no evidence can be made for {kind.__name__}: give it a function in WANTED of tests/claims.py"
-    )
-    make, says = WANTED[kind]
-    return make(test, truth) if truth in says else []
+# --- evidence that is as wanted --------------------------------------------------------------------------------------
 
 
-# --- evidence that is as wanted ---------------------------------------------------------------------------------------
-
-
-def evidence(tests: Sequence[Predicate], truths: Sequence[Truth]) -> dict[str, Evidence]:
-    """Evidence by which each of these tests says what is wanted of it. `Contradiction` where there is none."""
-    alternatives = [wanted(test, truth) for test, truth in zip(tests, truths, strict=True)]
+def evidence(tests: Sequence[Predicate], truths: Sequence[str]) -> dict[str, Evidence]:
+    """Evidence by which each of these tests says "yes" or "no", as wanted. `Contradiction` where there is none."""
+    alternatives = [wanted(test, truth == "yes") for test, truth in zip(tests, truths, strict=True)]
     for choice in itertools.product(*alternatives):
         try:
             return _made(tests, choice)
@@ -302,13 +196,9 @@ def _item(
         for name in ("peak_bytes", "temporary_bytes")
     ]
     memory = Memory(
-        peak_bytes=bytes_[0],
-        output_bytes=0,
-        temporary_bytes=bytes_[1],
-        input_bytes=0,
-        captured_bytes=0,
+        peak_bytes=bytes_[0], output_bytes=0, temporary_bytes=bytes_[1], input_bytes=0, captured_bytes=0,
         method="events",
-    )
+    )  # fmt: skip
     return item(
         slugs.with_options(slug, {need.axis: at[0]} if need is not None and need.of_option else {}),
         math.exp(sizes.get(("time", slug, *at), _MIDDLE["time"])),
@@ -358,12 +248,11 @@ def _between(low: float, high: float) -> float | int:
     return whole[0] if whole else value
 
 
-def _solved(apart: Sequence[Apart]) -> dict[Node, float]:
+def _solved(apart: Sequence[tuple[Node, Node, Bounds]]) -> dict[Node, float]:
     """Sizes that are apart as wanted, by Bellman and Ford: the shortest ways in the graph of bounds."""
-    edges = [(each.under, each.over, each.high) for each in apart if each.high < math.inf]
-    edges += [(each.over, each.under, -each.low) for each in apart if each.low > -math.inf]
-    nodes = dict.fromkeys(node for each in apart for node in (each.over, each.under))
-    far = dict.fromkeys(nodes, 0.0)
+    edges = [(under, over, high) for over, under, (_, high) in apart if high < math.inf]
+    edges += [(over, under, -low) for over, under, (low, _) in apart if low > -math.inf]
+    far = {node: 0.0 for over, under, _ in apart for node in (over, under)}
     for _ in range(len(far) + 1):
         changed = False
         for start, end, most in edges:

@@ -1,5 +1,7 @@
 """Fixtures of all tests: a folder for runs, a server with the app, a browser."""
 
+import asyncio
+import functools
 import json
 import os
 import sys
@@ -14,7 +16,8 @@ from streamlit.runtime.context import ContextProxy
 
 from measure.engine.host_launcher import HostLauncher
 from measure.store.store import Store
-from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched, open_tab
+from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched
+from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
 from tests.steps import going_on
 from workloads import functions
@@ -152,17 +155,19 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
 
 @pytest.fixture(scope="session")
 def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., AppServer]]:
-    """``start_app(module="streamlit", **env)`` starts a server of the app that lives to the end of the tests.
+    """``start_app(module="streamlit", **env)`` returns a server of the app that lives to the end of the tests: one for
+    all who ask for the same.
 
     Nothing may outlive a server, and its log may hold no traceback.
     """
-    servers: list[AppServer] = []
 
+    @functools.cache
     def start(module: str = "streamlit", **env: str) -> AppServer:
         home = tmp_path_factory.mktemp("server") / "home"
-        servers.append(AppServer.start(ROOT / "app.py", home, env, module=module))
+        servers.append(AppServer.start(ROOT / "app.py", home, env, module))
         return servers[-1]
 
+    servers: list[AppServer] = []
     yield start
     problems = []
     for server in servers:
@@ -173,33 +178,38 @@ def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     assert not problems, "\n".join(problems)
 
 
-@pytest.fixture(scope="session")
-def _shared_server(start_app: Callable[..., AppServer]) -> AppServer:
-    return start_app("tests.simulated_server")
-
-
 @pytest.fixture
-def app_server(_shared_server: AppServer) -> Iterator[AppServer]:
+def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
     """The app on simulated subjects, for all tests that only need a server; its log may hold no traceback after any of
     them.
 
     A test leaves nothing that is measured, also where it fails; it may find runs that others have left.
     """
-    _shared_server.new_log()
-    yield _shared_server
-    kept = Store(_shared_server.home)
-    with going_on(_shared_server):
+    server = start_app("tests.simulated_server")
+    server.new_log()
+    yield server
+    kept = Store(server.home)
+    with going_on(server):
         eventually(lambda: not any(kept.look(run_id).live for run_id in kept.ids()), "nothing is measured")
-    log = _shared_server.new_log()
+    log = server.new_log()
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser for a file of tests: as long as Playwright runs, so does an event loop in this thread, in which
-    `asyncio.run` of other files would fail."""
+@pytest.fixture(scope="session")
+def _browser() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
     with launched() as chromium:
-        yield chromium
+        yield chromium, (loop := asyncio.get_running_loop())
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def browser(_browser: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """One browser for all tests. As long as it lives, so does Playwright's event loop in this thread, in which
+    `asyncio.run` would fail: between the tests that use it the loop is out of sight."""
+    chromium, loop = _browser
+    asyncio._set_running_loop(loop)
+    yield chromium
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture
@@ -220,8 +230,13 @@ def new_page(browser: Browser, watch: Watch) -> Iterator[Callable[..., Page]]:
     pages = []
 
     def open_page(width: int = 1280, height: int = 800, color_scheme: str = "light") -> Page:
-        pages.append(open_tab(browser, watch, width, height, color_scheme))
-        return pages[-1]
+        page = browser.contexts[0].new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme)
+        page.set_default_timeout(1000 * ANSWER_S)
+        watch.follow(page)
+        return page
 
     yield open_page
     for page in pages:

@@ -24,13 +24,11 @@ from measure.model import request
 from measure.model.run import Run
 from measure.store import store
 from measure.subject.messages import Spec
+from tests.deadlines import RUN_S
+from tests.subjects import Subjects, leave_the_machine
 from tests.warm import WARM
 
 ROOT = Path(__file__).parent.parent
-# Far beyond what anything here takes: a test that waits this long has failed.
-DEADLINE_S = 120.0
-# Nothing of a killed server is left after 2 s, as promised; a machine that runs other tests has five times that.
-GONE_WITHIN_S = 10.0
 # As few processes as a comparison can do with: what it decides is not looked at here.
 QUICK = Rules(contender=2, most=2, most_per_s=0.0, doubted=1, behind=1)
 
@@ -121,7 +119,7 @@ def descendants(pid: int) -> list[int]:
         return []
 
 
-def eventually(condition: Callable[[], Any], what: str, within_s: float = DEADLINE_S) -> Any:
+def eventually(condition: Callable[[], Any], what: str, within_s: float = RUN_S) -> Any:
     """The first true value of ``condition()``; fails where there is none in time."""
     end = time.monotonic() + within_s
     while not (value := condition()):
@@ -149,7 +147,7 @@ def running_host(folder: Path, warm: bool = False) -> Iterator[HostLauncher]:
             patch.setattr(host_launcher, "subprocess", WARM)
         launcher = HostLauncher(folder / "host.log")
         try:
-            assert launcher.wait_ready(DEADLINE_S, lambda: False), launcher.state()
+            assert launcher.wait_ready(RUN_S, lambda: False), launcher.state()
             patch.undo()
             yield launcher
         finally:
@@ -164,10 +162,13 @@ def running(
     kept = kept or store.Store(folder)
     settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0} | settings
     own = runner.Runner(store_=kept, launcher_=Lent(launcher), settings=Settings(**settings), name="a test")
-    try:
-        yield own
-    finally:
-        own.close()
+    with pytest.MonkeyPatch.context() as patch:
+        if isinstance(launcher, Subjects):
+            leave_the_machine(patch)
+        try:
+            yield own
+        finally:
+            own.close()
 
 
 class Lent:
@@ -186,7 +187,7 @@ class Lent:
 def measure(own: runner.Runner, asked: request.Request) -> Run:
     """The finished run of a request."""
     run_id = own.submit(asked)
-    assert own.wait(run_id, 3 * DEADLINE_S), own.snapshot(run_id)
+    assert own.wait(run_id, 3 * RUN_S), own.snapshot(run_id)
     snapshot = own.snapshot(run_id)
     assert snapshot is not None and not snapshot.fault, snapshot
     return snapshot.run
@@ -221,12 +222,12 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
             talks.append(Talk(waiting.pop(0)))
             live[launcher.start(talks[-1].spec, events)] = talks[-1]
         try:
-            event = events.get(timeout=DEADLINE_S)
+            event = events.get(timeout=RUN_S)
         except queue.Empty:
             for subject in live:
                 launcher.kill(subject)
             silent = [(one.spec.name, one.said) for one in live.values()]
-            pytest.fail(f"silent for {DEADLINE_S:.0f} s: {silent}")
+            pytest.fail(f"silent for {RUN_S:.0f} s: {silent}")
         if event.subject not in live:
             continue
         if event.kind == "message":

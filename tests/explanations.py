@@ -1,8 +1,6 @@
 """Made-up explanations of strategies, for tests of the sentences and of the tab: nothing here was measured."""
 
-from msgspec.structs import asdict
-
-from measure.model.why import Explained, Graph, Ran, Why
+from measure.model.why import Graph, Ran, Why
 
 MS = 1e-3
 
@@ -13,11 +11,9 @@ def ran(*rows: tuple[str, int, float]) -> list[Ran]:
 
 EAGER = Why(call_s=10 * MS, profiled_s=10 * MS, python_s=9.3 * MS, op_count=300, in_ops_s=0.6 * MS,
             ops=ran(("Mul", 200, 0.4 * MS), ("Add", 100, 0.2 * MS)))  # fmt: skip
-EXPLAINED = Explained(**asdict(EAGER))
 GRAPH = Why(call_s=2 * MS, profiled_s=4 * MS, python_s=0.2 * MS, op_count=1_005, in_ops_s=0.5 * MS,
             ops=ran(("Mul", 1_005, 0.5025 * MS)),
             graph=Graph(nodes=38, top_nodes=10, functions=2, by_op=ran(("StatelessWhile", 1, 0.0))))  # fmt: skip
-SOLO = Why(call_s=1 * MS, profiled_s=1 * MS, op_count=1, in_ops_s=0.95 * MS, ops=ran(("Sqrt", 1, 0.95 * MS)))
 FUSED = Why(call_s=0.1 * MS, profiled_s=0.2 * MS, kernel_count=1, in_kernels_s=0.09 * MS, loops=0, fusion_count=1,
             fused_ops=3, kernels=ran(("fusion", 1, 0.09 * MS)))  # fmt: skip
 # On a GPU the host starts ops while kernels run, or waits for them.

@@ -99,10 +99,6 @@ def smoothed(x):
     return tf.math.betainc(x + 1.0, x + 1.0, x)
 
 
-def in_numpy(x):
-    return tf.constant(x.numpy() * 2.0)
-
-
 total = tf.Variable(0.0)
 
 

@@ -1,19 +1,21 @@
 """The whole grid of workloads × mappers × modes at small sizes: what becomes of each cell (`python -m tests.grid`).
 
 ``--write`` measures every cell and rewrites the table, the digests of what it was measured of, and workloads/GRID.md;
-names of workloads restrict it.
+names of workloads restrict it. A cell whose outcome depends on oneDNN has two rows: ``on``, with oneDNN on a processor
+with AVX-512, and ``off``, without one of the two.
 """
 
 import argparse
 import contextlib
 import csv
+import dataclasses
 import hashlib
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -81,19 +83,21 @@ class Variant:
     def chosen(self) -> dict[str, str]:
         return dict([self.options.split("=")]) if self.options else {}
 
-    def request(self) -> dict[str, object]:
+    def request(self, chosen: Sequence[str] = ()) -> dict[str, object]:
+        """A comparison of the chosen strategies, or of all."""
         workload = workloads.get(self.workload)
         return {
             "workload": self.workload,
             "workload_options": self.chosen,
             "size": size(workload),
-            "strategies": slugs(workload.variant(self.chosen)),
+            "strategies": list(chosen) or slugs(workload.variant(self.chosen)),
         }
 
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of a cell; ``warnings`` are the codes of its warnings, and ``reason`` the error's first words."""
+    """The outcome of a cell; ``warnings`` are the codes of its warnings, and ``reason`` the error's first words.
+    ``onednn``: ``on`` or ``off`` where it is that of one of the two alone, else empty."""
 
     workload: str
     options: str
@@ -101,6 +105,11 @@ class Row:
     outcome: str
     warnings: str
     reason: str
+    onednn: str = ""
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        return self.workload, self.options, self.strategy
 
 
 def size(workload: Workload) -> dict[str, int]:
@@ -137,11 +146,11 @@ def untimed(request: Request, launcher: Launcher, settings: Settings | None = No
 
 
 def digest(variant: Variant, strategies_: Iterable[str]) -> str:
-    """The digest of a variant's inputs, tolerances, scripts and checks of these strategies, and of TensorFlow's and
-    NumPy's versions. How strategies are run and checked by `measure` is not in it."""
-    request = parse(variant.request())
-    case = case_of(request)
-    scripts = {slug: script.build(case, slug) for slug in strategies_}
+    """The digest of a variant's inputs, tolerances, scripts and checks of these strategies, each in one of its modes,
+    and of TensorFlow's and NumPy's versions. How strategies are run and checked by `measure` is not in it."""
+    case = case_of(parse(variant.request()))
+    in_one_mode = {slug.replace(f".{strategies.parse(slug).mode}", ""): slug for slug in strategies_}
+    scripts = {slug: script.build(case, slug) for slug in in_one_mode.values()}
     checks = [checked.of(case, slug, text) for slug, text in scripts.items()]
     versions = [version("tensorflow"), version("numpy")]
     told = [versions, script.build_reference(case), scripts, checks, repr(case.workload.tolerances), case.cost.depth]
@@ -178,10 +187,21 @@ def host() -> Iterator[HostLauncher]:
             launcher.close()
 
 
-def measured(launcher: Launcher, variant: Variant) -> list[Row]:
-    """Return what becomes of every cell of the variant."""
-    run = untimed(parse(variant.request()), launcher, Settings(timeout_floor_s=60.0))
+def measured(launcher: Launcher, variant: Variant, chosen: Sequence[str] = ()) -> list[Row]:
+    """Return what becomes of the chosen cells of the variant, or of every one."""
+    run = untimed(parse(variant.request(chosen)), launcher, Settings(timeout_floor_s=60.0))
     return [row(variant, item) for item in run.measurements]
+
+
+def of_cell(now: Row, before: Row | None) -> list[Row]:
+    """The rows of a cell that is measured now. ``before``: its row for oneDNN on a processor with AVX-512, which is
+    kept where this machine does not show it."""
+    if "onednn" in now.warnings.split():
+        before = dataclasses.replace(now, onednn="on")
+    if before is None:
+        return [now]
+    words = " ".join(word for word in before.warnings.split() if word != "onednn")
+    return [before, dataclasses.replace(before, outcome="ok", reason="", warnings=words, onednn="off")]
 
 
 def read() -> list[Row]:
@@ -191,7 +211,7 @@ def read() -> list[Row]:
 
 def of_variant(variant: Variant, rows: Iterable[Row]) -> list[str]:
     """The strategies that a table has of a variant."""
-    return [each.strategy for each in rows if Variant(each.workload, each.options) == variant]
+    return list(dict.fromkeys(row.strategy for row in rows if Variant(row.workload, row.options) == variant))
 
 
 def write(rows: list[Row], chosen: list[Variant]) -> None:
@@ -218,15 +238,18 @@ def document(rows: list[Row]) -> str:
         "",
         "✓ right · ≠ other values · ✗ an error · – known not to work",
         "",
+        "Where a note says so, an outcome is that with oneDNN on a processor with AVX-512: without one of the two it",
+        "is ✓. TensorFlow turns oneDNN on by itself on some processors alone, and TF_ENABLE_ONEDNN_OPTS sets it.",
+        "",
     ]
     for variant in dict.fromkeys((each.workload, each.options) for each in rows):
         workload = workloads.get(variant[0])
-        of_variant = [each for each in rows if (each.workload, each.options) == variant]
+        cells_of_it = [each for each in rows if (each.workload, each.options) == variant and each.onednn != "off"]
         lines += [f"## {' '.join(filter(None, variant))}", "", workload.summary, ""]
         lines += ["| strategy | eager | graph | xla |", "|---|---|---|---|"]
         notes: dict[str, list[str]] = {}
         by_name: dict[tuple[str, str], dict[str, Row]] = {}
-        for each in of_variant:
+        for each in cells_of_it:
             strategy = strategies.parse(each.strategy)
             options = each.strategy.partition("?")[2]
             by_name.setdefault((strategy.mapper, options), {})[strategy.mode] = each
@@ -258,7 +281,7 @@ def said(cell: Row) -> str:
     elif cell.reason:
         parts.append(cell.reason.replace("|", "\\|"))
     if "onednn" in cell.warnings.split():
-        parts.append("right with TF_ENABLE_ONEDNN_OPTS=0")
+        parts.append("with oneDNN and AVX-512; right with TF_ENABLE_ONEDNN_OPTS=0")
     if "falls_back" in cell.warnings.split():
         parts.append("falls back to a while loop")
     return "; ".join(parts)
@@ -271,14 +294,16 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ["MAPBENCH_HOSTED"] = "1"  # the project's own files only
     chosen = [variant for variant in variants() if not arguments.workloads or variant.workload in arguments.workloads]
-    rows = []
+    rows: list[Row] = []
+    table = read() if TABLE.exists() else []
+    with_onednn = {each.cell: each for each in table if each.onednn == "on"}
     with host() as launcher:
         for variant in chosen:
             for each in measured(launcher, variant):
-                rows.append(each)
+                rows += of_cell(each, with_onednn.get(each.cell))
                 print(*vars(each).values(), sep=" | ", flush=True)
     if arguments.write:
-        kept = [each for each in read() if Variant(each.workload, each.options) not in chosen] if TABLE.exists() else []
+        kept = [each for each in table if Variant(each.workload, each.options) not in chosen]
         order = {variant: place for place, variant in enumerate(variants())}
         write(sorted([*kept, *rows], key=lambda each: order[Variant(each.workload, each.options)]), chosen)
     return 0

@@ -9,23 +9,21 @@ from typing import Any
 import pytest
 
 from measure.engine import clock as module
-from measure.machine import load
 from measure.subject.messages import Spec
-from tests.subjects import Message, Subjects
+from tests.subjects import Message, Subjects, leave_the_machine
 
 BOUND_S = 60.0
 OVER = "the time of this run, 60 s, was over"
 
 
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of runs, which a test puts on by its ``now_s``; that is no pause. Nobody else uses the machine."""
+    """The clock of runs, which a test puts on by its ``now_s``; that is no pause."""
     clock = SimpleNamespace(now_s=0.0)
     # Time passes on it too, so that a step that hangs ends by its own timeout at last.
     began_s = time.monotonic()
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now_s + time.monotonic() - began_s))
     monkeypatch.setattr(module, "PAUSE_S", math.inf)
-    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, cores_of_pages=lambda: 0.0, held=lambda: 0.0)
-    monkeypatch.setattr(load, "Watch", lambda: nobody)
+    leave_the_machine(monkeypatch)
     return clock
 
 

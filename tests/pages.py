@@ -1,7 +1,7 @@
 """Pages without a browser and without TensorFlow: runners with nothing behind them, and the text of a page."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +14,12 @@ from measure.engine.launcher import HostState
 from measure.model import why
 from measure.model.request import Request, RequestError
 from measure.model.run import Run
+from measure.model.run_file import decode
 from measure.runner import Snapshot
 from measure.store.store import Store
+from measure.sweep.request import SweepRequest
 from tests import synthetic
+from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
 from tests.synthetic import HOSTILE
 
@@ -30,6 +33,11 @@ class FakeRunner:
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
         self.submitted: list[Request] = []
+        self.submitted_sweeps: list[SweepRequest] = []
+        # The id of what is asked for next.
+        self.new_id: Callable[[], str] = lambda: RUN_ID
+        # Of each sweep the run that it repeats, and the one that it goes on with.
+        self.sweeps_of: list[tuple[str | None, str | None]] = []
         self.cancelled: list[str] = []
         self.stopped: list[str] = []
         self.waiting: tuple[str, ...] = ()
@@ -41,9 +49,28 @@ class FakeRunner:
         if self.refusal:
             raise RequestError(self.refusal)
         self.submitted.append(request)
-        run = replace(synthetic.partial(0, RUN_ID), request=request.record())
-        self.snapshots[RUN_ID] = Snapshot(run, "queued", position=2, version=1)
-        return RUN_ID
+        return self._queue(replace(synthetic.partial(0), request=request.record()))
+
+    def submit_sweep(
+        self,
+        request: SweepRequest,
+        parent: str | None = None,
+        visitor: Visitor = NOBODY,
+        continue_from: str | None = None,
+    ) -> str:
+        self.submitted_sweeps.append(request)
+        self.sweeps_of.append((parent, continue_from))
+        swept = synthetic.sweep()
+        return self._queue(replace(swept, request=request.base.record(), axes=list(request.axes), points=[]))
+
+    def _queue(self, run: Run) -> str:
+        run_id = self.new_id()
+        self.show(replace(run, id=run_id), "queued", position=2)
+        return run_id
+
+    def show(self, run: Run, state: Any = "finished", **more: Any) -> None:
+        """Have a run as it is, or while it waits or is measured."""
+        self.snapshots[run.id] = Snapshot(run, state, version=next(versions), **more)
 
     def snapshot(self, run_id: str) -> Snapshot | None:
         return self.snapshots.get(run_id)
@@ -87,27 +114,21 @@ class StoredRunner(FakeRunner):
         return self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
 
 
-class ExplainedRunner:
+class ExplainedRunner(FakeRunner):
     """A runner that has one run, and explains it when asked."""
 
     def __init__(self, run: Run, *, imported: bool = False) -> None:
+        super().__init__()
         self.shown = Snapshot(run, "finished", version=next(versions), imported=imported)
         self.job: Snapshot | None = None
         self.asked: list[str] = []
-        self.refusal = ""
         self.store = self
 
     def snapshot(self, run_id: str) -> Snapshot | None:
         return self.shown if run_id == self.shown.run.id else None
 
-    def queue(self) -> tuple[str, ...]:
-        return ()
-
     def finished(self) -> list[Run]:
         return [self.shown.run]
-
-    def host(self) -> HostState:
-        return HostState("ready", "", ("CPU:0",))
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         if self.refusal:
@@ -126,9 +147,14 @@ class ExplainedRunner:
         return HOSTILE.encode()
 
 
+def example() -> Run:
+    """The run of claims that comes with Mapbench."""
+    return decode((ROOT / "views/example_claims.json").read_bytes())
+
+
 def open_page(page: str = "compare", **params: str | list[str]) -> AppTest:
     """Open a page of the app with these query parameters, as it is drawn first."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
     if page != "compare":  # which is the app's first
         app.switch_page(f"views/pages/{page}.py")
     for name, value in params.items():
@@ -140,6 +166,28 @@ def calm(app: AppTest) -> AppTest:
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
     return app
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    return calm(app.button(key=key).click().run())
+
+
+def buttons(app: AppTest) -> set[str | None]:
+    return {button.key for button in app.button}
+
+
+def chosen(app: AppTest) -> set[str]:
+    """The strategies that are chosen in the grid."""
+    return {box.label for box in app.checkbox if box.value}
+
+
+def cannot_run(app: AppTest) -> bool:
+    return app.button(key="run").disabled
+
+
+def params(app: AppTest) -> dict[str, list[str]]:
+    """What stands in the address."""
+    return {name: [value] if isinstance(value, str) else list(value) for name, value in app.query_params.items()}
 
 
 def words(app: AppTest) -> str:

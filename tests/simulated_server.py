@@ -1,11 +1,13 @@
 """The app on simulated subjects: ``python -m tests.simulated_server run app.py`` in place of ``python -m streamlit``.
 
-All of it is the app's own but what is measured: TensorFlow is not loaded, calls take what is said here, and the samples
-of a batch of `HELD_BATCH` come only once there is a file `GO_ON` in the folder of the runs.
+All of it is the app's own but what is measured: TensorFlow cannot be imported, calls take what is said here, and the
+samples of a batch of `HELD_BATCH` come only once there is a file `GO_ON` in the folder of the runs. As long as there is
+a file `HOSTED`, strangers use the server.
 """
 
 import queue
 import re
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -20,9 +22,10 @@ from measure.engine.launcher import Event, HostState
 from measure.model import place
 from measure.subject.messages import Spec
 from tests.subjects import RATES, Message, Subjects
+from workloads import places
 
 HELD_BATCH = 400
-GO_ON = "go_on"
+GO_ON, HOSTED = "go_on", "hosted"
 # So far apart that a verdict is the same every time.
 LATENCIES_S = {"batched.graph": 1e-3, "map_fn.graph": 2e-2, "map_fn.eager": 5e-2, "loop.eager": 0.1}
 _LOOK_S = 0.05
@@ -62,6 +65,8 @@ class HeldSubjects(Subjects):
 
 
 if __name__ == "__main__":
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    places.hosted = lambda: (place.home() / HOSTED).exists()
     rates = msgspec.to_builtins(replace(RATES, functions_per_s={"sqrt": 1e9}))
     subjects = HeldSubjects(
         latencies_s=LATENCIES_S, answers={"probes": lambda spec: [{"event": "rates", "rates": rates}]}

@@ -58,9 +58,7 @@ class Result:
     levels: Mapping[str, Level]
     control_resolution: float
     measurements: list[Measurement]
-    rounds: int
     seconds: float
-    reason: str
 
 
 @dataclass
@@ -72,7 +70,7 @@ class _Entry:
     replicas: list[Replica] = field(default_factory=list)
 
 
-def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: race.Rules | None = None) -> Result:
+def simulate(latencies_s: Mapping[str, float], model: Model, seed: int) -> Result:
     """One comparison of strategies with the given true latencies, in seconds, racing included."""
     rng = np.random.default_rng(seed)
     slowed_at = _load(model, rng)
@@ -135,13 +133,13 @@ def simulate(latencies_s: Mapping[str, float], model: Model, seed: int, rules: r
             visit(slug, round_number, of_round)
 
     visit_all(list(latencies_s), 1)
-    racing = race.Race(rules or race.Rules(), standing, enter_twin)
+    racing = race.Race(race.Rules(), standing, enter_twin)
     round_number = 1
     for slugs in racing.rounds():
         round_number += 1
         visit_all(race.shuffled(slugs, seed, round_number), round_number)
     last = standing()
-    return Result(last.levels, last.resolution, measurements(), round_number, visits * VISIT_S, racing.reason)
+    return Result(last.levels, last.resolution, measurements(), visits * VISIT_S)
 
 
 def _load(model: Model, rng: np.random.Generator) -> Callable[[float], float]:

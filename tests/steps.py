@@ -3,22 +3,20 @@
 import contextlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urljoin
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import AppServer, wait_idle
-from tests.simulated_server import GO_ON, HELD_BATCH
+from tests.deadlines import ANSWER_S, RUN_S
+from tests.simulated_server import GO_ON, HELD_BATCH, HOSTED
 
-# Long enough for a slow machine; nothing waits this long where it works.
-RUN_MS = 180_000
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=1000 * ANSWER_S)
 _TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=4"
 # A run that ends soon, and one that goes on until it is cancelled or let go on, where subjects are simulated.
 SHORT = f"?size_batch=8{_TWO}"
 HELD = f"?size_batch={HELD_BATCH}{_TWO}"
-
+_RUN_ID = re.compile(r"[?&]run=([0-9a-f]{24})")
 
 # An emulated lost network leaves the connections that there are: a page's own is closed from within.
 _REMEMBER_SOCKETS = """
@@ -27,26 +25,31 @@ window.WebSocket = class extends WebSocket {
   constructor(...args) { super(...args); window.__sockets.push(this); }
 };
 """
-
-
 _LOSE_SOCKETS = """() => window.__sockets.splice(0).forEach(socket => {
   socket.close(4000);
   socket.dispatchEvent(new CloseEvent("close", { code: 1006 }));
 })"""
-
-
 # What the browser and Streamlit write to the console while there is no connection.
 LOST = "ERR_INTERNET_DISCONNECTED|WebSocket|when disconnected from server|reaching server endpoint|is not responding"
 
 
 @contextlib.contextmanager
-def going_on(server: AppServer) -> Iterator[None]:
-    """As long as this lasts, the server's runs are not held."""
-    (server.home / GO_ON).touch()
+def _having(server: AppServer, name: str) -> Iterator[None]:
+    (server.home / name).touch()
     try:
         yield
     finally:
-        (server.home / GO_ON).unlink()
+        (server.home / name).unlink()
+
+
+def going_on(server: AppServer) -> contextlib.AbstractContextManager[None]:
+    """As long as this lasts, the server's runs are not held."""
+    return _having(server, GO_ON)
+
+
+def hosted(server: AppServer) -> contextlib.AbstractContextManager[None]:
+    """As long as this lasts, strangers use the server."""
+    return _having(server, HOSTED)
 
 
 @contextlib.contextmanager
@@ -76,10 +79,20 @@ def press(page: Page, key: str) -> None:
     page.locator(f".st-key-{key} button").first.click()
 
 
-def start(page: Page) -> str:
-    """Press Run and return the run's id once the address has it."""
-    press(page, "run")
-    page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{24}"))
+def fill(page: Page, key: str, value: str) -> Locator:
+    """Type into a field, as somebody does who goes on without pressing Enter."""
+    wait_idle(page)  # a page that is drawn anew may forget what is typed
+    field = shown(page, key, "input")
+    field.fill(value)
+    return field
+
+
+def start(page: Page, button: str = "run") -> str:
+    """Press Run, or another button that starts a run, and return its id once the address has it."""
+    before = _RUN_ID.search(page.url)
+    press(page, button)
+    other = rf"[?&]run=(?!{before[1]})[0-9a-f]{{24}}" if before else _RUN_ID
+    expect(page).to_have_url(re.compile(other))
     run_id = run_id_of(page)
     # A short run may have ended before the page shows that it goes on.
     expect(page.locator(f".st-key-progress, .st-key-share_{run_id}").first).to_be_visible()
@@ -88,33 +101,45 @@ def start(page: Page) -> str:
 
 def run_id_of(page: Page) -> str:
     """The id that stands in the address."""
-    found = re.search(r"[?&]run=([0-9a-f]{24})", page.url)
+    found = _RUN_ID.search(page.url)
     assert found is not None, page.url
     return found[1]
 
 
 def status(page: Page) -> Locator:
-    """What a run that goes on has come to; while the page is drawn anew, its former one may be there too."""
-    return page.locator(".st-key-progress div[role=status]").last
+    """What a run that goes on has come to."""
+    return shown(page, "progress", "div[role=status]")
 
 
 def finish(page: Page) -> None:
     page.bring_to_front()
-    expect(page.locator(".st-key-progress")).to_have_count(0, timeout=RUN_MS)
+    expect(page.locator(".st-key-progress")).to_have_count(0, timeout=1000 * RUN_S)
     wait_idle(page)
 
 
-def verdict(page: Page) -> str:
-    return page.get_by_role("heading", level=2).inner_text()
+def shown(page: Page, key: str, inside: str = "") -> Locator:
+    """What has a key. While the page is drawn anew, its former one may be there too."""
+    return page.locator(f".st-key-{key} {inside}".strip()).last
 
 
-def download(page: Page, path: Path) -> bytes:
+def headline(page: Page) -> Locator:
+    """Where the verdict stands."""
+    return page.get_by_role("heading", level=2).last
+
+
+def copied_link(page: Page, run_id: str) -> str:
+    """The link of a run, by its button Share."""
+    press(page, f"share_{run_id}")
+    expect(page.get_by_text("Link copied").first).to_be_visible()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def download(page: Page) -> bytes:
     """The run file, by the link of the Export menu: it is sent as a file, so its tab is gone before anybody sees it."""
     press(page, "export")
     address = page.get_by_role("link", name="Run file (JSON)").get_attribute("href") or ""
     answer = page.request.get(urljoin(page.url, address))
     assert answer.ok and answer.headers["content-disposition"].startswith("attachment"), answer.text()
-    path.write_bytes(answer.body())
     return answer.body()
 
 

@@ -5,11 +5,14 @@ import queue
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import msgspec
+import pytest
 
 from measure.engine.launcher import Event, HostState
+from measure.machine import load
 from measure.model import why
 from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory
@@ -40,6 +43,12 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.0
         {"event": "memory", "memory": msgspec.to_builtins(memory), "warnings": [], "fallbacks": [], "retraces": 0},
         {"event": "rough", "seconds": call_s},
     ]
+
+
+def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
+    """Nobody else uses the machine, and nobody waits to know that."""
+    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, cores_of_pages=lambda: 0.0, held=lambda: 0.0)
+    patch.setattr(load, "Watch", lambda: nobody)
 
 
 @dataclass

@@ -220,6 +220,7 @@ def partial(done: int, run_id: str = "0123456789abcdef01234567") -> Run:
 SWEPT = ("loop.eager", "vectorized_map.graph", "batched.graph")
 
 
+@functools.cache
 def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
     """A finished sweep of image_sqrt over the batch: the loop is overtaken at batch 3; it runs into the time limit at
     the largest point but one, and nothing fits at the largest."""
@@ -255,6 +256,7 @@ def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
     )
 
 
+@functools.cache
 def winners(run_id: str = "0123456789abcdef01234567") -> Run:
     """A finished map of winners over batch × height, 3 × 3, with its middle inferred."""
     line = sweep(run_id)

@@ -1,231 +1,201 @@
-"""Mapbench in Python: functions of libraries and of other modules, what a run is called, and whole comparisons."""
+"""Mapbench in Python: what is sent of functions, of elements, of a title and of presets."""
 
 import copy
+import functools
 import importlib
-import subprocess
+import math
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import mapbench
+from mapbench import api, elements
+from mapbench.elements import kept
 from mapbench.given import NotSendable, given
 from measure.engine.deriving import Deriving
 from measure.engine.host_launcher import HostLauncher
-from tests import warm
-from tests.engine import ROOT, environment
-from workloads import functions
+from workloads import elems_file, functions
+from workloads.functions import Given
+
+HALF = 0.5
+SIZES = (2, 3)
+NOTHING = -math.inf
+LOCK = threading.Lock()
+LARGE = np.zeros(2**20 + 1)
+TITLE = "Titled here"
 
 
-def numbers(batch=6, width=2):
-    return np.ones((batch, width), np.float32)
+def halve(x):
+    return math.fsum(SIZES) * x * HALF
+
+
+def twice_halved(x):
+    return halve(halve(x))
+
+
+def least(x):
+    return min(x, NOTHING)
 
 
 def same(x):
     return x
 
 
-class Unsendable:
-    """An object whose pickling fails with the words that it has."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-
-    def __reduce__(self) -> Any:
-        raise TypeError(self.words)
+def titled(x):
+    return TITLE and x
 
 
-def test_a_refusal_shows_no_address_in_memory():
-    held = Unsendable("Can't pickle <function f at 0x7f00deadbeef>\nand more")
-    with pytest.raises(NotSendable) as refused:
-        given(lambda x: held, numbers, None, None)
-    assert str(refused.value) == "fn cannot be sent to another process: TypeError: Can't pickle <function f>"
+def numbers(batch=6, width=2):
+    return np.ones((batch, width), np.float32)
 
 
-def test_a_refusal_without_words_is_named_by_its_type():
-    held = Unsendable("")
-    with pytest.raises(NotSendable, match=r"^fn cannot be sent to another process: TypeError$"):
-        given(lambda x: held, numbers, None, None)
-
-
-# --- functions of libraries and of modules ---------------------------------------------------------------------------
-
-
-def executed(code: str) -> dict[str, Any]:
+def executed(sent: Given) -> dict[str, Any]:
     space: dict[str, Any] = {}
-    exec(code, space)
+    exec(sent.code, space)
     return space
 
 
-def test_a_function_of_a_library_goes_by_its_name():
-    sent = given(np.sqrt, numbers, None, np.linalg.norm)
-    assert "import numpy\n" in sent.code and "cloudpickle" not in sent.code
-    assert "\nsqrt = numpy.sqrt\n" in sent.code
-    assert "\nnorm = numpy.linalg.norm\n" in sent.code
-    space = executed(sent.code)
-    assert space[sent.function] is np.sqrt and space[sent.reference] is np.linalg.norm
+# --- functions -------------------------------------------------------------------------------------------------------
 
 
-def test_a_function_that_is_called_as_its_module_or_as_another_has_another_name():
-    sent = given(copy.copy, numbers, np.sqrt, same)
-    assert executed(sent.code)[sent.function] is copy.copy
-    assert sent.function == "imported_fn"
-    again = given(np.sqrt, numbers, np.emath.sqrt, np.sqrt)
-    space = executed(again.code)
-    assert (again.function, again.batched, again.reference) == ("sqrt", "imported_batched", "sqrt")
-    assert space["sqrt"] is np.sqrt and space["imported_batched"] is np.emath.sqrt
+def test_a_function_goes_as_source_with_what_it_uses():
+    sent = given(twice_halved, numbers, same, same)
+    assert (sent.function, sent.elems, sent.batched, sent.reference) == ("twice_halved", "numbers", "same", "same")
+    assert "cloudpickle" not in sent.code and "HALF = 0.5" in sent.code and sent.code.startswith("import math\n")
+    space = executed(sent)
+    assert space["twice_halved"](8.0) == twice_halved(8.0)
+    assert space["numbers"](batch=3).shape == (3, 2)
+    assert executed(given(least, numbers, None, None))["least"](1.0) == -math.inf, "whose text is no code"
 
 
-def test_a_constant_of_another_module_is_not_taken_for_one_of_the_same_name(
+def test_what_has_no_source_is_pickled():
+    factor = 3.0
+    for fn in (lambda x: x * 3.0, lambda x: x * factor, functools.partial(np.multiply, 3.0)):
+        sent = given(fn, numbers, None, None)
+        assert "cloudpickle" in sent.code
+        assert executed(sent)[sent.function](2.0) == 6.0
+
+
+def test_modules_of_the_callers_own_are_not_needed_elsewhere_and_keep_their_constants_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "module_of_mine.py").write_text("def helped(x): return x * 3.0\n\nmapped = lambda x: helped(x)\n")
     for name, factor in (("scaled", 2.0), ("scaled_batch", 3.0)):
         text = f"FACTOR = {factor}\n\n\ndef {name}(x):\n    return x * FACTOR\n"
         (tmp_path / f"module_of_{name}.py").write_text(text)
-    one, other = (importlib.import_module(f"module_of_{name}") for name in ("scaled", "scaled_batch"))
-    sent = given(one.scaled, numbers, other.scaled_batch, None)
-    space = executed(sent.code)
+    names = ("module_of_mine", "module_of_scaled", "module_of_scaled_batch")
+    with monkeypatch.context() as here:
+        here.syspath_prepend(tmp_path)
+        mine, one, other = map(importlib.import_module, names)
+        pickled, sent = given(mine.mapped, numbers, None, None), given(one.scaled, numbers, other.scaled_batch, None)
+    for name in names:
+        del sys.modules[name]
+    assert executed(pickled)[pickled.function](2.0) == 6.0
+    space = executed(sent)
     assert (space[sent.function](1.0), space[sent.batched](1.0)) == (2.0, 3.0)
 
 
-LIBRARY = """
-import numpy as np, tensorflow as tf, mapbench
-from measure.engine import host_launcher
-from tests.warm import WARM
-
-host_launcher.subprocess = WARM
-images = np.random.default_rng(0).random((4, 6, 6, 3), dtype=np.float32)
-
-
-def compared(fn, elems):
-    result = mapbench.compare(fn, elems, "map_fn.graph", budget=1, quiet=True)
-    assert result.leader == "map_fn.graph"
-    return result
+def test_a_function_of_a_library_goes_by_its_name_or_by_another_where_that_is_taken():
+    sent = given(np.sqrt, numbers, np.emath.sqrt, np.linalg.norm)
+    assert "cloudpickle" not in sent.code and "\nsqrt = numpy.sqrt\n" in sent.code
+    space = executed(sent)
+    assert (sent.function, sent.batched, sent.reference) == ("sqrt", "imported_batched", "norm")
+    assert space["sqrt"] is np.sqrt and space["imported_batched"] is np.emath.sqrt
+    assert space["norm"] is np.linalg.norm
+    # One that is called as its module is.
+    sent = given(copy.copy, numbers, None, None)
+    assert sent.function == "imported_fn" and executed(sent)["imported_fn"] is copy.copy
 
 
-flip = compared(tf.image.random_flip_left_right, images).code("map_fn.graph")
-assert "random_flip_left_right = tensorflow.image.random_flip_left_right" in flip, flip
-assert "cloudpickle" not in flip
-assert "map_with_map_fn(random_flip_left_right, elems, signature)" in flip
-through = compared(lambda x: tf.image.flip_left_right(x), images)
-assert np.array_equal(through.mapped("map_fn.graph")(images), images[:, :, ::-1])
+def test_what_cannot_be_sent_is_named():
+    for fn, elems, sentence in (
+        (lambda x: LOCK, numbers, "^fn cannot be sent to another process: TypeError: cannot pickle"),
+        (lambda x: x + LARGE, numbers, "^fn holds 8 MiB of values, and at most 2 MiB can be sent"),
+        (halve, [[1.0], [[1.0, 2.0]]], "^the elements differ in more than their lengths: give them as a tf.Ragged"),
+        (halve, [object()], "^the elements hold object: numbers or text are needed"),
+        (halve, {"a": {0: LARGE}}, "^the elements have 0 of type int as a key: text is needed$"),
+    ):
+        with pytest.raises(NotSendable, match=sentence):
+            given(fn, elems, None, None)
 
 
-def of_a_layer():
-    layer = tf.keras.layers.Dense(2, activation="tanh")
-    layer.build((None, 3))
+# --- elements --------------------------------------------------------------------------------------------------------
 
-    def dense(x):
-        return layer(x[None])[0]
-
-    return layer, dense
+X, Y = np.arange(6.0).reshape(3, 2), np.full((3, 2), 7.0)
 
 
-layer, dense = of_a_layer()
-rows = images[:, 0, 0]
-result = compared(dense, rows)
-assert np.allclose(result.mapped("map_fn.graph")(rows), layer(rows), atol=1e-6)
-in_cell = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+def of(elems: Any) -> Any:
+    sent = given(halve, elems, None, None)
+    return executed(sent)[sent.elems]
 
 
-def of_a_cell(x):
-    return in_cell(x[None])[0]
+def test_nests_of_arrays_are_kept_in_a_file_that_every_process_reads():
+    assert np.array_equal(of(X), X)
+    # The same elements are the same file, and so the same workload.
+    assert given(halve, X.copy(), None, None).slug == given(halve, X, None, None).slug
+    made = of({"a": {"b": X}, "c": (Y, {"d": X, "an 'e'": [b"x", b"yz", b""]}), "file": (X,)})
+    assert made.keys() == {"a", "c", "file"} and isinstance(made["file"], tuple)
+    assert np.array_equal(made["a"]["b"], X) and np.array_equal(made["c"][0], Y)
+    assert np.array_equal(made["c"][1]["d"], X) and np.array_equal(made["file"][0], X)
+    assert made["c"][1]["an 'e'"].tolist() == [b"x", b"yz", b""]
+    x, (y, z) = of((X, (Y, X + 1)))
+    assert np.array_equal(x, X) and np.array_equal(y, Y) and np.array_equal(z, X + 1)
 
 
-result = compared(of_a_cell, rows)
-assert np.allclose(result.mapped("map_fn.graph")(rows), in_cell(rows), atol=1e-6)
-"""
+def test_elements_of_different_lengths_are_kept_too(tf: Any):
+    rows = [np.arange(3.0), np.zeros(0), np.arange(2.0)]
+    assert of(rows).to_list() == [[0.0, 1.0, 2.0], [], [0.0, 1.0]]
+    made = of(({"deep": tf.ragged.constant([[["a"], ["b", "c"]], []]), "plain": np.arange(2)}, rows[:2]))
+    assert made[0]["deep"].to_list() == [[[b"a"], [b"b", b"c"]], []]
+    assert made[0].keys() == {"deep", "plain"} and made[1].to_list() == [[0.0, 1.0, 2.0], []]
 
 
-def test_functions_of_tensorflow_and_live_layers_are_measured(tmp_path: Path):
-    # In an interpreter of its own, since it calls TensorFlow.
-    home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
-    (tmp_path / "script.py").write_text(LIBRARY)  # so that the functions have a source
-    code = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
-    done = warm.run(code, tmp_path / "script.py", folder=ROOT, environment=home)
-    assert done.returncode == 0, done.stderr
+def test_elements_that_are_too_many_are_refused_before_they_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def saved(*_: Any, **__: Any) -> None:
+        raise AssertionError("they were saved")
 
-
-WHOLE = """
-import sys
-import numpy as np, mapbench
-from measure.engine import host_launcher
-from tests.warm import WARM
-
-host_launcher.subprocess = WARM
-
-
-def squared(x):
-    return x * x
-
-
-result = mapbench.compare(squared, np.ones((4, 2), np.float32), "map_fn.graph", budget=1)
-assert result.leader == "map_fn.graph"
-print(result, result.table, result._repr_mimebundle_().keys())
-assert "tensorflow" not in sys.modules
-"""
-
-
-def test_a_whole_comparison_loads_no_tensorflow(tmp_path: Path):
-    home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
-    (tmp_path / "script.py").write_text(WHOLE)
-    command = [sys.executable, str(tmp_path / "script.py")]
-    done = subprocess.run(command, cwd=ROOT, env=home, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    with monkeypatch.context() as patch:
+        for owner, name in ((elements.np, "save"), (elements.np, "savez"), (elements, "_array")):
+            patch.setattr(owner, name, saved)
+        rows = np.lib.format.open_memmap(tmp_path / "sparse.npy", "w+", np.float32, (5, 2**28))
+        for nest in (rows, {"a": {"b": (X, rows)}}, (X, [rows, rows])):
+            with pytest.raises(NotSendable, match=r"^the elements hold \d+\.0 GiB, and at most 4 GiB can be measured"):
+                kept(nest)
+    monkeypatch.setattr(elems_file, "MOST_BYTES", 2**10)
+    assert of([1.0] * 100).tolist() == [1.0] * 100
+    with pytest.raises(NotSendable, match=r"^the elements hold"):
+        kept([1.0] * 129)
 
 
 # --- title and presets -----------------------------------------------------------------------------------------------
 
 
-def test_title_and_presets_are_written_as_code(host: HostLauncher):
+def test_title_and_presets_are_written_as_code_and_those_of_the_workload(host: HostLauncher):
     presets = {"Small": {"batch": np.int64(2)}, "Wide": {"batch": 2, "width": 5}}
     sent = given(same, numbers, None, None, 'The "same"', presets)
-    assert "TITLE = 'The \"same\"'\n" in sent.code
-    assert "PRESETS = {'Small': {'batch': 2}, 'Wide': {'batch': 2, 'width': 5}}\n" in sent.code
     slug = Deriving(host, "a test", patient=True).give(sent, {}, 0)
     workload = functions.workloads()[slug]
     assert (workload.title, workload.presets) == ('The "same"', presets)
-    plain = given(same, numbers, None, None).code
-    assert "TITLE" not in plain and "PRESETS" not in plain
 
 
-TITLE = "Titled here"
-
-
-def titled(x):
-    return TITLE and x
-
-
-def test_a_title_that_the_code_has_otherwise_is_refused():
+def test_a_title_that_the_code_has_otherwise_and_presets_that_are_no_sizes_are_refused():
     assert given(titled, numbers, None, None, TITLE).code == given(titled, numbers, None, None).code
     with pytest.raises(NotSendable, match=r"^a function uses a TITLE of its own: give no title, or rename that$"):
         given(titled, numbers, None, None, "Another")
+    for presets in (["Small"], {"Small": 3}, {"Small": {"batch": 2.5}}):
+        with pytest.raises(NotSendable, match=r"^presets are not valid: names with sizes in whole numbers are needed"):
+            given(same, numbers, None, None, "", presets)
 
 
-@pytest.mark.parametrize("presets", [["Small"], {"Small": 3}, {"Small": {"batch": 2.5}}])
-def test_presets_that_are_no_sizes_are_refused(presets: Any):
-    with pytest.raises(NotSendable, match=r"^presets are not valid: names with sizes in whole numbers are needed"):
-        given(same, numbers, None, None, "", presets)
-
-
-@pytest.mark.parametrize("measure", ["compare", "sweep"])
-def test_compare_and_sweep_hand_title_and_presets_on(measure: str, monkeypatch: pytest.MonkeyPatch):
-    import mapbench
-    from mapbench import api
-
-    handed: list[Any] = []
-
-    class Known(Exception):
-        pass
-
-    def measured(code: Any, *_: Any) -> None:
-        handed.append(code.code)
-        raise Known
-
-    monkeypatch.setattr(api, "_measured", measured)
-    over = ({"batch": [1, 2]},) if measure == "sweep" else ()
-    with pytest.raises(Known):
-        getattr(mapbench, measure)(same, numbers, *over, title="Same", presets={"Small": {"batch": 2}})
-    assert "TITLE = 'Same'" in handed[0] and "PRESETS = {'Small': {'batch': 2}}" in handed[0]
+def test_compare_and_sweep_hand_title_and_presets_on(monkeypatch: pytest.MonkeyPatch):
+    handed: list[str] = []
+    monkeypatch.setattr(api, "_measured", lambda code, *_: handed.append(code.code))
+    options = {"title": "Same", "presets": {"Small": {"batch": 2}}}
+    mapbench.compare(same, numbers, **options)
+    mapbench.sweep(same, numbers, {"batch": [1, 2]}, **options)
+    assert len(handed) == 2
+    assert all("TITLE = 'Same'" in code and "PRESETS = {'Small': {'batch': 2}}" in code for code in handed)

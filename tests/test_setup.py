@@ -1,157 +1,128 @@
-"""The project can be installed as it says, starts light, and is checked by one command."""
+"""The project asks for what it imports, in versions that are known; and one command checks all of it."""
 
-import ast
+import contextlib
 import importlib.metadata
-import re
+import os
+import signal
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.browser import ROOT
+from tests import gate
+from tests.deadlines import ANSWER_S, GONE_S
+from tests.engine import eventually, is_alive
+from tests.gate import Result
+from tests.test_house import ROOT, everywhere, targets, trees
 
-PACKAGES = ("mapbench", "measure", "strategies", "views", "workloads")
 # Modules whose package has another name.
 DISTRIBUTIONS = {"vl_convert": "vl-convert-python"}
+OWN = {"__future__", "app", "mapbench", "measure", "strategies", "views", "workloads"}
 
 
-def requirements(name: str) -> list[Requirement]:
-    """The requirements in a file, without its comments and its reference to the constraints."""
-    lines = (line.split("#")[0].strip() for line in (ROOT / name).read_text(encoding="utf-8").splitlines())
-    return [Requirement(line) for line in lines if line and not line.startswith("-c ")]
-
-
-def names(name: str) -> set[str]:
-    return {canonicalize_name(requirement.name) for requirement in requirements(name)}
-
-
-def sources() -> list[Path]:
-    return [ROOT / "app.py", *(path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))]
-
-
-def imported(path: Path) -> set[str]:
-    """Top-level names of the modules that a file imports, at any depth of its code."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
-    return found
-
-
-def distribution(module: str) -> str:
-    """The package that a module comes with."""
-    return canonicalize_name(DISTRIBUTIONS.get(module, module))
-
-
-def test_constraints_pin_exact_versions_once() -> None:
-    pins = requirements("constraints.txt")
-    assert all([spec.operator for spec in pin.specifier] == ["=="] for pin in pins)
-    assert len({canonicalize_name(pin.name) for pin in pins}) == len(pins)
-
-
-LISTS = ("requirements.txt", "requirements-cpu.txt", "requirements-viewer.txt", "tests/requirements.txt")
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_requirements_take_their_versions_from_the_constraints(name: str) -> None:
-    references = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if line.startswith("-c ")]
-    assert references == ["-c ../constraints.txt" if "/" in name else "-c constraints.txt"]
-    assert all(not requirement.specifier for requirement in requirements(name))
-    assert names(name) <= names("constraints.txt")
+def named(file: str) -> set[str]:
+    """The packages of a list of requirements, whose versions are those of the constraints."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("-c ")]
+    if file != "constraints.txt":
+        assert f"-c {'../' * file.count('/')}constraints.txt" in lines
+    assert {str(one.specifier)[:2] for one in wanted} == {"==" if file == "constraints.txt" else ""}, file
+    return {canonicalize_name(one.name) for one in wanted}
 
 
 def test_every_package_that_gets_installed_is_pinned() -> None:
-    pins = names("constraints.txt")
-    waiting = sorted(names("requirements.txt") | names("tests/requirements.txt"))
-    seen: set[str] = set()
+    pins = named("constraints.txt")
+    all_of_it = named("requirements.txt")
+    assert all_of_it ^ named("requirements-cpu.txt") == {"tensorflow", "tensorflow-cpu"}
+    assert all_of_it ^ named("requirements-viewer.txt") == {"tensorflow"}
+    waiting, seen = [*all_of_it, *named("tests/requirements.txt")], set[str]()
     while waiting:
-        name = waiting.pop()
-        if name in seen:
+        if (name := waiting.pop()) in seen:
             continue
         seen.add(name)
-        assert name in pins, f"{name} gets installed and is not in constraints.txt"
-        for text in importlib.metadata.requires(name) or []:
-            needed = Requirement(text)
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                waiting.append(canonicalize_name(needed.name))
+        needed = [Requirement(text) for text in importlib.metadata.requires(name) or []]
+        waiting += [
+            canonicalize_name(one.name) for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})
+        ]
+    assert seen <= pins
     assert "protobuf" in seen  # reached through TensorFlow: the walk went below the first level
 
 
-def test_the_lists_differ_in_tensorflow_only() -> None:
-    assert names("requirements.txt") ^ names("requirements-cpu.txt") == {"tensorflow", "tensorflow-cpu"}
-    assert names("requirements.txt") ^ names("requirements-viewer.txt") == {"tensorflow"}
+def test_what_the_project_imports_is_what_it_asks_for() -> None:
+    tops = {name.partition(".")[0] for tree in trees().values() for name, _ in targets(everywhere(tree), trees())}
+    foreign = {canonicalize_name(DISTRIBUTIONS.get(name, name)) for name in tops - OWN - sys.stdlib_module_names}
+    assert foreign == named("requirements.txt")
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_third_party_imports_are_direct_dependencies(path: Path) -> None:
-    own = {"app", *PACKAGES}
-    foreign = {distribution(name) for name in imported(path) - own - sys.stdlib_module_names}
-    assert foreign <= names("requirements.txt")
+def failing(*names: str) -> Result:
+    return Result(1, 10, {name: {"error": f"in call: {name} said no", "load": 3.0} for name in names})
 
 
-def test_direct_dependencies_are_imported() -> None:
-    used = {distribution(name) for path in sources() for name in imported(path)}
-    assert names("requirements.txt") <= used
+def test_a_few_live_failures_are_tried_again_and_told_and_many_are_red_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def answer_with(*results: Result) -> None:
+        answers = iter(results)
+        asked.clear()
+
+        def tests(*arguments: str) -> Result:
+            asked.append(arguments)
+            return next(answers)
+
+        monkeypatch.setattr(gate, "tests", tests)
+
+    monkeypatch.setattr(gate, "calm_down", lambda: None)
+    answer_with(failing("a", "b"), Result(0, 2))
+    again = gate.live_tests("-k", "x")
+    assert again.is_green and again.passed == 12 and not again.failures
+    assert asked == [("live", "-k", "x"), ("live", "a", "b")]
+    assert "FLAKY a: in call: a said no (load 3.0)" in capsys.readouterr().out
+
+    answer_with(failing("a", "b"), failing("b"))
+    again = gate.live_tests()
+    assert not again.is_green and set(again.failures) == {"b"}
+    told = capsys.readouterr().out
+    assert "FLAKY a:" in told and "FLAKY b:" not in told
+
+    many = failing(*(str(number) for number in range(gate.MOST_AGAIN + 1)))
+    answer_with(many)
+    assert gate.live_tests() == many and len(asked) == 1
 
 
-IMPORT_EVERYTHING = """
-import importlib, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-    if "tensorflow" in sys.modules:
-        sys.exit(f"importing {name} imports tensorflow")
+# A check that starts a process with a session of its own, which ends only if it is ended, and waits for it.
+_CHECK = """
+import subprocess, sys
+from tests import gate
+
+def check(arguments):
+    waits = "import signal; print('started', flush=True); signal.pause()"
+    return subprocess.Popen([sys.executable, "-c", waits], start_new_session=True).wait()
+
+gate.check = check
+sys.exit(gate.main())
 """
 
 
-def test_importing_any_module_does_not_import_tensorflow() -> None:
-    modules = []
-    for path in sources():
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        if parts[-1] != "__main__" and parts != ("app",):
-            modules.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    assert {"measure.model.request", "measure.runner"} <= set(modules)
-    result = subprocess.run(
-        [sys.executable, "-c", IMPORT_EVERYTHING, *modules],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-
-
-def arrows(package: str) -> set[str]:
-    return {name for path in (ROOT / package).rglob("*.py") for name in imported(path)} & {"app", *PACKAGES} - {package}
-
-
-def test_arrows_run_one_way() -> None:
-    """app → mapbench → views → measure → strategies → workloads, and Streamlit stays in the pages."""
-    assert arrows("workloads") == set()
-    assert arrows("strategies") <= {"workloads"}
-    assert arrows("measure") <= {"strategies", "workloads"}
-    assert arrows("views") <= {"measure", "strategies", "workloads"}
-    assert arrows("mapbench") <= {"measure", "strategies", "views", "workloads"}
-    for package in ("mapbench", "measure", "strategies", "workloads"):
-        for path in (ROOT / package).rglob("*.py"):
-            assert not imported(path) & {"streamlit", "altair", "vl_convert"}, path
-    for path in (ROOT / "views").rglob("*.py"):
-        assert "tensorflow" not in imported(path), path
-
-
-def test_ci_runs_the_test_command() -> None:
-    assert "bash tests/run" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("page", "command"), [("docs/developing.md", "bash tests/run"), ("README.md", "streamlit run app.py")]
-)
-def test_docs_show_the_commands(page: str, command: str) -> None:
-    blocks = re.findall(r"^```\w*\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    lines = [line.strip() for block in blocks for line in block.splitlines()]
-    assert any(line == command or line.endswith(f"/{command}") for line in lines)
+@pytest.mark.usefixtures("live")
+def test_a_check_that_is_ended_ends_what_it_has_started() -> None:
+    environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(ROOT)}
+    check = subprocess.Popen([sys.executable, "-c", _CHECK], cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+    family: list[psutil.Process] = [psutil.Process(check.pid)]
+    try:
+        assert check.stdout is not None and check.stdout.readline() == b"started\n"
+        family += family[0].children()
+        check.send_signal(signal.SIGTERM)
+        assert check.wait(ANSWER_S) == 128 + signal.SIGTERM
+        assert len(family) == 2
+        eventually(lambda: not is_alive(family[1].pid), "what it has started is gone", GONE_S)
+    finally:
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        check.communicate()

@@ -4,80 +4,69 @@ interpreter, which needs seconds of a processor for the import.
 A fork of one that has imported TensorFlow, but has started none of its threads, is as good: no device is there, no op
 has run, and nothing of the project's is imported. What is different: variables that are read by the import are the
 nursery's (so there is one for each value of `_READ_BY_IMPORT`), its parent is the nursery, one frame more lies below
-its code, and /proc shows the environment of the nursery.
-
-All processes of one run of the tests share the nurseries; one ends when the last of those who use it has ended.
+its code, and /proc shows the environment of the nursery. A nursery ends with the process that it was made for.
 """
 
-import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tests.deadlines import RUN_S
+
 _READ_BY_IMPORT = "TF_ENABLE_ONEDNN_OPTS"
 _MOST_REQUEST = 2**17
+_asking = threading.Lock()
 
-# The fork leaves the loop, so that its code runs, fails and ends as the program of an interpreter does.
+# A request comes with three files for the fork's streams, and a socket for its number and, when it has ended, its
+# status. The fork leaves the loop, so that its code runs, fails and ends as the program of an interpreter does.
 _PROGRAM = """
 import gc, json, os, selectors, signal, socket, sys
-listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-listener.bind(sys.argv[1])
-listener.listen(64)
-print("listening", flush=True)
-os.dup2(os.open(os.devnull, os.O_RDWR), 1)
 import numpy, tensorflow, tensorflow.tsl.profiler.protobuf.xplane_pb2
 gc.collect()
 gc.freeze()
-nursery, connections, asked = os.getpid(), {listener}, None
+nursery, asking, asked = os.getpid(), socket.socket(fileno=os.dup(0)), None
+os.dup2(os.open(os.devnull, os.O_RDWR), 0)
 selector = selectors.DefaultSelector()
-selector.register(listener, selectors.EVENT_READ)
+selector.register(asking, selectors.EVENT_READ)
 while asked is None:
     for key, _ in selector.select():
-        if key.fileobj is listener:
-            connection = listener.accept()[0]
-            connections.add(connection)
-            selector.register(connection, selectors.EVENT_READ)
-        elif key.data:
-            child, connection = key.data
+        if key.data:
+            child, answer = key.data
             selector.unregister(key.fileobj)
             os.close(key.fileobj)
-            status = os.waitpid(child, 0)[1]
             try:
-                connection.send(str(status).encode())
+                os.write(answer, str(os.waitpid(child, 0)[1]).encode())
             except OSError:
                 pass
-        else:
-            connection = key.fileobj
-            request, fds, _, _ = socket.recv_fds(connection, 2**17, 3)
-            if not request:
-                selector.unregister(connection)
-                connections.discard(connection)
-                connection.close()
-                if connections == {listener}:
-                    sys.exit()
-                continue
-            if not (child := os.fork()):
-                asked = json.loads(request)
-                break
-            for fd in fds:
-                os.close(fd)
-            connection.send(str(child).encode())
-            selector.register(os.pidfd_open(child), selectors.EVENT_READ, (child, connection))
-for each in connections:
-    each.close()
+            os.close(answer)
+            continue
+        request, fds, _, _ = socket.recv_fds(asking, 2**17, 4)
+        if not request:
+            sys.exit()
+        *streams, answer = fds
+        if not (child := os.fork()):
+            asked = json.loads(request)
+            break
+        for fd in streams:
+            os.close(fd)
+        os.write(answer, str(child).encode())
+        selector.register(os.pidfd_open(child), selectors.EVENT_READ, (child, answer))
 for key in list(selector.get_map().values()):
     if key.data:
         os.close(key.fileobj)
+        os.close(key.data[1])
 selector.close()
-for number, fd in enumerate(fds):
+asking.close()
+for number, fd in enumerate(streams):
     os.dup2(fd, number)
 for fd in fds:
     os.close(fd)
@@ -98,43 +87,25 @@ exec(compile(asked["code"], "<string>", "exec"), {"__name__": "__main__"})
 """
 
 
-def _address(of_import: str) -> str:
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    return f"\0mapbench-nursery-{run}-{of_import}"
-
-
-def _connect(of_import: str) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        connection.connect(_address(of_import))
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
 @cache
-def _start(of_import: str) -> socket.socket:
-    """A connection that keeps the nursery alive for as long as this process lives."""
-    with contextlib.suppress(OSError):
-        return _connect(of_import)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"TF_CPP_MIN_LOG_LEVEL": "1", "OPENBLAS_NUM_THREADS": "1", _READ_BY_IMPORT: of_import}
-    if not of_import:
-        del environment[_READ_BY_IMPORT]
-    # Its end of the pipe is closed soon; where somebody else was quicker it ends, and says nothing.
-    nursery = subprocess.Popen(
-        [sys.executable, "-I", "-c", _PROGRAM.replace("sys.argv[1]", repr(_address(of_import)))],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert nursery.stdout is not None
-    nursery.stdout.readline()
+def _nursery(of_import: str) -> socket.socket:
+    """A connection that keeps a nursery alive for as long as this process lives."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", _READ_BY_IMPORT)}
+    environment |= {"TF_CPP_MIN_LOG_LEVEL": "1", "OPENBLAS_NUM_THREADS": "1"}
+    if of_import:
+        environment[_READ_BY_IMPORT] = of_import
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        nursery = subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM],
+            env=environment,
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     nursery.returncode = 0  # nobody waits for it
-    return _connect(of_import)
+    return ours
 
 
 class WarmPopen(subprocess.Popen):
@@ -160,11 +131,11 @@ class WarmPopen(subprocess.Popen):
             }
         ).encode()
         assert len(request) < _MOST_REQUEST
-        of_import = environment.get(_READ_BY_IMPORT, "")
-        _start(of_import)
-        self._connection = _connect(of_import)
-        fds = [ours if theirs == -1 else theirs for ours, theirs in enumerate((p2cread, c2pwrite, errwrite))]
-        socket.send_fds(self._connection, [request], fds)
+        self._connection, theirs_of_it = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        streams = [ours if theirs == -1 else theirs for ours, theirs in enumerate((p2cread, c2pwrite, errwrite))]
+        with theirs_of_it, _asking:
+            nursery = _nursery(environment.get(_READ_BY_IMPORT, ""))
+            socket.send_fds(nursery, [request], [*streams, theirs_of_it.fileno()])
         self._child_created = True
         self.pid = int(self._connection.recv(32))
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)
@@ -199,7 +170,7 @@ def run(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     isolated: bool = False,
-    timeout_s: float = 300,
+    timeout_s: float = RUN_S,
 ) -> subprocess.CompletedProcess[str]:
     """What ``python -c code arguments…`` would say and do in ``folder``, with TensorFlow imported before."""
     command = [sys.executable, *(["-I"] if isolated else []), "-c", code, *map(str, arguments)]

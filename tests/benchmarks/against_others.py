@@ -256,12 +256,16 @@ def summary(lines: Sequence[Row]) -> str:
     return f"Of {len(judged)} rows that are judged, {' and '.join(held)}"
 
 
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(description=__doc__)
+    whole.add_argument("--turns", type=int, default=6, help="turns of all tools in each condition (6)")
+    whole.add_argument("--functions", nargs="+", choices=[each.name for each in FUNCTIONS], help="only these")
+    whole.add_argument("--only", choices=("idle", "busy"), help="only one of the two conditions")
+    return whole
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=6, help="turns of all tools in each condition (6)")
-    parser.add_argument("--functions", nargs="+", choices=[each.name for each in FUNCTIONS], help="only these")
-    parser.add_argument("--only", choices=("idle", "busy"), help="only one of the two conditions")
-    arguments = parser.parse_args()
+    arguments = parser().parse_args()
     chosen = [each for each in FUNCTIONS if not arguments.functions or each.name in arguments.functions]
     names = [each.name for each in chosen]
     reference = REFERENCE if REFERENCE in names else names[0]

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import workloads
 from measure.engine.bench import Settings
 from measure.machine import environment
@@ -233,8 +231,3 @@ def defaults() -> list[Problem]:
 
 def forecast_of(request: Request) -> forecast.RunForecast:
     return forecast.forecast_run(case_of(request), request.strategies, request.budget_s)
-
-
-def renamed(run: Run, run_id: str) -> Run:
-    """The same run under another id."""
-    return msgspec.structs.replace(run, id=run_id)

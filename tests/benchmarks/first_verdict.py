@@ -120,10 +120,14 @@ def check_figures(cold_s: float, taken_s: dict[str, list[float]]) -> list[Figure
     ]
 
 
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    whole.add_argument("--checks", type=int, default=3, help="rounds of checks")
+    return whole
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--checks", type=int, default=3, help="rounds of checks")
-    arguments = parser.parse_args()
+    arguments = parser().parse_args()
     common.start("The first verdict of a function of one's own")
     with common.own_folders() as folder:
         print(common.figures([*first_verdict(folder), *checks(arguments.checks)]))

@@ -5,7 +5,6 @@ TensorFlow records the Python stack with each eager op, and pyperf has more fram
 """
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -14,9 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from measure.statistics.intervals import student_quantile
 from tests.benchmarks.common import ROOT
 
 # What subjects run with, too; pyperf hands a variable on only where it is named.
@@ -61,15 +57,6 @@ class PyperfResult:
         self.values_s: list[list[float]] = [run["values"] for run in runs]
         shared = {**document.get("metadata", {}), **benchmark.get("metadata", {})}
         self.loops = int(runs[-1].get("metadata", {}).get("loops") or shared.get("loops") or 1)
-
-
-def relative_half_width(values: Sequence[Sequence[float]], confidence: float = 0.95) -> float:
-    """Half of the interval of the mean over processes, relative to the mean (Student's t on the processes' means)."""
-    means = np.array([np.mean(each) for each in values])
-    if len(means) < 2:
-        return math.inf
-    quantile = student_quantile(confidence, len(means) - 1)
-    return float(quantile * means.std(ddof=1) / math.sqrt(len(means)) / means.mean())
 
 
 def _run(arguments: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """What the runs of `sharpness` amount to: pure functions of runs and of how long they took."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -119,6 +120,11 @@ def times(found: Iterable[Timed]) -> list[Figure]:
             "until the end, limit and peaks included", _median(each.end_s for each in every), 15, None, whole_seconds
         ),
     ]
+
+
+def in_common(leaders: Sequence[frozenset[str]]) -> float:
+    """The share of all pairs of runs whose leaders have one in common."""
+    return statistics.fmean(bool(a & b) for a, b in itertools.combinations(leaders, 2)) if len(leaders) > 1 else 1.0
 
 
 class Alone(msgspec.Struct, frozen=True):

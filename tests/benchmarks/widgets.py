@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest, app_test
@@ -69,7 +70,7 @@ def measure() -> list[Figure]:
         run = common.compare(runner, common.Problem("image_sqrt", {}).request())
         changes = [_change(f"just measured: {name}", run.id, name) for name in _WIDGETS]
         stored = run.id[::-1]
-        runner.store.save(common.renamed(run, stored))
+        runner.store.save(replace(run, id=stored))
         return changes + [_change(f"opened by its link: {name}", stored, name) for name in _WIDGETS]
     finally:
         runner.close()

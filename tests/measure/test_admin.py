@@ -37,54 +37,45 @@ def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {one["id"]: one["state"] for one in json.loads(said(capsys, "list", "--json"))}
 
 
-def test_all_runs_are_listed_with_their_state_and_size_and_no_secret(kept: Store, capsys: pytest.CaptureFixture[str]):
+def test_all_runs_are_listed_with_their_state_and_no_secret(kept: Store, capsys: pytest.CaptureFixture[str]):
     assert states(capsys) == {A: "complete", B: "complete", C: "running", D: "waiting"}
     shown = said(capsys, "list")
     assert "4 runs, " in shown and all(run_id in shown for run_id in (A, B, C, D))
     assert "secret" not in shown and "bob" not in said(capsys, "list", "--json")
 
 
-def test_runs_are_pinned_deleted_and_what_goes_on_stays(kept: Store, capsys: pytest.CaptureFixture[str]):
+def test_runs_are_pinned_and_deleted_and_what_goes_on_is_ordered_to_end(
+    kept: Store, capsys: pytest.CaptureFixture[str]
+):
     assert said(capsys, "pin", A) == f"pinned {A}\n" and "complete, pinned" in said(capsys, "list")
     assert said(capsys, "unpin", A) == f"unpinned {A}\n" and "pinned" not in said(capsys, "list")
-    assert f"{C}: not known here, or not ended yet" in said(capsys, "delete", A, C, status=2)
-    assert set(states(capsys)) == {B, C, D}
-
-
-def test_what_goes_on_is_ordered_to_end(kept: Store, capsys: pytest.CaptureFixture[str]):
     said(capsys, "cancel", C)
     assert kept.orders.to_cancel([A, C]) == [C] and kept.orders.to_cancel([C]) == []
-    assert "has ended: nothing is cancelled" in said(capsys, "cancel", A, status=2)
-    assert "is not known here" in said(capsys, "cancel", "e" * 24, status=2)
+    assert A in said(capsys, "cancel", A, status=2) and "is not known" in said(capsys, "cancel", "e" * 24, status=2)
+    assert C in said(capsys, "delete", A, C, status=2)
+    assert set(states(capsys)) == {B, C, D}
 
 
 def test_a_server_is_drained_and_takes_runs_again(kept: Store, capsys: pytest.CaptureFixture[str]):
     assert "1 runs are measured and end, 1 wait" in said(capsys, "drain") and kept.orders.is_drained()
-    assert "taken again" in said(capsys, "resume") and not kept.orders.is_drained()
-    assert "all the time" in said(capsys, "resume")
+    said(capsys, "resume")
+    assert not kept.orders.is_drained()
 
 
 def test_runs_are_pruned_as_far_as_they_match(kept: Store, capsys: pytest.CaptureFixture[str]):
     origin = {one["id"]: one["origin"] for one in json.loads(said(capsys, "list", "--json"))}[B]
     assert "1 runs would be deleted" in said(capsys, "prune", "--origin", origin, "--dry-run")
+    for arguments, names in (
+        ([], "at least one of"),
+        (["--older-than", "30"], "'30' is not valid: a number with m, h, d or w"),
+        (["--larger-than", "10MB"], "'10MB' is not valid: a number with B, KiB, MiB or GiB"),
+    ):
+        assert names in said(capsys, "prune", *arguments, status=2)
     assert set(states(capsys)) == {A, B, C, D}
     assert "1 runs deleted" in said(capsys, "prune", "--origin", origin, "--older-than", "30d")
     assert set(states(capsys)) == {A, C, D}
     assert "1 runs deleted" in said(capsys, "prune", "--keep-bytes", "1KiB")
     assert set(states(capsys)) == {C, D}, "what goes on stays"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "prune needs at least one of"),
-        (["--older-than", "30"], "'30' is not valid: a number with m, h, d or w"),
-        (["--larger-than", "10MB"], "'10MB' is not valid: a number with B, KiB, MiB or GiB"),
-    ],
-)
-def test_what_is_not_valid_is_said(arguments: list[str], says: str, kept: Store, capsys: pytest.CaptureFixture[str]):
-    assert says in said(capsys, "prune", *arguments, status=2)
-    assert len(states(capsys)) == 4
 
 
 def one(number: int, **changes: object) -> Listed:
@@ -102,10 +93,3 @@ def test_what_is_chosen_to_go_is_the_oldest_and_never_pinned():
     assert ids(older_than=timedelta(hours=30)) == [1, 4] and ids(origin="ab") == [4, 5]
     assert ids(larger_than=10) == [4] and ids(keep_bytes=70) == [] and ids(keep_bytes=69) == [1]
     assert ids(keep_bytes=0) == [1, 4, 5] and ids(keep_bytes=0, larger_than=10) == [4]
-
-
-def test_a_store_that_cannot_be_used_is_a_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setenv("MAPBENCH_STORE", "nonsense")
-    assert "the store cannot be used" in said(capsys, "list", status=1)

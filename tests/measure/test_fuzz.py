@@ -1,55 +1,119 @@
-"""Some of the fuzzed files, links and requests; 2,000 files and 1,000 others by ``python -m tests.benchmarks.fuzz``."""
+"""Files as nobody means them: each is accepted, shown and exported without a fault, or refused with one sentence."""
 
+import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-import workloads
+from measure import runner
 from measure.model.request import RequestError, parse
+from measure.model.run import Run
+from measure.model.run_file import decode, encode
+from measure.output import export
+from measure.store import imports
 from measure.sweep.request import parse_sweep
-from tests import fuzz
-from tests.fuzz import Found
+from tests.deadlines import RUN_S
+from tests.engine import ROOT
+from tests.pages import StoredRunner
+
+_MOST_SENTENCE = 2_000
+FILES = tuple(sorted((ROOT / "tests" / "data").glob("*_1.json")))
+
+_ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 2**63, 10**400, 1e308, -1e-320, 0.1, "", " ", "-1", "1e9", "NaN", "x" * 10_000, "\x00",
+    "\u202e\u2066", "../../etc/passwd", "<script>alert(1)</script>", "$x^2$ **[a](javascript:b)** :material/x:",
+    "%s%n{0}{self.__class__}", "'; DROP TABLE runs; --", [], {}, [[]], [None], {"": {}}, ["a"] * 500,
+)  # fmt: skip
 
 
-def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(tmp_path: Path):
-    found = Found()
-    with fuzz.pages(tmp_path):
-        fuzz.try_files(range(150), found)
-    found.wrong = [sentence for sentence in found.wrong if " took " not in sentence]
-    assert found.wrong == []
-    assert {"accepted", "refused"} <= {key.rpartition(" ")[2] for key in found.counts}
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoredRunner]:
+    """The pages of a hosted server, with a store and nothing that measures."""
+    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
+    own = StoredRunner(tmp_path)
+    monkeypatch.setattr(runner, "shared", lambda: own)
+    own.store.add(decode(FILES[0].read_bytes()))
+    yield own
+    own.store.close()
 
 
-def test_a_fuzzed_link_draws_its_page_without_a_traceback(tmp_path: Path):
-    found = Found()
-    with fuzz.pages(tmp_path) as own:
-        fuzz.try_links(range(24), found)
-        assert found.wrong == [] and own.submitted == []
-    assert {key.rpartition(" ")[2] for key in found.counts} == set(fuzz.PAGES)
+def check_sentence(error: Exception) -> None:
+    said = str(error)
+    assert said and "\n" not in said and "Traceback" not in said and len(said) <= _MOST_SENTENCE, said[:200]
 
 
-def test_a_fuzzed_request_is_taken_or_refused_with_one_sentence_and_nothing_started(tmp_path: Path):
-    found = Found()
-    fuzz.try_requests(range(60), found, tmp_path)
-    assert found.wrong == []
-    assert found.counts["requests: accepted"] and found.counts["requests: refused"]
+def draw(run: Run) -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_S)
+    if run.kind != "compare":
+        app.switch_page(f"views/pages/{run.kind}.py")
+    app.query_params["run"] = run.id
+    app.run()
+    assert not app.exception, [each.message for each in app.exception]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("budget_s", 10**400), ("workload_options", True), ("workload_options", [[]]), ("dtype", " ")],
-    ids=["a huge budget", "no options", "options in a list", "no dtype"],
-)
-def test_a_value_that_is_none_of_its_field_is_refused_for_sweeps_too(name: str, value: object):
-    raw = {"workload": "square", name: value}
-    with pytest.raises(RequestError, match=r"is not valid|has no"):
-        parse(raw)
-    with pytest.raises(RequestError, match=r"is not valid|has no"):
-        parse_sweep(raw | {"axes": [{"name": "batch", "values": [1, 2]}]})
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) of a document."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        items = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+        for key, item in list(items):
+            yield found, key
+            waiting.append(item)
 
 
-def test_a_refusal_of_a_value_that_is_long_says_its_begin_and_what_is_valid():
-    with pytest.raises(RequestError) as refused:
-        parse({"workload": "x" * 10_000})
-    said = str(refused.value)
-    assert said.startswith("workload 'xxx") and " […] " in said and workloads.names()[-1] in said and len(said) < 1_300
+def fuzzed_file(number: int) -> bytes:
+    """The same for a number every time."""
+    chance = random.Random(number)
+    data = chance.choice(FILES).read_bytes()
+    match number % 4:
+        case 0:
+            changed = bytearray(data)
+            for _ in range(chance.choice((1, 3, 100))):
+                changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+            return bytes(changed)
+        case 1:
+            deep = b"[" * 100_000 + b"1" + b"]" * 100_000
+            cut = data[: chance.randrange(len(data))]
+            return chance.choice((cut, b"", b"null", data.decode().encode("utf-16"), data * 2, b'{"a":' + deep + b"}"))
+    document = json.loads(data)
+    for _ in range(chance.choice((1, 2, 10))):
+        container, key = chance.choice(list(places(document)))
+        if number % 4 == 2:
+            container[key] = chance.choice(_ODD)
+        else:
+            del container[key]
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(own: StoredRunner):
+    accepted = []
+    for number in range(80):
+        try:
+            run = imports.read(fuzzed_file(number))
+        except ValueError as error:
+            check_sentence(error)
+            continue
+        assert encode(decode(encode(run))) == encode(run)
+        for text_of in (export.markdown, export.table_csv, export.samples_csv):
+            text_of(run)
+        own.store.delete([run.id])
+        own.store.add(run)
+        accepted.append(run)
+    assert 0 < len(accepted) < 80
+    for run in accepted[::10]:
+        draw(run)
+
+
+def test_a_value_that_is_none_of_its_field_is_refused_for_sweeps_too():
+    for name, value in (("budget_s", 10**400), ("workload_options", [[]]), ("dtype", " "), ("workload", "x" * 10_000)):
+        raw = {"workload": "square", name: value}
+        for refusing, more in ((parse, {}), (parse_sweep, {"axes": [{"name": "batch", "values": [1, 2]}]})):
+            with pytest.raises(RequestError) as refused:
+                refusing(raw | more)
+            check_sentence(refused.value)

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,8 +16,9 @@ from measure.model.request import RequestError
 from measure.store.store import Store
 from measure.sweep.request import parse_sweep
 from tests import synthetic
-from tests.engine import DEADLINE_S, QUICK, eventually, small_request
-from tests.subjects import Subjects
+from tests.deadlines import RUN_S
+from tests.engine import QUICK, eventually, small_request
+from tests.subjects import Gated, leave_the_machine
 from workloads.functions import Facts, Given, OwnFunction
 
 ANN = Visitor("ann", "ann", "1")
@@ -30,41 +30,25 @@ SWEEP = {
 }
 
 
-class Held(Subjects):
-    """Subjects that start when a test says so."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.go = threading.Event()
-
-    def wait_ready(self, timeout_s: float, cancelled: Any) -> bool:
-        while not cancelled():
-            if self.go.wait(0.01):
-                return True
-        return False
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attendant, "_LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(attendant, "_FIRST_LOOK_S", 0.0)
+    leave_the_machine(monkeypatch)
 
 
-def server(home: Path, subjects: Held) -> runner.Runner:
+def server(home: Path, subjects: Gated) -> runner.Runner:
     settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
     return runner.Runner(store_=Store(home), launcher_=subjects, settings=settings, name="a test", serves=True)
 
 
 @pytest.fixture
-def held() -> Held:
-    return Held()
+def held() -> Gated:
+    return Gated()
 
 
 @pytest.fixture
-def before(tmp_path: Path, held: Held) -> Iterator[runner.Runner]:
+def before(tmp_path: Path, held: Gated) -> Iterator[runner.Runner]:
     own = server(tmp_path, held)
     yield own
     own.close()
@@ -88,7 +72,7 @@ def test_what_waits_when_a_server_ends_is_measured_by_the_next_one_in_its_order(
     entries = {entry.id: entry for entry in Store(tmp_path).entries()}
     assert entries[first].status == "cancelled", "what had begun ends"
     assert [entries[run_id].status for run_id in waiting] == ["running"] * 4
-    following = server(tmp_path, Held())
+    following = server(tmp_path, Gated())
     try:
         late = following.submit(small_request("batched.graph"), visitor=ANN)
         eventually(lambda: len(following.queue()) == 5, "they are queued again")
@@ -105,22 +89,18 @@ def test_what_waits_when_a_server_ends_is_measured_by_the_next_one_in_its_order(
 
 
 def test_it_is_measured_to_its_end_and_then_waits_no_more(before: runner.Runner, tmp_path: Path):
-    first = before.submit(small_request("batched.eager"))
-    second = before.submit(small_request("loop.eager"))
+    first, second, third = (before.submit(small_request("batched.eager", seed=seed)) for seed in range(3))
+    before.cancel(third)
     before.close()
-    subjects = Held()
+    subjects = Gated()
     following = server(tmp_path, subjects)
-    subjects.go.set()
+    subjects.gate.set()
     eventually(lambda: following.wait(second, 0.0) and following.snapshot(second).state == "finished", "it is measured")
     run = following.snapshot(second).run
     following.close()
     assert run.status == "complete" and Store(tmp_path).load(second) == run and first != second
-    third = server(tmp_path, Held())
-    try:
-        third.submit(small_request("batched.eager"))
-        assert len(third.queue()) == 1, "nothing waits"
-    finally:
-        third.close()
+    assert Store(tmp_path).load(third).status == "cancelled", "what is cancelled while it waits does not come back"
+    assert Store(tmp_path).take_waiting() == []
 
 
 OWN = OwnFunction(
@@ -130,126 +110,47 @@ OWN = OwnFunction(
 
 
 def test_an_explanation_that_waits_when_a_server_ends_is_begun_by_the_next_one(
-    before: runner.Runner, held: Held, tmp_path: Path
+    before: runner.Runner, held: Gated, tmp_path: Path
 ):
-    held.go.set()
+    held.gate.set()
     explained, other = (before.submit(small_request("batched.eager", seed=seed), visitor=ANN) for seed in (0, 1))
-    assert before.wait(explained, DEADLINE_S) and before.wait(other, DEADLINE_S)
-    held.go.clear()
+    assert before.wait(explained, RUN_S) and before.wait(other, RUN_S)
+    held.gate.clear()
     first = before.submit(small_request("loop.eager"), visitor=ANN)
     eventually(lambda: begun(before, first), "the first one has begun")
     before.explain(explained, ANN)
     before.cancel(before.explain(other, ANN), ANN)
     assert before.store.orders.to_explain() == [explained], "what is cancelled does not come back"
     before.close()
-    following = server(tmp_path, subjects := Held())
+    following = server(tmp_path, subjects := Gated())
     try:
         eventually(lambda: following.explanation(explained) is not None, "it is queued again")
         assert following.explanation(other) is None and following.store.orders.to_explain() == [explained]
-        subjects.go.set()
+        subjects.gate.set()
         job_id, _ = following.explanation(explained)
-        assert following.wait(job_id, DEADLINE_S) and following.store.orders.to_explain() == []
+        assert following.wait(job_id, RUN_S) and following.store.orders.to_explain() == []
     finally:
         following.close()
 
 
-def test_an_explanation_that_waits_outlives_a_deployment_too_and_is_still_the_visitors(
-    before: runner.Runner, held: Held, tmp_path: Path
-):
-    held.go.set()
-    run_id = before.submit(small_request("batched.eager"), visitor=ANN)
-    assert before.wait(run_id, DEADLINE_S)
-    held.go.clear()
-    other = before.submit(small_request("loop.eager"), visitor=ANN)
-    eventually(lambda: begun(before, other), "another has begun")
-    before.explain(run_id, ANN)
-    before.store.orders.drain()
-    before.close()
-    following = server(tmp_path, subjects := Held())
-    try:
-        eventually(lambda: following.explanation(run_id) is not None, "it is queued again")
-        job_id, _ = following.explanation(run_id)
-        assert following.snapshot(job_id).owner == "ann" and following.store.orders.to_explain() == [run_id]
-        following.store.orders.resume()
-        subjects.go.set()
-        assert following.wait(job_id, DEADLINE_S) and following.store.orders.to_explain() == []
-    finally:
-        following.close()
-
-
-def test_a_run_that_can_no_longer_be_explained_waits_no_more(tmp_path: Path):
-    store = Store(tmp_path)
-    store.orders.explain("f" * 24)
-    store.close()
-    own = server(tmp_path, Held())
-    try:
-        eventually(lambda: own.store.orders.to_explain() == [], "there is no such run")
-        assert own.queue() == ()
-    finally:
-        own.close()
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"own": OWN}, "a function of a person's own is not kept longer than its server: give it again"),
-        ({"workload": "nosuch"}, "workload 'nosuch' is not known"),
-    ],
-)
-def test_what_can_no_longer_be_asked_ends_with_a_sentence_and_hinders_no_other(
-    changes: dict[str, Any], why: str, tmp_path: Path
-):
+def test_what_can_no_longer_be_asked_ends_with_a_sentence_and_hinders_no_other(tmp_path: Path):
     before = Store(tmp_path)
-    for run_id, more in (("a" * 24, changes), ("b" * 24, {})):
+    for run_id, more in (("a" * 24, {"own": OWN}), ("c" * 24, {"workload": "nosuch"}), ("b" * 24, {})):
         run = synthetic.partial(0, run_id)
         before.save(replace(run, request=replace(run.request, **more)), live=True, asked=Asked())
     before.close()
-    following = server(tmp_path, Held())
+    following = server(tmp_path, Gated())
     try:
         eventually(lambda: following.queue() == ("b" * 24,), "the other one waits again")
-        run = following.snapshot("a" * 24).run
-        assert run.status == "interrupted"
-        assert run.stop_reason.startswith("it waited when the server ended, and cannot be queued again: ")
-        assert why in run.stop_reason
+        for run_id, why in (("a" * 24, "a function of a person's own"), ("c" * 24, "workload 'nosuch' is not known")):
+            run = following.snapshot(run_id).run
+            assert run.status == "interrupted" and f"cannot be queued again: {why}" in run.stop_reason
     finally:
         following.close()
 
 
-def test_a_server_that_lives_keeps_what_waits_for_it(before: runner.Runner, tmp_path: Path):
-    first, second = (before.submit(small_request("batched.eager")) for _ in range(2))
-    eventually(lambda: begun(before, first), "the first one has begun")
-    other = server(tmp_path, Held())
-    try:
-        third = other.submit(small_request("batched.eager"))
-        eventually(lambda: begun(other, third) or other.snapshot(third).state == "locked", "it has looked")
-        assert other.queue() == (third,) and before.queue() == (first, second)
-        other.cancel(third)
-    finally:
-        other.close()
-
-
-def test_what_is_cancelled_while_it_waits_does_not_come_back(before: runner.Runner, tmp_path: Path):
-    first, second = (before.submit(small_request("batched.eager")) for _ in range(2))
-    before.cancel(second)
-    before.close()
-    assert Store(tmp_path).load(second).status == "cancelled"
-    assert second not in [waiting.run.id for waiting in Store(tmp_path).take_waiting()] and first != second
-
-
-# --- orders ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_is_ended_from_another_process(before: runner.Runner, tmp_path: Path):
-    first, second = (before.submit(small_request("batched.eager")) for _ in range(2))
-    eventually(lambda: begun(before, first), "the first one has begun")
-    for run_id in (second, first):
-        Store(tmp_path).orders.cancel(run_id)
-        assert before.wait(run_id, DEADLINE_S)
-        assert before.snapshot(run_id).run.status == "cancelled"
-
-
 def test_a_server_that_is_drained_takes_no_requests_ends_what_goes_on_and_keeps_what_waits(
-    before: runner.Runner, tmp_path: Path, held: Held
+    before: runner.Runner, tmp_path: Path, held: Gated
 ):
     first, second = (before.submit(small_request("batched.eager")) for _ in range(2))
     eventually(lambda: begun(before, first), "the first one has begun")
@@ -259,11 +160,11 @@ def test_a_server_that_is_drained_takes_no_requests_ends_what_goes_on_and_keeps_
     looked = threading.Event()
     real = before.store.orders.to_cancel
     before.store.orders.to_cancel = lambda ids: (looked.set(), real(ids))[1]
-    assert looked.wait(DEADLINE_S)
-    looked.clear()
-    assert looked.wait(DEADLINE_S), "it has seen the order"
-    held.go.set()
-    assert before.wait(first, DEADLINE_S) and before.snapshot(first).run.status == "complete"
+    for _ in range(2):  # the second one begins when the first one has ended
+        looked.clear()
+        assert looked.wait(RUN_S), "it has seen the order"
+    held.gate.set()
+    assert before.wait(first, RUN_S) and before.snapshot(first).run.status == "complete"
     assert before.queue() == (second,) and before.snapshot(second).state == "queued"
     assert Store(tmp_path).orders.resume() and not Store(tmp_path).orders.resume()
-    assert before.wait(second, DEADLINE_S) and before.snapshot(second).run.status == "complete"
+    assert before.wait(second, RUN_S) and before.snapshot(second).run.status == "complete"

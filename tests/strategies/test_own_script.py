@@ -4,13 +4,11 @@ import ast
 from dataclasses import replace
 
 import pytest
-from msgspec import UNSET
 from msgspec.structs import replace as changed
 
 import workloads
 from strategies import own_script, script
 from strategies.layout import ScriptError
-from tests import synthetic
 from workloads import functions
 from workloads.case import Case
 from workloads.functions import Facts, Given, OwnFunction
@@ -106,39 +104,14 @@ def test_sparse_results_are_made_dense_in_every_script():
     assert "slice_by_slice(mapped_fn, elems)" in script.build_reference(sparse)
 
 
-def test_results_of_no_fixed_shape_make_a_ragged_tensor():
-    leaf = Leaf((None, 3), "float64", length=2.5)
-    ragged = case(facts=changed(FACTS, result=["leaf", leaf]))
-    signature = "signature = tf.RaggedTensorSpec([None, 3], tf.float64, ragged_rank=0)\n"
-    for slug, line in (
-        ("map_fn.graph", "return map_with_map_fn(half, elems, signature)"),
-        ("loop.eager", "return map_ragged_with_loop(half, elems, signature)"),
-        ("dataset.graph", "return map_ragged_with_dataset(half, elems)"),
-    ):
-        text = script.build(ragged, slug)
-        assert line in text
-        assert ("dataset" in slug) != (signature in text)
-    reference = script.build_reference(ragged)
-    assert signature + "reference_output = in_float64(map_ragged_with_loop(half, elems, signature))" in reference
-    # Eight elements of 2.5 × 3 numbers, each with the number that says where it ends.
-    assert ragged.output_bytes == 8 * (round(2.5 * 3 * 8) + 8)
-
-
-def test_other_code_is_another_workload():
+def test_facts_are_those_of_the_code_and_the_size():
     one, other = GIVEN.slug, replace_code(GIVEN, CODE.replace("0.5", "0.25")).slug
-    assert one != other
-    assert one.startswith("half_")
-
-
-def test_facts_are_those_of_the_size():
+    assert one != other and one.startswith("half_")
     first = case()
     larger = changed(FACTS, size={"batch": 1, "side": 9}, element=["leaf", Leaf((9,), "float64")])
     functions.add(OwnFunction(given=GIVEN, facts=larger))
     assert (first.input_bytes, replace(first, size={"batch": 8, "side": 9}).input_bytes) == (8 * 3 * 8, 8 * 9 * 8)
-
-
-def test_ops_of_unknown_work_are_a_part_of_the_cost():
-    assert case().cost.unknown == ()
+    assert first.cost.unknown == ()
     functions._known.clear()
     assert case(facts=changed(FACTS, unknown_work=["Betainc"])).cost.unknown == ("Betainc",)
 
@@ -153,26 +126,4 @@ def test_ops_of_unknown_work_are_a_part_of_the_cost():
 def test_names_that_do_not_fit_are_refused(code: str, sentence: str):
     with pytest.raises(ScriptError, match=sentence):
         own_script.check(replace_code(GIVEN, code))
-
-
-@pytest.mark.parametrize("slug", ["map_fn.graph", "loop_compiled.eager"])
-def test_a_function_may_be_called_fn_and_its_elements_elems(slug: str):
-    named = CODE.replace("def half", "def fn").replace("def numbers", "def elems")
-    given = changed(GIVEN, code=named, function="fn", elems="elems")
-    own_script.check(given)
-    names = {node.name for node in ast.parse(script.build(case(given), slug)).body if isinstance(node, ast.FunctionDef)}
-    # Where the script wraps the function, it does so under a name that is not the function's.
-    assert {"fn", "elems", "strategy"} <= names
-    assert ("mapped_fn" in names) == (slug == "loop_compiled.eager")
-
-
-def test_names_that_an_import_may_bring_are_trusted():
     own_script.check(replace_code(GIVEN, "from somewhere import *"))
-
-
-@pytest.mark.parametrize(("title", "shown"), [("", "half"), ("Halves", "Halves")])
-def test_a_run_is_called_by_the_title_that_was_given_else_by_the_functions_name(title: str, shown: str):
-    own = OwnFunction(given=GIVEN, facts=changed(FACTS, title=title))
-    request = synthetic.run().request
-    assert changed(request, own=own).title == shown
-    assert changed(request, own=UNSET).title == request.workload

@@ -4,8 +4,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as draw
 
 import strategies
 import workloads
@@ -40,57 +38,36 @@ MAPPER = Mapper(
 """
 
 
-def test_the_first_mappers_are_there_in_order() -> None:
+def test_mappers_come_in_order_and_are_offered_where_a_workload_has_what_they_need() -> None:
     slugs = [mapper.slug for mapper in strategies.mappers()]
     assert [slug for slug in slugs if f"{slug}.eager" in GRID] == ["loop", "map_fn", "vectorized_map", "batched"]
-    assert all(strategies.mapper(slug).slug == slug for slug in slugs)
-
-
-def test_every_first_workload_offers_the_whole_grid() -> None:
     for slug in ("image_sqrt", "outer_product", "per_example_gradients"):
         assert set(GRID) <= {strategy.slug for strategy in strategies.all_strategies(workloads.get(slug))}
-
-
-def test_a_mapper_whose_rewrite_is_missing_is_not_offered() -> None:
     workload = dataclasses.replace(workloads.get("image_sqrt"), rewrites={})
     assert not strategies.offered(strategies.mapper("batched"), workload)
-    assert strategies.offered(strategies.mapper("loop"), workload)
-    assert {strategy.mapper for strategy in strategies.all_strategies(workload)}.isdisjoint({"batched"})
-
-
-def test_unrolled_loops_under_xla_are_not_in_the_default() -> None:
+    assert "batched" not in {strategy.mapper for strategy in strategies.all_strategies(workload)}
+    gradients = workloads.get("per_example_gradients")
+    assert strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "mlp"}))
+    assert not strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "cnn"}))
+    assert strategies.missing(strategies.mapper("numpy"), workloads.get("counter")) == "an element function in NumPy"
+    assert strategies.offered(strategies.mapper("numpy"), workloads.get("square"))
+    # Unrolled loops under XLA are not in the default.
     assert strategies.mapper("loop").default_modes == ("eager", "graph")
     assert strategies.mapper("map_fn").default_modes == MODES
 
 
-@pytest.mark.parametrize("slug", GRID)
-def test_a_slug_is_its_own_canonical_form(slug: str) -> None:
-    assert strategies.parse(slug).slug == slug
-
-
-@pytest.mark.parametrize(
-    ("written", "canonical"),
-    [
-        ("map_fn.graph?parallel_iterations=32", "map_fn.graph?parallel_iterations=32"),
+def test_a_slug_has_one_canonical_form() -> None:
+    for written, canonical in (
+        *((slug, slug) for slug in GRID),
         ("map_fn.graph?parallel_iterations=10", "map_fn.graph"),
         ("map_fn.graph?parallel_iterations=0032", "map_fn.graph?parallel_iterations=32"),
         ("vectorized_map.xla?fallback_to_while_loop=False", "vectorized_map.xla?fallback_to_while_loop=false"),
         ("vectorized_map.xla?fallback_to_while_loop=TRUE", "vectorized_map.xla"),
+        ("chunked.graph?chunk=0", "chunked.graph"),
         ("  loop.eager ", "loop.eager"),
-    ],
-)
-def test_defaults_are_left_out_and_values_are_written_in_one_way(written: str, canonical: str) -> None:
-    assert strategies.parse(written).slug == canonical
-
-
-@given(draw.integers(1, 1024), draw.sampled_from(MODES))
-def test_parsing_undoes_writing(parallel_iterations: int, mode: str) -> None:
-    strategy = strategies.parse(f"map_fn.{mode}?parallel_iterations={parallel_iterations}")
-    assert strategies.parse(strategy.slug) == strategy
-    assert dict(strategy.options) == ({} if parallel_iterations == 10 else {"parallel_iterations": parallel_iterations})
-
-
-def test_options_are_sorted() -> None:
+    ):
+        strategy = strategies.parse(written)
+        assert strategy.slug == canonical and strategies.parse(canonical) == strategy
     assert Strategy("m", "xla", {"b": True, "a": 2}).slug == "m.xla?a=2&b=true"
 
 
@@ -100,14 +77,9 @@ def test_options_are_sorted() -> None:
         ("pmap.xla", "mapper 'pmap' is not known: choose one of "),
         ("loop.fast", "loop has no mode 'fast': choose one of eager, graph, xla"),
         ("loop.eager?chunk=8", "loop has no option 'chunk': it has none"),
-        ("map_fn.xla?chunk=8", "map_fn has no option 'chunk': its options are parallel_iterations"),
         (
             "map_fn.xla?parallel_iterations=0",
-            "map_fn: parallel_iterations=0 is not valid: a whole number from 1 to 1024 is needed",
-        ),
-        (
-            "map_fn.xla?parallel_iterations=many",
-            "map_fn: parallel_iterations=many is not valid: a whole number from 1 to 1024 is needed",
+            "map_fn: parallel_iterations=0 is not valid: a whole number from 1 to 1024",
         ),
         (
             "vectorized_map.xla?fallback_to_while_loop=maybe",
@@ -117,16 +89,10 @@ def test_options_are_sorted() -> None:
             "map_fn.xla?parallel_iterations=3&parallel_iterations=4",
             "strategy 'map_fn.xla?parallel_iterations=3&parallel_iterations=4' gives parallel_iterations twice",
         ),
-        (
-            "map_fn.xla?parallel_iterations",
-            "strategy 'map_fn.xla?parallel_iterations' is malformed: 'parallel_iterations' should read option=value",
-        ),
+        ("map_fn.xla?&", "strategy 'map_fn.xla?&' is malformed: '' should read option=value"),
         ("", "strategy '' is malformed: write mapper.mode or mapper.mode?option=value&option=value"),
-        ("loop", "strategy 'loop' is malformed"),
-        ("loop.", "strategy 'loop.' is malformed"),
         (".eager", "strategy '.eager' is malformed"),
         ("map_fn.xla?", "strategy 'map_fn.xla?' is malformed"),
-        ("map_fn.xla?&", "strategy 'map_fn.xla?&' is malformed: '' should read option=value"),
     ],
 )
 def test_errors_name_what_is_valid(slug: str, message: str) -> None:
@@ -140,49 +106,37 @@ def test_errors_name_what_is_valid(slug: str, message: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(live: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(tmp_path))
     return tmp_path
 
 
-def test_one_file_in_a_named_folder_is_enough(folder: Path) -> None:
+def test_one_file_in_a_named_folder_is_enough_and_a_broken_one_costs_only_itself(folder: Path) -> None:
+    (folder / "broken.py").write_text("def MAPPER(:\n")
     (folder / "through_dataset.py").write_text(EVERY_OTHER)
     slugs = [mapper.slug for mapper in strategies.mappers()]
     assert slugs.index("loop") < slugs.index("through_dataset") < slugs.index("map_fn")  # by its order
     assert strategies.parse("through_dataset.graph") == Strategy("through_dataset", "graph")
     with pytest.raises(strategies.StrategyError, match="has no mode 'xla': choose one of eager, graph"):
         strategies.parse("through_dataset.xla")
-
-
-def test_a_broken_file_costs_only_itself(folder: Path) -> None:
-    (folder / "broken.py").write_text("def MAPPER(:\n")
-    (folder / "through_dataset.py").write_text(EVERY_OTHER)
-    assert strategies.parse("through_dataset.eager").mapper == "through_dataset"
     assert list(strategies.broken()) == [str(folder / "broken.py")]
     assert "SyntaxError" in strategies.broken()[str(folder / "broken.py")]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_load_file_returns_the_mapper_or_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "through_dataset.py"
+    path.write_text(EVERY_OTHER)
+    assert isinstance(strategies.load_file(path), Mapper)
+    for old, new, message in (
         ('modes=("eager", "graph")', 'modes=("fast",)', "has the modes fast: eager, graph, xla are known"),
         ("apply=map_through_dataset", "apply=None", "a mapper has either apply or the name of a rewrite"),
         ("order=15", 'rewrite="batched"', "a mapper has either apply or the name of a rewrite"),
         ("apply=map_through_dataset", "apply=map", "cannot be put into a script: a top-level 'def' can"),
-    ],
-)
-def test_load_file_says_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
-    path = tmp_path / "through_dataset.py"
-    path.write_text(EVERY_OTHER.replace(old, new))
-    with pytest.raises(ValueError) as caught:
-        strategies.load_file(path)
-    assert str(path) in str(caught.value) and message in str(caught.value)
-
-
-def test_load_file_returns_the_mapper(tmp_path: Path) -> None:
-    path = tmp_path / "through_dataset.py"
-    path.write_text(EVERY_OTHER)
-    assert isinstance(strategies.load_file(path), Mapper)
+    ):
+        path.write_text(EVERY_OTHER.replace(old, new))
+        with pytest.raises(ValueError) as caught:
+            strategies.load_file(path)
+        assert str(path) in str(caught.value) and message in str(caught.value)
 
 
 # --- what a mapper is told, and what it chooses -----------------------------------------------------------------------
@@ -218,71 +172,20 @@ def test_where_chunks_save_little_memory_the_whole_batch_is_chosen_unless_memory
     assert planning.plan(case, "accumulate.graph").options["chunk"] < 4_096
 
 
-def test_a_chunk_that_is_asked_for_is_kept() -> None:
+def test_the_chosen_chunk_stands_in_the_script_with_its_reason_and_one_that_is_asked_for_is_kept() -> None:
     assert chunk_of("chunked.graph?chunk=7", {"batch": 256, "side": 32}) == 7
-
-
-def test_the_chosen_chunk_stands_in_the_script_and_not_in_the_slug() -> None:
     case = Case(workloads.get("outer_reduce"), {"batch": 2_560, "side": 8}, "float32")
-    assert strategies.parse("chunked.graph?chunk=0").slug == "chunked.graph"
-    text = script.build(case, "chunked.graph")
-    assert "    return map_in_chunks(element, elems, signature, chunk=620)\n" in text
-    text = script.build(case, "chunked.graph", memory_limit_mib=1)
-    assert "chunk=15)" in text
-
-
-def test_the_reason_of_a_chunk_has_its_figures() -> None:
-    workload = workloads.get("outer_reduce")
-    plan = planning.plan(Case(workload, {"batch": 2_560, "side": 8}, "float32"), "chunked.graph")
+    assert "    return map_in_chunks(element, elems, signature, chunk=620)\n" in script.build(case, "chunked.graph")
+    assert "chunk=15)" in script.build(case, "chunked.graph", memory_limit_mib=1)
+    plan = planning.plan(case, "chunked.graph")
     assert chunks.reason(plan, {"chunk": 620}) == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
-    plan = planning.plan(Case(workload, {"batch": 4, "side": 2}, "float32"), "chunked.graph", memory_limit_mib=64)
-    assert chunks.reason(plan, {"chunk": 4}) == "chunk=4, the whole batch, was chosen: its tensors fit into 10 MiB"
 
 
 def test_limits_that_are_known_are_said() -> None:
     square = workloads.get("square")
     assert strategies.unsupported(strategies.parse("dataset.graph"), square) is None
+    assert "text" in (strategies.unsupported(strategies.parse("map_fn.xla"), workloads.get("decode")) or "")
     why = strategies.unsupported(strategies.parse("dataset.xla"), square)
     assert why == "XLA compiles no tf.data pipelines: use dataset.graph, or another mapper"
     limited = dataclasses.replace(square, unsupported={"map_fn.*": "It is too slow."})
     assert strategies.unsupported(strategies.parse("map_fn.xla?parallel_iterations=2"), limited) == "It is too slow."
-
-
-def test_mappers_of_numpy_need_an_element_in_numpy() -> None:
-    counter = workloads.get("counter")
-    assert strategies.missing(strategies.mapper("numpy"), counter) == "an element function in NumPy"
-    assert not strategies.offered(strategies.mapper("numpy_function"), counter)
-    assert strategies.offered(strategies.mapper("numpy"), workloads.get("square"))
-
-
-def test_rewrites_depend_on_the_variant() -> None:
-    gradients = workloads.get("per_example_gradients")
-    assert strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "mlp"}))
-    assert not strategies.offered(strategies.mapper("batched"), gradients.variant({"model": "cnn"}))
-
-
-def lines_of(slug: str, strategy: str) -> str:
-    workload = workloads.get(slug)
-    return script.build(Case(workload, workload.default_size(), "float32"), strategy)
-
-
-def test_scripts_of_the_further_kinds_of_mappers() -> None:
-    compiled = lines_of("square", "loop_compiled.eager")
-    assert "@tf.function\ndef fn(x):\n    return element(x)\n" in compiled
-    assert "\n\ndef strategy(elems):\n    return map_with_loop(fn, elems, signature)\n" in compiled
-    with_xla = lines_of("square", "dataset.graph?jit_compile=true")
-    assert (
-        "@tf.function(jit_compile=True)\ndef fn(x):" in with_xla and "jit_compile=True)\ndef strategy" not in with_xla
-    )
-    plain = lines_of("attention", "numpy.eager")
-    assert "\nelems = inputs(" in plain and "\nvariables = initial_values(" in plain
-    called_back = lines_of("attention", "numpy_function.graph")
-    assert "\nelems = tf.nest" in called_back and "\nvariables = initial_values(" in called_back
-    gradient = lines_of("gradient_through_map", "map_fn.graph")
-    assert (
-        "    def mapped(elems):\n        return map_with_map_fn(fn, elems, signature)\n\n"
-        "    return gradient_of_sum(mapped, elems)\n" in gradient
-    )
-    assert "    return waves(x, steps=8)\n" in gradient
-    accumulated = lines_of("dp_sgd", "accumulate.graph?chunk=16")
-    assert "    return accumulate(elems, *variables, chunk=16)\n" in accumulated

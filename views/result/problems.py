@@ -58,7 +58,7 @@ def draw(rows: list[Row], run: Run, prefix: str) -> None:
     """Draw what did not work, then what a person should know before trusting a figure. ``prefix`` begins the keys."""
     if failed := failures(rows, run):
         st.markdown(texts.DID_NOT_WORK.format(count=sum(len(failure.rows) for failure in failed)))
-        with st.container(border=True, gap="small", key="failures"):
+        with st.container(border=True, gap="small", key=f"{prefix}failures"):
             for number, failure in enumerate(failed):
                 _failure(failure, f"{prefix}detail_{number}")
     if said := notes(rows, run):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from measure.engine import stages
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.explanation import Explanation
@@ -15,9 +14,9 @@ from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from measure.model.why import Explained
 from measure.sweep.request import parse_sweep
-from tests.engine import DEADLINE_S, QUICK, measure, running, small_request
+from tests.engine import QUICK, running, small_request
 from tests.hanging import BOUND_S, OVER, Hanging, stopped_clock
-from tests.subjects import Message, Subjects, error
+from tests.subjects import Subjects
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager")
 ID = "0" * 24
@@ -63,16 +62,7 @@ def test_what_goes_on_when_the_time_is_over_ends_as_a_timeout_and_the_rest_stays
             assert item.memory is not None or at == "memory"
 
 
-def test_a_strategy_that_has_a_latency_keeps_it_and_its_rank(clock: SimpleNamespace) -> None:
-    subjects = Hanging(clock=clock, at="samples", slug="batched.graph", which=2, latencies_s={"batched.graph": 1e-4})
-    run = compare(subjects)
-    assert run.status == "budget" and set(outcomes(run).values()) == {"ok"}
-    assert run.ranking[0] == ["batched.graph"]
-    first, second = run.measurement("batched.graph").replicas
-    assert first.ended == "done" and first.samples_s and (second.ended, second.samples_s) == ("interrupted", [])
-
-
-@pytest.mark.parametrize("at", ["probes", "process_peak", "why"])
+@pytest.mark.parametrize("at", ["probes", "why"])
 def test_after_the_verdict_it_costs_what_is_shown_beside_it_alone_and_is_said(clock: SimpleNamespace, at: str) -> None:
     subjects = Hanging(clock=clock, at=at)
     run = compare(subjects, keep=lambda *_: True)
@@ -81,29 +71,6 @@ def test_after_the_verdict_it_costs_what_is_shown_beside_it_alone_and_is_said(cl
     assert said.startswith(f"{OVER} before all strategies were explained")
     assert subjects.living == [] and subjects.roles[-1] == at
     assert (run.limit is None) == (at == "probes")
-
-
-def test_sampling_leaves_the_limit_its_time(clock: SimpleNamespace) -> None:
-    class Late(Subjects):
-        def send(self, subject: int, message: Message) -> None:
-            if message["op"] == "samples" and len(self.visited) == len(SLUGS) - 1:
-                clock.now_s = BOUND_S - 4.0
-            super().send(subject, message)
-
-    run = compare(Late())
-    assert (run.status, run.stop_reason) == ("budget", f"{OVER} before the ranking of the leaders was decided")
-    assert run.limit is not None and all(item.memory.process_peak_bytes for item in run.measurements if item.memory)
-
-
-def test_the_rerun_without_onednn_has_no_time_of_its_own(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fresh = Hanging(clock=clock, at="memory", start_method="fresh")
-    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
-    monkeypatch.setattr(stages, "FreshLauncher", lambda environment, **_: fresh)
-    crash = [error() | {"type": "SIGSEGV"}]
-    run = compare(Subjects(answers={"memory": lambda spec: crash}))
-    assert run.status == "budget" and fresh.living == [] and len(fresh.specs) <= 2
 
 
 def test_an_explanation_ends_too_and_what_it_has_found_is_kept(clock: SimpleNamespace) -> None:
@@ -115,35 +82,6 @@ def test_an_explanation_ends_too_and_what_it_has_found_is_kept(clock: SimpleName
     first, second = kept.values()
     assert why.known(first) is not None and isinstance(second, Explained) and OVER in second.note
     assert subjects.living == [] and len(subjects.specs) == 2
-
-
-def test_without_a_bound_no_time_is_over(clock: SimpleNamespace) -> None:
-    settings = Settings(rules=QUICK, timeout_floor_s=0.1)
-    run = compare(Hanging(clock=clock, at="memory", slug="loop.eager"), settings=settings)
-    assert run.status == "complete" and outcomes(run)["loop.eager"] == "timeout"
-
-
-def test_a_runner_gives_each_run_the_bound_of_its_server(
-    clock: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
-    monkeypatch.setenv("MAPBENCH_RUN_S", f"{BOUND_S:.0f}")
-    with running(Hanging(clock=clock, at="memory"), tmp_path, timeout_floor_s=2.0) as own:
-        run = measure(own, small_request(*SLUGS))
-    assert (run.status, run.stop_reason) == ("budget", f"{OVER} before everything was measured")
-
-
-def test_a_runner_gives_an_explanation_the_bound_of_its_server(
-    clock: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
-    monkeypatch.setenv("MAPBENCH_RUN_S", f"{BOUND_S:.0f}")
-    with running(Hanging(clock=clock, at="why"), tmp_path, timeout_floor_s=3_600.0) as own:
-        run = measure(own, small_request(*SLUGS))
-        assert own.wait(own.explain(run.id), DEADLINE_S)
-        found = own.store.load(run.id)
-    assert found is not None
-    assert any(isinstance(item.why, Explained) and OVER in item.why.note for item in found.measurements)
 
 
 @pytest.mark.parametrize("server", ["a person's own", "hosted"])

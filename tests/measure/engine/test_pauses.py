@@ -13,11 +13,10 @@ from measure.engine import dialogue
 from measure.engine.bench import Settings
 from measure.engine.clock import Clock
 from measure.engine.comparison import Comparison
-from measure.machine import load
 from measure.model.run import Run
 from measure.subject.messages import Spec
 from tests.engine import QUICK, small_request
-from tests.subjects import SAMPLES_A_MESSAGE, Message, Subjects
+from tests.subjects import SAMPLES_A_MESSAGE, Message, Subjects, leave_the_machine
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager")
 PAUSE_S = 20.0
@@ -26,7 +25,7 @@ TIMEOUT_S = 10.0
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The two clocks of the machine, which a test puts on. Nobody else uses the machine."""
+    """The two clocks of the machine, which a test puts on."""
     clock = SimpleNamespace(now_s=0.0, asleep_s=0.0)
     began_s = time.monotonic()
 
@@ -36,8 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=now_s, CLOCK_BOOTTIME=1, clock_gettime=now_s))
     monkeypatch.setattr(module, "LOOK_S", 0.01)
     monkeypatch.setattr(dialogue, "LOOK_S", 0.01)
-    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, cores_of_pages=lambda: 0.0, held=lambda: 0.0)
-    monkeypatch.setattr(load, "Watch", lambda: nobody)
+    leave_the_machine(monkeypatch)
     return clock
 
 
@@ -78,11 +76,7 @@ def stood_still(run: Run) -> list[str]:
     return [warning.message for warning in run.warnings if warning.code == "stood_still"]
 
 
-# --- this process stood still ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sleeps", [False, True])
-@pytest.mark.parametrize("at", ["first_call", "samples"])
+@pytest.mark.parametrize(("at", "sleeps"), [("first_call", False), ("samples", True)])
 def test_what_was_measured_over_a_pause_is_taken_again_by_another_process(
     clock: SimpleNamespace, at: str, sleeps: bool
 ) -> None:
@@ -104,16 +98,16 @@ def test_what_was_measured_over_a_pause_is_taken_again_by_another_process(
     assert said.startswith("measuring stood still for about 20.0 s, since the machine slept or a process was stopped")
 
 
-@pytest.mark.parametrize("at", ["reference", "memory", "probes", "why"])
-def test_whatever_else_a_pause_fell_into_is_done_once_more(clock: SimpleNamespace, at: str) -> None:
+def test_whatever_else_a_pause_fell_into_is_done_once_more(clock: SimpleNamespace) -> None:
     def pause(subject: int) -> None:
         clock.now_s += PAUSE_S
 
-    run = compare(subjects := Paused(at=at, pause=pause))
-    assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
     undisturbed = compare(usual := Subjects())
-    assert subjects.roles.count(at) == usual.roles.count(at) + 1
     assert not stood_still(undisturbed)
+    for at in ("reference", "memory", "why"):
+        run = compare(subjects := Paused(at=at, pause=pause))
+        assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
+        assert subjects.roles.count(at) == usual.roles.count(at) + 1
 
 
 def test_no_deadline_and_no_budget_passes_while_this_process_stands_still(clock: SimpleNamespace) -> None:
@@ -125,9 +119,6 @@ def test_no_deadline_and_no_budget_passes_while_this_process_stands_still(clock:
         assert 0.0 < clock_of_run.left_s <= 58.0 and clock_of_run.pauses == 1
         clock.asleep_s += 3_600.0
         assert clock_of_run.left_s > 0.0 and clock_of_run.pauses == 2 and clock_of_run.still_s >= 7_200.0
-
-
-# --- another process stands still ------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -157,10 +148,9 @@ class Stopped(Subjects):
         super().send(subject, message)
 
 
-@pytest.mark.parametrize("host", [None, 999_999])
-@pytest.mark.parametrize("at", ["first_call", "samples"])
+@pytest.mark.parametrize(("at", "host_pid"), [("first_call", None), ("samples", 999_999)])
 def test_a_subject_or_a_host_that_stands_still_for_a_while_is_waited_for(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, at: str, host: int | None
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, at: str, host_pid: int | None
 ) -> None:
     def stands_still(pid: int) -> bool:
         """Whenever this is looked at, two seconds have passed; and after the pause all goes on."""
@@ -172,25 +162,9 @@ def test_a_subject_or_a_host_that_stands_still_for_a_while_is_waited_for(
         return True
 
     monkeypatch.setattr(dialogue, "stands_still", stands_still)
-    subjects = Stopped(at=at, pid=host)
+    subjects = Stopped(at=at, pid=host_pid)
     run = compare(subjects, budget_s=PAUSE_S / 4)
     assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
     assert sorted(slug for group in run.ranking for slug in group) == sorted(SLUGS)
     started = [spec.name for spec in subjects.specs if spec.role == "timing"]
     assert started.count("loop.eager") == len(run.measurement("loop.eager").replicas) + 1, "another one was sampled"
-
-
-def test_a_subject_that_stays_as_it_is_ends_as_a_timeout_and_is_not_tried_again(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stands_still(pid: int) -> bool:
-        clock.now_s += 2.0 if pid in subjects.stopped_pids else 0.0
-        return pid in subjects.stopped_pids
-
-    monkeypatch.setattr(dialogue, "stands_still", stands_still)
-    subjects = Stopped(at="first_call")
-    run = compare(subjects)
-    item = run.measurement("loop.eager")
-    assert (item.outcome, item.stage, item.replicas) == ("timeout", "first_call", [])
-    assert [spec.name for spec in subjects.specs if spec.role == "timing"].count("loop.eager") == 1
-    assert clock.now_s >= dialogue.PATIENCE_S + TIMEOUT_S

@@ -1,6 +1,5 @@
 """Was the verdict reproduced? What is planted in two runs is found, and chance is not taken for a change."""
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -19,22 +18,24 @@ def a_run(latencies_s: dict[str, float], seed: int, model: Model | None = None) 
     return analyse(replace(synthetic.partial(0), measurements=result.measurements, ranking=[], verdict=""))
 
 
-def test_the_same_machine_reproduces_a_clear_verdict():
-    answer = reproduction.compare(a_run(CLOSE, 3), a_run(CLOSE, 4))
-    assert answer.outcome == "reproduced"
-    assert answer.sentence.startswith("The verdict was reproduced: a.graph leads again.")
-    assert [(row.slug, row.rank_before, row.rank_now) for row in answer.strategies] == [
-        ("a.graph", 1, 1), ("b.graph", 2, 2), ("c.graph", 3, 3), ("d.graph", 4, 4),
-    ]  # fmt: skip
-    assert not answer.moved and not any(row.changed for row in answer.strategies)
+def test_a_clear_verdict_is_reproduced_also_by_a_machine_that_is_slower_at_everything():
+    for slower in (1, 3):
+        answer = reproduction.compare(a_run(CLOSE, 3), a_run({slug: slower * each for slug, each in CLOSE.items()}, 4))
+        assert answer.outcome == "reproduced" and "a.graph leads again" in answer.sentence
+        assert [(row.slug, row.rank_before, row.rank_now) for row in answer.strategies] == [
+            ("a.graph", 1, 1), ("b.graph", 2, 2), ("c.graph", 3, 3), ("d.graph", 4, 4),
+        ]  # fmt: skip
+        assert not answer.moved and not any(row.changed for row in answer.strategies)
 
 
-def test_a_machine_that_is_slower_at_everything_reproduces_it_and_its_pace_is_told():
-    slower = {slug: 3 * seconds for slug, seconds in CLOSE.items()}
-    answer = reproduction.compare(a_run(CLOSE, 3), a_run(slower, 4))
-    assert answer.outcome == "reproduced" and not any(row.changed for row in answer.strategies)
-    assert "a.graph takes 3.0" in answer.sentence or "a.graph takes 2.9" in answer.sentence
-    assert " as long as then." in answer.sentence
+def test_a_leader_that_does_not_work_here_refutes_it_and_nothing_in_common_leaves_it_unknown():
+    first, again = a_run(CLOSE, 3), a_run(CLOSE, 4)
+    answer = reproduction.compare(first, replace(again, ranking=again.ranking[1:]))
+    assert answer.outcome == "refuted" and "a.graph" in answer.sentence
+    assert (answer.strategies[0].slug, answer.strategies[0].rank_now) == ("b.graph", 1)
+    for ranking in ([], [["z.graph"]]):
+        answer = reproduction.compare(first, replace(again, ranking=ranking))
+        assert answer.outcome == "unknown" and answer.strategies == ()
 
 
 def test_another_leader_beyond_chance_refutes_it_and_the_ranks_that_moved_are_named():
@@ -47,44 +48,9 @@ def test_another_leader_beyond_chance_refutes_it_and_the_ranks_that_moved_are_na
     assert changed.ratio == pytest.approx(0.5 / 1.3, rel=0.15) and changed.high < 0.5 and changed.p < 0.001
 
 
-def test_a_move_further_down_changes_no_verdict():
-    answer = reproduction.compare(a_run(CLOSE, 3), a_run(CLOSE | {"d.graph": 1.6e-3}, 4))
-    assert answer.outcome == "reproduced"
-    assert {row.slug: (row.rank_now, row.changed) for row in answer.moved} == {
-        "d.graph": (3, True), "c.graph": (4, False),
-    }  # fmt: skip
-
-
 def test_leaders_that_differ_by_chance_alone_leave_it_open():
     first, again = a_run(CLOSE, 3), a_run(CLOSE, 4)
     again = replace(again, ranking=[["a.graph", "b.graph"], ["c.graph"], ["d.graph"]])
     answer = reproduction.compare(first, again)
     assert answer.outcome == "undecided" and "has not changed beyond chance" in answer.sentence
     assert [(row.slug, row.rank_now, row.changed) for row in answer.moved] == [("b.graph", 1, False)]
-
-
-def test_a_leader_that_does_not_work_here_refutes_it():
-    again = a_run(CLOSE, 4)
-    again = replace(again, ranking=again.ranking[1:])
-    answer = reproduction.compare(a_run(CLOSE, 3), again)
-    assert answer.outcome == "refuted" and "a.graph, which led, is not ranked here" in answer.sentence
-    assert (answer.strategies[0].slug, answer.strategies[0].rank_before, answer.strategies[0].rank_now) == (
-        "b.graph",
-        1,
-        1,
-    )
-
-
-@pytest.mark.parametrize("ranking", [[], [["z.graph"]]])
-def test_runs_without_a_common_strategy_cannot_be_compared(ranking: list[list[str]]):
-    answer = reproduction.compare(a_run(CLOSE, 3), replace(a_run(CLOSE, 4), ranking=ranking))
-    assert answer.outcome == "unknown" and answer.strategies == ()
-
-
-def test_chance_is_seldom_taken_for_a_change():
-    """Of 60 pairs of runs of the same strategies, at most 1 − confidence may show any change at all."""
-    alarms = 0
-    for seed in range(60):
-        first, again = (a_run(CLOSE, number, Model(process=0.03)) for number in (seed, seed + 1_000))
-        alarms += any(row.changed for row in reproduction.compare(first, again).strategies)
-    assert alarms <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95)

@@ -1,4 +1,5 @@
-"""The load of others on the processors: how it is watched, and that a run whose machine was busy says so."""
+"""The load of others on the processors, and waits for one: how they are watched, and that a run whose machine was busy
+says so."""
 
 import os
 import time
@@ -12,8 +13,8 @@ import pytest
 from measure.engine import stages
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.judge import rules
 from measure.machine import load
+from measure.machine.waiting import Waiting
 from measure.model.request import parse
 from measure.model.run import Run
 from tests.engine import QUICK
@@ -42,11 +43,9 @@ class Busy:
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> type[Busy]:
-    class Here(Busy):
-        asked: list[float] = []
-
-    monkeypatch.setattr(load, "Watch", Here)
-    return Here
+    here = type("Here", (Busy,), {"asked": []})
+    monkeypatch.setattr(load, "Watch", here)
+    return here
 
 
 class Processors(NamedTuple):
@@ -63,13 +62,13 @@ class Machine:
     """A machine with a clock of its own. From second 0 on others keep ``others`` cores busy, this process one, a child
     of it another one; a child that has ended has kept a third one busy."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, others: float) -> None:
-        self.now_s, self.slept = 10.0, list[float]()
-        self._others = others
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s, self.others, self.slept = 10.0, 0.0, list[float]()
         monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
         monkeypatch.setattr(time, "sleep", self._sleep)
         monkeypatch.setattr(psutil, "cpu_times", self._all)
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(os.cpu_count() or 1)))
+        monkeypatch.setattr(os, "cpu_count", lambda: 64)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)))
         child = SimpleNamespace(cpu_times=lambda: SimpleNamespace(user=0.0, system=self.now_s))
         ended = SimpleNamespace(cpu_times=self._gone)
         own = SimpleNamespace(cpu_times=self._own, children=lambda recursive: [child, ended])
@@ -85,7 +84,7 @@ class Machine:
         if percpu:
             ours = Processors(now_s * 2, now_s, idle=0.0, iowait=0.0, guest=0.0)
             return [ours, Processors(now_s / 2, 0.0, idle=now_s / 2, iowait=0.0, guest=0.0)]
-        return Processors(now_s * (1 + self._others), now_s * 2, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
+        return Processors(now_s * (1 + self.others), now_s * 2, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
 
     def _own(self) -> SimpleNamespace:
         return SimpleNamespace(
@@ -96,44 +95,29 @@ class Machine:
         raise psutil.NoSuchProcess(1)
 
 
-def test_what_others_use_does_not_count_this_process_nor_any_below_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+def test_what_others_use_is_watched_for_as_long_as_is_wanted_without_this_process_or_any_below_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    machine = Machine(monkeypatch, others=0.35)
-    watch = load.Watch(tmp_path)
-    machine.now_s += 2.0
-    assert watch.cores_of_others() == pytest.approx(0.35) and not machine.slept
-
-
-def test_others_are_watched_for_as_long_as_is_wanted_and_no_longer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    machine = Machine(monkeypatch, others=1.0)
-    watch = load.Watch(tmp_path)
-    machine.now_s += 0.125
-    assert watch.cores_of_others(least_s=0.5) == pytest.approx(1.0)
-    assert machine.slept == [0.375]
-    assert watch.cores_of_others(least_s=0.5) == pytest.approx(1.0)
-    assert machine.slept == [0.375]
-
-
-def test_the_pages_are_watched_apart_from_the_thread_that_measures(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """From second 10 on the process keeps two cores busy, of which a half is the measuring thread's."""
-    machine = Machine(monkeypatch, others=0.0)
+    machine.others = 0.35
+    # From second 10 on it keeps two cores busy, of which a half is the measuring thread's, and the others the pages'.
     monkeypatch.setattr(time, "process_time", lambda: 2.0 * machine.now_s)
     monkeypatch.setattr(time, "thread_time", lambda: 0.5 * machine.now_s)
     watch = load.Watch(tmp_path)
-    machine.now_s += 2.0
-    assert watch.cores_of_pages() == pytest.approx(1.5) and watch.cores_of_others() == 0.0
+    machine.now_s += 0.125
+    for _ in range(2):  # once is long enough
+        assert watch.cores_of_others(least_s=0.5) == pytest.approx(0.35)
+        assert machine.slept == [0.375] and watch.cores_of_pages() == pytest.approx(1.5)
 
 
 def test_what_others_do_on_processors_that_are_not_ours_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    machine = Machine(monkeypatch, others=9.0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    machine.others = 9.0
     for ours, cores in (({0}, 0.0), ({0, 1}, 0.5)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, ours=ours: ours)
         watch = load.Watch(tmp_path)
@@ -141,43 +125,43 @@ def test_what_others_do_on_processors_that_are_not_ours_does_not_count(
         assert watch.cores_of_others() == pytest.approx(cores)
 
 
-VERSION_2 = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"}
-VERSION_1 = {
-    "proc/self/cgroup": "3:cpu:/pod\n2:cpuacct:/pod\n",
-    "sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us": "200000\n",
-    "sys/fs/cgroup/cpu/pod/cpu.cfs_period_us": "100000\n",
-}
-
-
-def used(version: int, seconds: float, periods: int, held: int) -> dict[str, str]:
-    """The files of the group's use, as the kernel writes them."""
-    counts = f"nr_periods {periods}\nnr_throttled {held}\n"
-    if version == 2:
-        return {"sys/fs/cgroup/cpu.stat": f"usage_usec {seconds * 1e6:.0f}\nuser_usec 1\n{counts}throttled_usec 5\n"}
-    usage = {"sys/fs/cgroup/cpuacct/pod/cpuacct.usage": f"{seconds * 1e9:.0f}\n"}
-    return {"sys/fs/cgroup/cpu/pod/cpu.stat": f"{counts}throttled_time 5000\n", **usage}
-
-
-@pytest.mark.parametrize(("version", "files"), [(2, VERSION_2), (1, VERSION_1)])
 def test_in_a_container_with_a_limit_only_what_is_in_it_counts_and_how_often_the_limit_held_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: int, files: dict[str, str]
+    machine: Machine, tmp_path: Path
 ) -> None:
     """Neighbours keep nine cores of the machine busy; in 2 s our three have used 6 s, and a program beside us 0.5 s."""
-    machine = Machine(monkeypatch, others=9.0)
-    write(tmp_path, {**files, **used(version, 100.0, periods=1_000, held=400)})
+    machine.others = 9.0
+    write(tmp_path, {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"})
+    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 100000000\nnr_periods 1000\nnr_throttled 400\n"})
     watch = load.Watch(tmp_path)
     assert watch.held() == 0.0
     machine.now_s += 2.0
-    write(tmp_path, used(version, 106.5, periods=1_020, held=405))
+    write(tmp_path, {"sys/fs/cgroup/cpu.stat": "usage_usec 106500000\nnr_periods 1020\nnr_throttled 405\n"})
     assert watch.cores_of_others() == pytest.approx(0.25) and watch.held() == 0.25
-    for file in tmp_path.rglob("cpu.stat"):
-        file.unlink()
+    (tmp_path / "sys/fs/cgroup/cpu.stat").unlink()
     assert (watch.cores_of_others(), watch.held()) == (0.0, 0.0), "what is not told any more is not guessed"
 
 
-def test_two_ticks_of_the_system_do_not_trip_the_rule() -> None:
-    """Nor do those that our own share is uncertain by, in the shortest time that is watched."""
-    assert rules.BUSY_CORES / 2 > 4 * 0.01 / stages.LOAD_WINDOW_S
+def test_the_second_figure_of_the_systems_counter_is_what_counts_and_its_file_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, opened, real = tmp_path / "schedstat", list[int](), os.open
+
+    def open_here(path: str, flags: int) -> int:
+        assert path == "/proc/thread-self/schedstat"
+        opened.append(real(file, flags))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", open_here)
+    file.write_text("7000000000 250000000 12\n")
+    waiting = Waiting()
+    assert waiting.seconds() == 0.25
+    file.write_text("9000000000 1750000000 15\n")
+    assert waiting.seconds() == 1.75 and len(opened) == 1
+    del waiting
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+    file.unlink()
+    assert Waiting().seconds() == 0.0, "where the system has no counter nothing ever waits"
 
 
 # --- the warnings are given ------------------------------------------------------------------------------------------
@@ -193,41 +177,27 @@ def codes(run: Run) -> set[str]:
     return {warning.code for warning in run.warnings}
 
 
-@pytest.mark.parametrize("role", ["timing", "probes"])
-@pytest.mark.parametrize(("cores", "expected"), [(0.51, {"busy_during"}), (0.50, set())])
-def test_others_at_work_while_latencies_are_sampled_are_named_in_the_run(
-    busy: type[Busy], cores: float, expected: set[str], role: str
+def test_what_others_pages_and_a_limit_take_while_latencies_are_sampled_is_named_from_a_bound_on(
+    busy: type[Busy],
 ) -> None:
-    """Also where sampling ends by the loss of the host."""
-    busy.cores = cores
-    run = compared(Subjects(answers={role: lambda spec: [LOST]}))
-    assert codes(run) & {"busy_during"} == expected
-    assert run.status == ("interrupted" if role == "timing" else "complete")
+    assert not codes(compared(Subjects())) & {"busy_before", "busy_during", "held"}
+    for name, bound, code in (("cores", 0.5, "busy_during"), ("pages", 0.5, "busy_during"), ("share", 0.05, "held")):
+        for figure, expected in ((bound, set()), (bound + 0.01, {code})):
+            setattr(busy, name, figure)
+            assert codes(compared(Subjects())) & {code} == expected, (name, figure)
+        setattr(busy, name, 0.0)
+    busy.cores = 0.51
+    run = compared(Subjects(answers={"timing": lambda spec: [LOST]}))
+    assert "busy_during" in codes(run) and run.status == "interrupted", "also where the host is lost"
 
 
-def test_pages_at_work_while_latencies_are_sampled_are_named_in_the_run(busy: type[Busy]) -> None:
-    busy.pages = 0.7
-    (warning,) = (each for each in compared(Subjects()).warnings if each.code == "busy_during")
-    assert "Mapbench's pages used 0.7 cores" in warning.message
-
-
-@pytest.mark.parametrize(("share", "expected"), [(0.06, {"held"}), (0.05, set())])
-def test_a_limit_that_held_the_run_while_latencies_were_sampled_is_named(
-    busy: type[Busy], share: float, expected: set[str]
-) -> None:
-    busy.share = share
-    assert codes(compared(Subjects())) & {"held"} == expected
-
-
-@pytest.mark.parametrize(("cores", "expected"), [(0.21, {"busy_before"}), (0.20, set())])
-def test_others_at_work_before_latencies_are_timed_are_named_in_the_run(
-    busy: type[Busy], cores: float, expected: set[str]
-) -> None:
-    busy.cores = cores
-    run = compared(Subjects())
-    assert codes(run) & {"busy_before"} == expected
-    assert run.environment["load_of_others_cores"] == cores
-    assert set(busy.asked[:-1]) == {stages.LOAD_WINDOW_S}, "long enough for the ticks of the system to add up"
+def test_others_at_work_before_latencies_are_timed_are_named_in_the_run(busy: type[Busy]) -> None:
+    for cores, expected in ((0.21, {"busy_before"}), (0.20, set())):
+        busy.cores = cores
+        run = compared(Subjects())
+        assert codes(run) & {"busy_before"} == expected
+        assert run.environment["load_of_others_cores"] == cores
+    assert set(busy.asked) == {0.0, stages.LOAD_WINDOW_S}, "long enough for the ticks of the system to add up"
 
 
 def test_a_burst_that_ends_before_latencies_are_timed_is_waited_for_and_not_named(

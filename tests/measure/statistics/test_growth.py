@@ -18,14 +18,6 @@ def found(along: dict[int, Level], confidence: float = 0.95) -> Growth:
     return of
 
 
-def test_it_is_of_the_upper_half_whatever_the_order() -> None:
-    squares = levels(n1=7.0, n2=7.0, n4=16.0, n8=64.0)
-    assert found(squares) == found(dict(reversed(squares.items())))
-    assert found(squares).exponent == pytest.approx(2.0)
-    assert (found(squares).smallest, found(squares).largest) == (4, 8)
-    assert found(levels(n1=7.0, n2=4.0, n4=16.0, n8=64.0, n16=256.0)).smallest == 4
-
-
 def test_of_three_sizes_the_least_may_be_none() -> None:
     of = found(levels(n0=5.0, n10=10.0, n1000=1000.0))
     assert of.exponent == pytest.approx(1.0)

@@ -1,24 +1,21 @@
 """The room that runs take: bounded, the oldest go first, what is pinned or looked at stays, what is gone is said."""
 
 import os
-import sqlite3
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from msgspec.structs import replace
 
 from measure.model.run import Run
-from measure.store import database, room, store
+from measure.store import room, store
 from tests import synthetic
 
-MIB = 2**20
-MOST = 24 * MIB
+MIB, MOST = 2**20, 24 * 2**20
 
 
 def heavy(number: int) -> Run:
     """A run of some 1 MiB that nothing makes smaller."""
-    return replace(synthetic.run(f"{number:024x}"), stop_reason=os.urandom(MIB).hex())
+    return replace(synthetic.run(f"{number:024x}"), measurements=[], ranking=[], stop_reason=os.urandom(MIB).hex())
 
 
 @pytest.fixture
@@ -34,9 +31,9 @@ def on_disk(home: Path) -> int:
     return sum(path.stat().st_size for path in home.glob("runs.db*"))
 
 
-def test_runs_stay_under_their_bytes_and_the_oldest_go_first(kept: store.Store, tmp_path: Path):
+def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(kept: store.Store, tmp_path: Path):
     for number in range(24):
-        kept.save(heavy(number))
+        kept.save(heavy(number)) if number % 2 else kept.add(heavy(number))
         assert on_disk(tmp_path) <= MOST
     left = numbers(kept)
     assert left == list(range(left[0], 24)) and 10 < len(left) < 20, "no more go than have to"
@@ -45,17 +42,16 @@ def test_runs_stay_under_their_bytes_and_the_oldest_go_first(kept: store.Store, 
     assert kept.keeping.removed(f"{23:024x}") is None and kept.look(f"{0:024x}") is None
 
 
-def test_imports_make_room_as_well(kept: store.Store, tmp_path: Path):
-    for number in range(20):
-        assert kept.add(heavy(number))
-    assert on_disk(tmp_path) <= MOST and numbers(kept)[-1] == 19 and 0 not in numbers(kept)
-
-
-def test_without_a_bound_nothing_goes(tmp_path: Path):
+def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_back(tmp_path: Path):
     kept = store.Store(tmp_path)
-    for number in range(12):
+    for number in range(10):
         kept.save(heavy(number))
-    assert numbers(kept) == list(range(12))
+    assert numbers(kept) == list(range(10))
+    before = on_disk(tmp_path)
+    kept.delete([f"{number:024x}" for number in range(10)])
+    assert on_disk(tmp_path) < before / 10
+    gone = kept.keeping.removed(f"{3:024x}")
+    assert gone is not None and not gone.made_room
 
 
 def test_what_is_pinned_looked_at_or_goes_on_stays(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
@@ -76,25 +72,6 @@ def test_what_is_pinned_looked_at_or_goes_on_stays(kept: store.Store, monkeypatc
     assert not {0, 1} & set(numbers(kept)), "they go in the end, as all others do"
 
 
-def test_that_a_run_was_looked_at_is_written_once_an_hour(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
-    run = synthetic.run("f" * 24)
-    kept.save(run)
-    written: list[str] = []
-    monkeypatch.setattr(room, "note_seen", lambda _, run_id: written.append(run_id))
-    kept.look(run.id)
-    assert written == [], "it has just been measured"
-    now = room.now_ms()
-    monkeypatch.setattr(room, "now_ms", lambda: now + room.SEEN_EVERY_MS)
-    kept.look(run.id)
-    assert written == [run.id]
-    monkeypatch.undo()
-    monkeypatch.setattr(room, "now_ms", lambda: now + room.SEEN_EVERY_MS)
-    kept.look(run.id)
-    monkeypatch.setattr(room, "note_seen", lambda _, run_id: written.append(run_id))
-    kept.look(run.id)
-    assert written == [run.id]
-
-
 def test_only_an_owner_pins_and_not_more_than_half_of_the_room(kept: store.Store):
     for number in range(12):
         kept.save(heavy(number), owner="ann")
@@ -104,31 +81,6 @@ def test_only_an_owner_pins_and_not_more_than_half_of_the_room(kept: store.Store
         kept.keeping.pin(ids, True, owner="ann")
     assert not any(entry.pinned for entry in kept.entries()), "none of them is"
     assert kept.keeping.pin(ids[:3], True, owner="ann") == ids[:3]
-
-
-def test_the_room_of_what_is_deleted_is_given_back(tmp_path: Path):
-    kept = store.Store(tmp_path)
-    for number in range(10):
-        kept.save(heavy(number))
-    before = on_disk(tmp_path)
-    kept.delete([f"{number:024x}" for number in range(10)])
-    assert on_disk(tmp_path) < before / 10
-    gone = kept.keeping.removed(f"{3:024x}")
-    assert gone is not None and not gone.made_room
-
-
-def test_a_database_of_an_earlier_mapbench_is_bounded_too(tmp_path: Path):
-    """Its file was made so that it never gets smaller."""
-    url = sa.make_url(f"sqlite:///{tmp_path / 'runs.db'}")
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE other (x)")
-    connection.close()
-    database.connect(url, database.MIGRATIONS[:2]).dispose()
-    kept = store.Store(tmp_path, most_bytes=MOST)
-    for number in range(20):
-        kept.save(heavy(number))
-    assert on_disk(tmp_path) <= MOST and numbers(kept)[-1] == 19
 
 
 def test_what_is_gone_is_forgotten_in_the_end_and_when_it_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

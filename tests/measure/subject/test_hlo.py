@@ -46,9 +46,7 @@ ENTRY %main (arg0: f32[5]) -> f32[5] {
 
 def test_a_program_is_its_fusions_what_is_outside_of_them_and_its_loops():
     found = hlo.parse(HLO)
-    assert found.fusions == (
-        hlo.Fusion("add_fusion", ("multiply", "add")), hlo.Fusion("fill", ("broadcast",)),
-    )  # fmt: skip
+    assert found.fusions == (hlo.Fusion("add_fusion", ("multiply", "add")), hlo.Fusion("fill", ("broadcast",)))
     assert found.others == ("sort", "custom-call") and found.loops == 1 and found.inputs == 1
     assert hlo.parse("") == hlo.Program((), (), 0) == hlo.parse(HOSTILE)
 

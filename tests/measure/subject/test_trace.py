@@ -10,8 +10,11 @@ from measure.subject import profile, trace
 from measure.subject.profiler import CALL
 from tests.synthetic import HOSTILE
 
+pytestmark = pytest.mark.usefixtures("tf")
+Plane = tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]
 
-def space(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> Any:
+
+def space(*planes: Plane) -> Any:
     """An XSpace of planes with lines of events: name, start and length in microseconds, statistics."""
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
@@ -33,7 +36,7 @@ def space(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> Any:
     return made
 
 
-def profiled(*planes: tuple[str, list[tuple[str, list[tuple[Any, ...]]]]]) -> profile.Profile:
+def profiled(*planes: Plane) -> profile.Profile:
     return profile.profile(trace.read(space(*planes)))
 
 
@@ -45,9 +48,9 @@ def test_eager_ops_last_as_long_as_their_kernels_and_the_rest_is_pythons_or_the_
     op = "EagerLocalExecute: "
     found = profiled(
         ("/host:CPU", [("python", [
-            (CALL, 10, 100),
-            ("convert_to_tensor", 11, 8),  # Python's own, but for the op in it
-            ("EagerExecute", 12, 4), (f"{op}_EagerConst", 12, 4), ("KernelAndDeviceFunc::Run", 13, 1),
+            (CALL, 0, 100),
+            ("convert_to_tensor", 1, 8),  # Python's own, but for the op in it
+            ("EagerExecute", 2, 4), (f"{op}_EagerConst", 2, 4), ("KernelAndDeviceFunc::Run", 3, 1),
             ("TFE_Py_FastPathExecute_C", 30, 20), (f"{op}Mul", 32, 10), ("KernelAndDeviceFunc::Run", 35, 5),
             (f"{op}__inference_f_7", 60, 10), ("KernelAndDeviceFunc::Run", 62, 3),
             (f"{op}Late", 200, 10),
@@ -75,8 +78,8 @@ def test_ops_of_a_graph_are_counted_on_all_threads_and_overlaps_once():
     assert found.threads == 2
 
 
-def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu():
-    hlo = {"hlo_op": "x"}
+def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu_and_waiting_is_no_op():
+    hlo, op = {"hlo_op": "x"}, "EagerLocalExecute: "
     found = profiled(
         ("/host:CPU", [("python", [(CALL, 0, 100), ("while", 10, 50, hlo), ("fusion", 12, 5, hlo),
                                    ("end: fusion", 17, 1), ("fusion", 20, 5, hlo)])]),
@@ -87,10 +90,6 @@ def test_kernels_are_the_innermost_of_xla_and_the_streams_of_a_gpu():
     assert counts(found.kernels) == {"fusion": 2, "gemm": 2} and not found.ops
     assert found.in_kernels_s == pytest.approx(40e-6) and found.in_streams_s == pytest.approx(30e-6)
     assert found.threads == 1, "a stream is not a thread"
-
-
-def test_waiting_for_a_gpu_is_no_op_of_the_strategy():
-    op = "EagerLocalExecute: "
     found = profiled(
         ("/host:CPU", [("python", [
             (CALL, 0, 100),
@@ -122,8 +121,5 @@ def test_the_trace_opens_in_perfetto():
     spans = {event["name"]: event for event in document["traceEvents"] if event["ph"] == "X"}
     assert spans["a:Mul"]["ts"] == 5.0 and spans["a:Mul"]["dur"] == 2.0 and spans["a:Mul"]["args"] == {"shape": HOSTILE}
     assert spans["gemm"]["pid"] != spans["a:Mul"]["pid"]
-    names = [event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M"]
-    assert names == ["map_fn.graph /host:CPU", "map_fn.graph /device:GPU:0", "python", "Stream #1"]
     cut = json.loads(gzip.decompress(trace.chrome(made, "x", most=2)))
     assert cut["otherData"] == {"events left out": 2}
-    assert trace.chrome(made, "x") == trace.chrome(made, "x")

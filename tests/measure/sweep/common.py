@@ -1,19 +1,19 @@
-"""Requests of sweeps in short, and looks at a point, for their tests."""
+"""Sweeps of simulated subjects, whose calls take what a function of the strategy and of the sizes says."""
 
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from queue import Queue
 from typing import Any
 
-from measure import runner
-from measure.engine.host_launcher import HostLauncher
-from measure.model.run import Point, Run
-from measure.model.run_file import encode
-from measure.store import imports
+from measure.engine.launcher import Event
+from measure.model.run import Measurement, Point, Run
 from measure.subject.messages import Spec
-from measure.sweep.needs import key
 from measure.sweep.request import SweepRequest, parse_sweep
 from measure.sweep.sweep import Sweep
-from tests.engine import DEADLINE_S
+from tests.subjects import Message, Subjects
 
-GIB = 2**30
+RUN_ID = "0" * 24
 
 
 def asked(*strategies: str, axes: Any, **more: Any) -> SweepRequest:
@@ -24,39 +24,54 @@ def batch(*values: int) -> list[dict[str, Any]]:
     return [{"name": "batch", "values": list(values)}]
 
 
+def size_of(spec: Spec) -> dict[str, int]:
+    """The sizes that the head of a subject's script names."""
+    return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", spec.script.partition(", dtype")[0])}
+
+
+@dataclass
+class Sized(Subjects):
+    """Subjects whose calls take ``seconds(slug, **sizes)``; timing ones for which ``silent(slug, **sizes)`` is true do
+    not answer."""
+
+    seconds: Callable[..., float] = lambda slug, **size: 0.005
+    silent: Callable[..., bool] = lambda slug, **size: False
+    sizes: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    def start(self, spec: Spec, events: "Queue[Event]") -> int:
+        self.latencies_s = {spec.name: self.seconds(spec.name, **size_of(spec))}
+        number = super().start(spec, events)
+        self.sizes[number] = size_of(spec)
+        return number
+
+    def send(self, subject: int, message: Message) -> None:
+        slug, size = self._names[subject], self.sizes[subject]
+        if not self.silent(slug, **size):
+            self.latencies_s = {slug: self.seconds(slug, **size)}
+            super().send(subject, message)
+
+    def started(self, role: str) -> list[tuple[str, int]]:
+        """Strategy and batch of the subjects of a role, in the order in which they were started."""
+        return [(spec.name, size_of(spec)["batch"]) for spec in self.specs if spec.role == role]
+
+
+def taking(**seconds: Callable[[int], float]) -> Callable[..., float]:
+    """Seconds of a call as a function of the batch, by mapper."""
+    return lambda slug, batch=0, **size: seconds.get(slug.partition(".")[0], lambda _: 0.005)(batch)
+
+
+def swept(request: SweepRequest, subjects: Subjects, **more: Any) -> Run:
+    return Sweep(RUN_ID, request, subjects, lambda view: None, **more).run()
+
+
+def item(point: Point, slug: str) -> Measurement:
+    return next(item for item in point.measurements if item.strategy == slug)
+
+
 def processes(point: Point, slug: str) -> int:
-    return next(len(item.replicas) for item in point.measurements if item.strategy == slug)
+    return len(item(point, slug).replicas)
 
 
-def outcome(point: Point, slug: str) -> str:
-    return next(item.outcome for item in point.measurements if item.strategy == slug)
-
-
-class Counting:
-    """A launcher that notes which subjects it starts."""
-
-    def __init__(self, launcher: HostLauncher) -> None:
-        self._launcher = launcher
-        self.started: list[tuple[str, str]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._launcher, name)
-
-    def start(self, spec: Spec, *more: Any) -> int:
-        self.started.append((spec.role, spec.name))
-        return self._launcher.start(spec, *more)
-
-
-def finished(own: runner.Runner, run_id: str) -> Run:
-    assert own.wait(run_id, DEADLINE_S), own.snapshot(run_id)
-    snapshot = own.snapshot(run_id)
-    assert snapshot is not None and snapshot.state == "finished" and not snapshot.fault, snapshot
-    assert own.store.load(run_id) == snapshot.run == imports.read(encode(snapshot.run))
-    return snapshot.run
-
-
-def taken_up(host: HostLauncher, request: SweepRequest, points: list[Point]) -> tuple[Run, list[Point]]:
-    """A sweep all of whose grid was measured before, and the points that it adds."""
-    run = Sweep("0" * 24, request, host, lambda view: None, taken=points).run()
-    asked_for = {key(at) for at in request.points()}
-    return run, [point for point in run.points if key(point.at) not in asked_for]
+def by_value(run: Run) -> Mapping[int, Point]:
+    """The points of a sweep along one axis."""
+    return {next(iter(point.at.values())): point for point in run.points}

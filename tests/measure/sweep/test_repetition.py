@@ -13,12 +13,12 @@ VALUES = (1, 4, 16, 64, 256)
 CROSSING = {"a.eager": (1e-4, 2e-5), "b.eager": (4e-4, 5e-6)}
 
 
-def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs = CROSSING, run_id: str = "0") -> Run:
+def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs = CROSSING) -> Run:
     request = RequestRecord(
         workload="square", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=list(costs_s), budget_s=60.0
     )
     run = Run(
-        id=run_id * 24, kind="sweep", created="", status="complete", request=request, axes=[costs.axis(VALUES)],
+        id="0" * 24, kind="sweep", created="", status="complete", request=request, axes=[costs.axis(VALUES)],
         points=costs.points(VALUES, costs_s, np.random.default_rng(seed), model),
     )  # fmt: skip
     bodies = [analysis.analyse(findings.comparison(run, point)) for point in run.points]
@@ -26,45 +26,31 @@ def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs 
     return findings.analyse(replace(run, points=points))
 
 
-def test_the_same_costs_are_reproduced_and_hardly_ever_refuted():
-    answers = [
-        repetition.compare(sweep(seed, model), sweep(1000 + seed, model))
-        for seed in range(10)
-        for model in costs.MODELS
-    ]
+def test_the_same_costs_are_reproduced_and_hardly_ever_refuted() -> None:
+    pairs = [(seed, model) for seed in range(6) for model in costs.MODELS]
+    answers = [repetition.compare(sweep(seed, model), sweep(1000 + seed, model)) for seed, model in pairs]
     outcomes = [answer.outcome for answer in answers]
-    assert outcomes.count("refuted") <= 2 and outcomes.count("reproduced") >= 20, outcomes
+    assert outcomes.count("refuted") <= 1 and outcomes.count("reproduced") >= 12, outcomes
     said = next(answer for answer in answers if answer.outcome == "reproduced")
-    assert said.sentence == "The verdict was reproduced: at 5 of 5 points the same strategies lead."
+    assert "at 5 of 5 points the same strategies lead" in said.sentence
     assert [point.at for point in said.points] == [{"batch": value} for value in VALUES]
 
 
-def test_other_costs_are_refuted_where_the_leader_is_another_one_and_where_the_crossing_is():
+def test_other_costs_are_refuted_where_the_leader_is_another_one_and_where_the_crossing_is() -> None:
     first = sweep(0)
-    swapped = sweep(1, costs_s={"a.eager": CROSSING["b.eager"], "b.eager": CROSSING["a.eager"]})
-    answer = repetition.compare(first, swapped)
-    assert answer.outcome == "refuted"
-    assert answer.sentence.startswith("The verdict was not reproduced: at 0 of 5 points the same strategies lead;")
-    assert "others do, beyond chance, at batch 1, batch 4" in answer.sentence
-    assert answer.crossings[0].endswith("here no crossing of theirs was found")
-    far = replace(
-        first, crossovers=[replace(crossing, value=200.0, low=180.0, high=230.0) for crossing in first.crossovers]
+    answer = repetition.compare(
+        first, sweep(1, costs_s={"a.eager": CROSSING["b.eager"], "b.eager": CROSSING["a.eager"]})
     )
-    answer = repetition.compare(first, far)
-    assert answer.outcome == "refuted" and "1 of 1 crossings moved beyond their intervals" in answer.sentence
+    assert answer.outcome == "refuted" and "at 0 of 5 points the same strategies lead" in answer.sentence
+    assert "beyond chance, at batch 1, batch 4" in answer.sentence and "no crossing" in answer.crossings[0]
+    moved = [replace(crossing, value=200.0, low=180.0, high=230.0) for crossing in first.crossovers]
+    answer = repetition.compare(first, replace(first, crossovers=moved))
+    assert answer.outcome == "refuted" and "1 of 1 crossings moved" in answer.sentence
     assert answer.crossings[0].endswith("here at 201 [181, 231]: the intervals are apart")
 
 
-def test_sweeps_without_a_common_point_cannot_be_compared():
-    first = sweep(0)
-    answer = repetition.compare(first, replace(first, points=[]))
-    assert (answer.outcome, answer.points) == ("unknown", ())
-    assert "no point is ranked in both sweeps" in answer.sentence
-
-
-def test_one_that_goes_on_with_anothers_samples_continues_it():
+def test_one_that_goes_on_with_anothers_samples_continues_it() -> None:
     first, again = sweep(0), sweep(1)
     assert not repetition.continues(again, first)
-    part = replace(first, points=first.points[:2])
-    assert repetition.continues(first, part)
+    assert repetition.continues(first, replace(first, points=first.points[:2]))
     assert repetition.continues(first, replace(first, points=[])), "nothing was measured, so nothing is repeated"

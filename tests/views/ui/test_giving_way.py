@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.deadlines import RUN_S
 from tests.engine import ROOT
 from views.ui.giving_way import NICE
 
@@ -35,12 +36,13 @@ print(json.dumps({"drawing": drawing, "serving": os.getpriority(os.PRIO_PROCESS,
 """
 
 
+@pytest.mark.usefixtures("live")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone has priorities of threads")
 @pytest.mark.parametrize(("what", "lower"), [("serves", NICE), ("measures", 0)])
 def test_pages_give_way_to_what_is_measured_and_nothing_else_does(what: str, lower: int):
     own = os.getpriority(os.PRIO_PROCESS, 0)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, what], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", SCRIPT, what], cwd=ROOT, capture_output=True, text=True, check=True, timeout=RUN_S
     )
     least = max(own, lower)
     assert json.loads(done.stdout) == {"drawing": least, "serving": least, "measuring": [own, own]}

@@ -59,3 +59,7 @@ def test_code_is_executed_for_this_machine_alone_unless_the_operator_says_so(
         with pytest.raises(RequestError, match="only on a server that others cannot reach, opened as http://localhost"):
             permission.give(GIVEN)
     assert taken == [GIVEN] * may
+
+
+def test_the_server_listens_to_this_machine_alone() -> None:
+    assert st.get_option("server.address") == "localhost"

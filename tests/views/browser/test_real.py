@@ -1,0 +1,97 @@
+"""The page on a server that measures for real: a workload, and a function of one's own."""
+
+from collections.abc import Callable
+
+import psutil
+import pytest
+from playwright.sync_api import Page, expect
+
+from measure.model.run import Run
+from measure.store.store import Store
+from tests.browser import AppServer, wait_idle
+from tests.deadlines import RUN_S
+from tests.steps import finish, headline, open_page, press, shown, start
+
+CODE = """import numpy as np
+import tensorflow as tf
+
+
+def rows(batch=64, width=16):
+    return np.random.default_rng(0).random((batch, width), dtype=np.float32)
+
+
+def softened(row):
+    return tf.nn.softmax(row)
+"""
+STRATEGIES = ("batched.graph", "loop.eager")
+
+
+@pytest.fixture
+def server(start_app: Callable[..., AppServer]) -> AppServer:
+    return start_app()
+
+
+def found(run: Run) -> dict[str, tuple[str, int | None]]:
+    """Strategy → its outcome and the bytes of its output."""
+    return {
+        item.strategy: (item.outcome, item.memory.output_bytes if item.memory else None)
+        for item in run.measurements
+        if item.twin_of is None
+    }
+
+
+def libraries(pid: int) -> set[str]:
+    """Of TensorFlow's libraries, those that a process has loaded."""
+    return {mapped.path for mapped in psutil.Process(pid).memory_maps() if "/tensorflow/" in mapped.path}
+
+
+def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, server: AppServer):
+    asked = "&".join(f"strategies={slug}" for slug in STRATEGIES)
+    open_page(page, server, f"?budget=1&size_batch=8&size_height=16&size_width=16&{asked}")
+    run_id = start(page)
+    finish(page)
+    run = Store(server.home).load(run_id)
+    assert found(run) == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
+    expect(headline(page)).to_have_text(run.verdict)
+    [host] = [child for child in server.children() if "measure.engine.host" in " ".join(child.cmdline())]
+    assert libraries(host.pid) and not libraries(server.process.pid)
+    listening = [one for one in psutil.Process(server.process.pid).net_connections("inet") if one.status == "LISTEN"]
+    assert {one.laddr.ip for one in listening} == {"127.0.0.1"}, "it listens to this machine alone"
+
+
+def check(page: Page, code: str, elems: str) -> None:
+    """Replace the text in the editor, as by the clipboard, and press Check once the page knows what is mapped over."""
+    wait_idle(page)  # a page that is drawn anew may take the focus
+    page.frame_locator("iframe[title*=streamlit_ace]").locator(".ace_text-input").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(code)
+    expect(page.get_by_role("combobox", name="Mapped over").last).to_have_value(elems)
+    wait_idle(page)
+    press(page, "own_check")
+
+
+def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
+    open_page(page, server, "?budget=1&strategies=loop.eager")
+    page.get_by_role("button", name="Write your own function").click()
+    editor = page.frame_locator("iframe[title*=streamlit_ace]")
+    expect(editor.get_by_text("standardize")).to_be_visible()
+
+    # A fault is said with its line, and marked in it; what was written stays.
+    check(page, CODE.replace("tf.nn.softmax(row)", "tf.nn.softmax(rwo)"), "rows")
+    expect(page.get_by_text("Line 10: NameError: name 'rwo' is not defined.").last).to_be_visible(timeout=1000 * RUN_S)
+    expect(editor.locator(".ace_gutter-cell.ace_error")).to_have_text("10")
+    expect(editor.get_by_text("rwo")).to_be_visible()
+    check(page, CODE.replace("rows(", "lines("), "lines")
+    expect(page.locator(".own-facts").last).to_contain_text("16 float32", timeout=1000 * RUN_S)
+
+    # From here on it is a workload like any other.
+    press(page, "own_use")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(shown(page, "size_width", "input")).to_have_value("16")
+    run_id = start(page)
+    finish(page)
+    run = Store(server.home).load(run_id)
+    assert found(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
+    expect(page.get_by_role("heading", level=1).last).to_contain_text("softened")
+    page.get_by_role("tab", name="Code").click()
+    expect(page.locator("[data-testid=stCode]").last).to_contain_text("def softened(row):")

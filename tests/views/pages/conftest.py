@@ -1,0 +1,26 @@
+"""What stands behind the pages: a runner with nothing behind it, and one with a store."""
+
+from pathlib import Path
+
+import pytest
+
+from measure import runner
+from measure.machine import environment
+from tests.pages import FakeRunner, StoredRunner
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    """A runner without a store, on a machine with 8 GiB of memory."""
+    fake = FakeRunner()
+    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(environment, "available_memory", lambda: 8 * 2**30)
+    return fake
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRunner:
+    stored = StoredRunner(tmp_path)
+    monkeypatch.setattr(runner, "shared", lambda: stored)
+    monkeypatch.setattr(environment, "available_memory", lambda: 8 * 2**30)
+    return stored

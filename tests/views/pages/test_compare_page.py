@@ -1,0 +1,220 @@
+"""The Compare page: choices and what refuses them, its address, a run while it waits and runs, and its result."""
+
+import logging
+import re
+
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+import strategies
+import workloads
+from measure.engine.launcher import HostState
+from measure.machine import environment
+from tests import synthetic
+from tests.deadlines import ANSWER_S
+from tests.engine import ROOT
+from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, open_page, params, press, words
+from views.ui import look
+
+GREY, HIDDEN = "filter: grayscale(1)", "display: none"
+
+
+def cells(app: AppTest) -> set[str]:
+    return {box.label for box in app.checkbox}
+
+
+def of_grid(*modes: str) -> set[str]:
+    everything = strategies.all_strategies(workloads.get("image_sqrt"))
+    return {strategy.slug for strategy in everything if strategy.mode in modes}
+
+
+def numbers(app: AppTest) -> dict[str, float | None]:
+    return {box.key: box.value for box in app.number_input}
+
+
+def test_a_cell_a_row_a_column_and_a_preset_are_one_click(fake):
+    app = open_page(strategies="loop.eager")
+    app = calm(app.checkbox(key="cell_batched_xla").check().run())
+    app = calm(app.checkbox(key="cell_batched_xla").uncheck().run())
+    app = press(app, "row_map_fn")
+    assert chosen(app) == {"loop.eager", "map_fn.eager", "map_fn.graph", "map_fn.xla"}
+    app = press(press(app, "row_map_fn"), "column_graph")
+    assert chosen(app) == {"loop.eager"} | of_grid("graph"), "a second click takes a row back"
+    app = calm(app.pills(key="strategy_preset").set_value("The usual four").run())
+    assert chosen(app) == {"loop.eager", "map_fn.graph", "vectorized_map.graph", "batched.graph"}
+    app = calm(app.pills(key="strategy_preset").set_value("All").run())
+    assert chosen(app) == of_grid("eager", "graph", "xla")
+
+
+def test_mappers_without_a_default_strategy_are_folded_away_until_asked_for_or_chosen(fake):
+    everything = of_grid("eager", "graph", "xla")
+    usual = {slug for slug in everything if strategies.mapper(strategies.parse(slug).mapper).default_modes}
+    app = open_page(strategies="loop.eager")
+    assert cells(app) == usual < cells(press(app, "more")) == everything
+    app = press(press(app, "column_xla"), "more")
+    assert cells(app) == usual and chosen(app) == {"loop.eager"} | (of_grid("xla") & usual), "the others stay chosen"
+    assert f"{len(of_grid('xla') - usual)} chosen" in app.button(key="more").label
+
+
+def test_a_workload_brings_its_own_sizes_presets_picture_and_forecast(fake):
+    app = open_page(size_batch="7")
+    before = words(app)
+    assert len(app.selectbox(key="workload").options) == len(workloads.names()) + 1, "and one of one's own"
+    workload = workloads.get("outer_product")
+    app = calm(app.selectbox(key="workload").select("outer_product").run())
+    assert {box.label: box.value for box in app.number_input if box.key.startswith("size_")} == workload.default_size()
+    assert params(app)["workload"] == ["outer_product"] and "100 × 16 × 16 × 16 × 16" in words(app)
+    assert words(app).split("needs about")[1][:20] != before.split("needs about")[1][:20]
+    app = calm(app.pills(key="size_preset").set_value("Small").run())
+    assert numbers(app)["size_batch"] == workload.presets["Small"]["batch"]
+
+
+def test_what_cannot_be_measured_is_refused_with_one_reason(fake, monkeypatch):
+    slow = {"workload": "square", "size_batch": "1000000", "strategies": "loop.eager", "budget": "1"}
+    large = {"size_batch": "1000", "strategies": ["batched.graph", "map_fn.graph"]}
+    for asked, named in (
+        ({"strategies": "none"}, "strategy"),
+        (slow, "batch="),
+        ({**large, "strategies": "map_fn.graph", "memory_limit": "100"}, "100 MiB"),
+        ({"device": "GPU:7"}, "CPU:0"),
+    ):
+        app = open_page(**asked)
+        assert cannot_run(app) and named in words(app), asked
+    # Some of them may not fit: that is said, and the others are measured.
+    app = open_page(**large, memory_limit="110")
+    assert "map_fn.graph" in words(app).partition("110 MiB")[2] and not cannot_run(app)
+    monkeypatch.setattr(environment, "available_memory", lambda: 2**30)
+    app = open_page(size_batch="100000")
+    assert cannot_run(app) and len(app.warning) == 1 and "is the largest that fits" in words(app)
+
+
+def test_a_link_starts_nothing_and_run_asks_for_the_choices_as_they_are_then(fake):
+    app = open_page(size_batch="12", strategies="map_fn.graph?parallel_iterations=1")
+    assert fake.submitted == []
+    # Whoever is quick changes a choice and presses Run before the page is drawn anew.
+    app.number_input(key="size_batch").set_value(13)
+    app = press(app, "run")
+    (asked,) = fake.submitted
+    assert (asked.size["batch"], asked.strategies) == (13, ("map_fn.graph?parallel_iterations=1",))
+    assert params(app)["run"] == [RUN_ID]
+
+
+def test_what_no_field_can_show_is_replaced_and_said(fake):
+    bad = {"workload": "nope", "size_batch": "x", "dtype": "float99", "device": "TPU:0", "budget": "long"}
+    good = {"workload": "image_sqrt", "size_batch": 100, "dtype": "float32", "device": "CPU:0", "budget": 9.0}
+    app = open_page(**bad, threads="1.5", baseline="fast")
+    boxes = {box.key: box.value for box in (*app.selectbox, *app.number_input)}
+    assert {**good, "threads": None, "baseline": "auto"}.items() <= boxes.items()
+    assert all(text in words(app) for text in (*bad.values(), "1.5", "fast"))
+    assert not cannot_run(app) and not {*bad, "threads", "baseline"} & set(params(app)), "the address is what is shown"
+
+
+def test_a_value_that_is_not_valid_stays_in_its_field_and_refuses_run_until_it_is_put_right(fake):
+    bad = {"size_batch": 10**9, "budget": 0.5, "memory_limit": -1, "threads": 0, "seed": -1}
+    app = open_page(**{name: str(value) for name, value in bad.items()})
+    assert {name: numbers(app)[name] for name in bad} == bad
+    app, good = open_page(), numbers(open_page())
+    for name, value in bad.items():
+        app = calm(app.number_input(key=name).set_value(value).run())
+        assert cannot_run(app) and f"{value} is not valid" in words(app)
+        app = calm(app.number_input(key=name).set_value(good[name]).run())
+        assert not cannot_run(app)
+    app = open_page(strategies=["map_fn.graph", "bogus"])
+    assert chosen(app) == {"map_fn.graph"} and "'bogus'" in words(app) and cannot_run(app)
+    app = calm(app.checkbox(key="cell_batched_xla").check().run())
+    assert chosen(app) == {"map_fn.graph", "batched.xla"} and not cannot_run(app)
+
+
+def test_a_link_to_a_run_opens_its_result_folds_its_choices_and_tells_of_others(fake):
+    run = synthetic.run(RUN_ID, unhappy=False)
+    run = replace(run, request=replace(run.request, size={**run.request.size, "batch": 64}, memory_limit_mib=512))
+    fake.show(run)
+    assert HIDDEN not in words(open_page()), "before a run, choices are open"
+    app = open_page(run=RUN_ID)
+    assert run.verdict in words(app) and numbers(app)["size_batch"] == 64
+    assert "take" not in buttons(app) and GREY not in words(app) and params(app) == {"run": [RUN_ID]}
+    assert HIDDEN in words(app) and "64×64×64×3" in app.button(key="fold").label.replace("\u2060", "")
+    app = press(app, "fold")
+    assert HIDDEN not in words(app) and HIDDEN in words(press(app, "fold"))
+    # Beside a run the address has what is not its own.
+    app = open_page(run=RUN_ID, workload="image_sqrt", size_height="32", memory_limit="")
+    assert (numbers(app)["size_batch"], numbers(app)["memory_limit"]) == (64, None)
+    assert set(params(app)) == {"run", "size_height", "memory_limit"}
+    assert GREY in words(app) and "height 64, memory limit 512 MiB" in words(app)
+    app = press(app, "take")
+    assert numbers(app)["size_height"] == 64 and GREY not in words(app) and params(app) == {"run": [RUN_ID]}
+
+
+def test_a_run_that_cannot_be_shown_is_one_sentence(fake, monkeypatch):
+    for run_id in ("f" * 24, "x", "../../etc/passwd", "<script>"):
+        app = open_page(run=run_id)
+        (said,) = app.warning
+        assert run_id in said.value.replace("\\", "") and not app.get("vega_lite_chart")
+
+    def damaged(run_id: str) -> None:
+        raise ValueError("it has no `id`")
+
+    monkeypatch.setattr(fake, "snapshot", damaged)
+    (said,) = open_page(run=RUN_ID).warning
+    assert RUN_ID in said.value and "it has no" in said.value
+
+
+def test_a_run_that_waits_shows_its_place_but_not_whose_runs_are_before_it(fake):
+    other = "a" * 24
+    fake.waiting = (other, "b" * 24)
+    fake.show(synthetic.partial(2, other), "running", remaining_s=7.0)
+    app = press(open_page(), "run")
+    assert "2 runs before" in words(app) and "about 7 s" in words(app) and other not in words(app)
+
+
+def test_stages_and_rough_figures_come_before_latencies_the_fastest_first(fake):
+    run = synthetic.partial(0, RUN_ID)
+    rough_s = {"batched.xla": 0.0196, "loop.eager": 0.0014, "map_fn.graph": 0.011}
+    stages = dict.fromkeys((m.strategy for m in run.measurements), "waiting")
+    fake.show(run, "running", stages=stages, rough_s=rough_s, elapsed_s=3.0)
+    told = words(open_page(run=RUN_ID)).partition('role="status"')[2]
+    places = [told.index(slug) for slug in ("loop.eager", "map_fn.graph", "batched.xla", "map_fn.eager")]
+    assert places == sorted(places), "those of which nothing is known come last"
+    assert all(figure in told for figure in ("≈ 1 ms", "≈ 10 ms", "≈ 20 ms"))
+    assert set(re.findall("[●◐○]{4}", told)) == {"●○○○"}, "its memory is known"
+
+    fake.show(synthetic.partial(4, RUN_ID), "running", message=", ".join(synthetic.TIMED), remaining_s=0.2, elapsed_s=3)
+    app = open_page(run=RUN_ID)
+    assert "map_fn.eager," not in words(app) and " 0 s left" not in words(app) and len(app.get("vega_lite_chart")) == 2
+
+
+def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):
+    run = synthetic.partial(4, RUN_ID)
+    memory, sampling = ({m.strategy: stage for m in run.measurements} for stage in ("memory", "sampling"))
+    for offered, more in (
+        (set(), {"stages": sampling, "here": False}),
+        ({"cancel"}, {"stages": memory}),
+        ({"cancel", "stop"}, {"stages": sampling}),
+    ):
+        fake.show(run, "running", **more)
+        app = open_page(run=RUN_ID)
+        assert buttons(app) & {"cancel", "stop"} == offered
+    app = press(app, "stop")
+    assert (fake.stopped, fake.cancelled) == ([RUN_ID], [])
+    app = press(app, "cancel")
+    assert (
+        fake.cancelled == [RUN_ID] and not buttons(app) & {"cancel", "stop"} and synthetic.run().verdict in words(app)
+    )
+
+
+def test_a_measuring_process_that_starts_or_fails_is_seen_and_a_refusal_is_said(fake):
+    fake.state = HostState("starting", "TensorFlow is being loaded")
+    assert "TensorFlow is being loaded" in words(open_page())
+    fake.state = HostState("failed", "no module named tensorflow")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S).run()
+    assert not app.exception and "no module named tensorflow" in app.error[0].value.replace("\\", "")
+    fake.state, fake.refusal = HostState("ready", "", ("CPU:0",)), "device 'GPU:7' is not on this machine"
+    app = press(open_page(), "run")
+    assert "Device 'GPU:7' is not on this machine" in words(app) and "run" not in params(app)
+
+
+def test_an_unexpected_exception_becomes_a_sentence_and_a_log_entry(fake, monkeypatch, caplog):
+    monkeypatch.setattr(look, "style", lambda mappers: 1 / 0)
+    with caplog.at_level(logging.ERROR):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S).run()
+    assert not app.exception and len(app.error) == 1 and "ZeroDivisionError" in caplog.text
