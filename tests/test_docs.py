@@ -151,7 +151,7 @@ def test_settings_of_the_docs_are_those_of_the_code() -> None:
     text = "".join(read(ROOT / "docs" / page) for page in ("using.md", "hosting.md"))
     assert sorted(name for name in named if f"`{name}" not in text) == []
     said = set(re.findall(r"\bMAPBENCH_\w+", "".join(map(read, PAGES))))
-    assert said <= named | {"MAPBENCH_BROWSER", "MAPBENCH_VENV", "MAPBENCH_SHOTS"}, "a setting that nobody reads"
+    assert said <= named | {"MAPBENCH_BROWSER", "MAPBENCH_VENV"}, "a setting that nobody reads"
 
 
 def test_every_column_of_the_table_is_explained() -> None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import workloads
 from measure.engine.bench import Settings
 from measure.machine import environment
-from measure.model import forecast, text
+from measure.model import text
 from measure.model.request import Request, case_of, parse
 from measure.model.run import Run
 from measure.runner import Runner, Snapshot
@@ -98,14 +97,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
-
-
-def megabytes(value_bytes: float) -> str:
-    return f"{value_bytes / 1e6:.0f} MB"
-
-
-def milliseconds(value_s: float) -> str:
-    return f"{1e3 * value_s:.1f} ms"
 
 
 def whole_seconds(value_s: float) -> str:
@@ -202,11 +193,6 @@ def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def give_way() -> None:
-    """Have this process take only what others of its session leave of the processors."""
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
 @contextlib.contextmanager
 def busy(on: Iterable[int]) -> Iterator[None]:
     """One process that computes without end on each of these cores."""
@@ -222,12 +208,3 @@ def busy(on: Iterable[int]) -> Iterator[None]:
 
 # The workloads whose default comparisons are timed: one elementwise, one bound by memory, one of many small ops.
 DEFAULT_WORKLOADS = ("image_sqrt", "outer_product", "per_example_gradients")
-
-
-def defaults() -> list[Problem]:
-    """Every workload at its default size."""
-    return [Problem(slug, workloads.get(slug).default_size()) for slug in DEFAULT_WORKLOADS]
-
-
-def forecast_of(request: Request) -> forecast.RunForecast:
-    return forecast.forecast_run(case_of(request), request.strategies, request.budget_s)
