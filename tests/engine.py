@@ -160,7 +160,7 @@ def running(
 ) -> Iterator[runner.Runner]:
     """A quick runner with a store of its own, on a launcher that others may use after it."""
     kept = kept or store.Store(folder)
-    settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0} | settings
+    settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0, "timeout_floor_s": RUN_S} | settings
     own = runner.Runner(store_=kept, launcher_=Lent(launcher), settings=Settings(**settings), name="a test")
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(launcher, Subjects):

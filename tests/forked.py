@@ -8,10 +8,13 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from measure import runner
 from measure.engine import fresh_launcher, host_launcher
+from tests.deadlines import RUN_S
 from tests.warm import WarmPopen
 
 _COMMAND = """
@@ -55,6 +58,8 @@ class ForkedPopen(subprocess.Popen[bytes]):
 def hosts_are_forked() -> None:
     """From now on, of this process, which has imported TensorFlow and has not used it."""
     forking = SimpleNamespace(Popen=ForkedPopen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    # A step of a real subject has as long as other deadlines of tests.
+    runner.Settings = partial(runner.Settings, timeout_floor_s=RUN_S)  # type: ignore[misc,assignment]
     host_launcher.subprocess = fresh_launcher.subprocess = forking  # type: ignore[attr-defined]
 
 

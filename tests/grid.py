@@ -29,6 +29,7 @@ from measure.engine.launcher import Launcher
 from measure.model.request import Request, case_of, parse
 from measure.model.run import Measurement, Run
 from strategies import checked, script
+from tests.deadlines import RUN_S
 from workloads.spec import Workload
 
 TABLE = Path(__file__).with_name("data") / "grid.csv"
@@ -189,7 +190,7 @@ def host() -> Iterator[HostLauncher]:
 
 def measured(launcher: Launcher, variant: Variant, chosen: Sequence[str] = ()) -> list[Row]:
     """Return what becomes of the chosen cells of the variant, or of every one."""
-    run = untimed(parse(variant.request(chosen)), launcher, Settings(timeout_floor_s=60.0))
+    run = untimed(parse(variant.request(chosen)), launcher, Settings(timeout_floor_s=RUN_S))
     return [row(variant, item) for item in run.measurements]
 
 

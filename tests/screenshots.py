@@ -23,66 +23,14 @@ _READ_MS = 3_000
 _WINDOW = 1000  # pixels, which hold a window
 _HIGHEST = 4000  # pixels of a page while its picture is taken: nothing of it scrolls
 
-# Two mappers that do not work, as a person's own first try might look.
-_BROKEN = '''
-from strategies.spec import Estimate, Mapper
-
-
-def map_twice(fn, elems):
-    """Takes the batch for one large element, and what has been mapped for what has not."""
-    return fn(fn(elems))
-
-
-MAPPER = Mapper(
-    slug="twice",
-    title="Twice",
-    summary="calls the function with the whole batch, and once more with the result",
-    apply=map_twice,
-    estimate=lambda plan: Estimate(plan.output_bytes, 0.1, 0.01, 10),
-    modes=("graph", "xla"),
-)
-'''
-_RAISING = """
-from strategies.spec import Estimate, Mapper
-
-
-def map_with_concat(fn, elems):
-    batch = tf.nest.flatten(elems)[0].shape[0]
-    parts = [fn(tf.nest.map_structure(lambda leaf: leaf[index], elems)) for index in range(batch)]
-    return tf.nest.map_structure(lambda *leaves: tf.reshape(tf.concat(leaves, 1), [batch, -1, 7]), *parts)
-
-
-MAPPER = Mapper(
-    slug="concat",
-    title="Concatenation",
-    summary="joins the outputs instead of stacking them",
-    apply=map_with_concat,
-    estimate=lambda plan: Estimate(2 * plan.output_bytes, 0.1, 0.01, 10),
-    modes=("graph",),
-)
-"""
-
 
 @dataclass
 class Studio:
-    """A browser, and servers with and without the broken mappers; ``last`` is the address of the run on show."""
+    """A browser, and a server; ``last`` is the address of the run on show."""
 
     browser: Browser
-    folder: Path
-    servers: dict[bool, AppServer]
+    server: AppServer
     last: str = ""
-
-    def server(self, *, broken: bool = False) -> AppServer:
-        if broken not in self.servers:
-            env = {"MAPBENCH_LOCK": str(self.folder / "measure.lock")}
-            if broken:
-                mappers = self.folder / "mappers"
-                mappers.mkdir()
-                (mappers / "twice.py").write_text(_BROKEN)
-                (mappers / "concat.py").write_text(_RAISING)
-                env["MAPBENCH_MAPPERS"] = str(mappers)
-            self.servers[broken] = AppServer.start(ROOT / "app.py", self.folder / f"home-{int(broken)}", env)
-        return self.servers[broken]
 
     def page(self, address: str, width: int = WIDTH, scheme: str = "light") -> Page:
         page = self.browser.new_context(
@@ -95,7 +43,7 @@ class Studio:
     def result(self) -> str:
         """The address of a finished run, measured once."""
         if not self.last:
-            page = self.page(f"{self.server().url}/?strategies=default")
+            page = self.page(f"{self.server.url}/?strategies=default")
             _run(page)
             _finish(page)
             self.last = page.url
@@ -139,11 +87,11 @@ def _shoot(page: Page, name: str, clip: FloatRect) -> None:
 
 
 def _first_visit(studio: Studio) -> None:
-    _save(studio.page(studio.server().url), "first-visit", most=1100)
+    _save(studio.page(studio.server.url), "first-visit", most=1100)
 
 
 def _running(studio: Studio) -> None:
-    page = studio.page(f"{studio.server().url}/?size_batch=200&strategies=all&budget=60")
+    page = studio.page(f"{studio.server.url}/?size_batch=200&strategies=all&budget=60")
     _run(page)
     # In the middle of sampling: the first latencies are in the chart.
     expect(page.locator(".st-key-progress div[role=status]")).to_contain_text(re.compile(r"sampling.*\d\s[mµ]?s", re.S),
@@ -172,7 +120,7 @@ def _phone(studio: Studio) -> None:
 
 
 def _own_function(studio: Studio) -> None:
-    page = studio.page(studio.server().url)
+    page = studio.page(studio.server.url)
     page.set_viewport_size({"width": WIDTH, "height": _WINDOW})
     page.get_by_role("button", name="Write your own function").click()
     wait_idle(page, quiet_ms=1000)
@@ -183,16 +131,7 @@ def _own_function(studio: Studio) -> None:
 
 
 def _claims(studio: Studio) -> None:
-    _save(studio.page(f"{studio.server().url}/claims"), "claims", most=1250)
-
-
-def _failure(studio: Studio) -> None:
-    asked = ("batched", "vectorized_map", "map_fn.xla", "loop.eager", "map_fn.graph", "twice", "concat")
-    strategies = "&".join(f"strategies={word}" for word in asked)
-    page = studio.page(f"{studio.server(broken=True).url}/?memory_limit=18&{strategies}")
-    _run(page)
-    _finish(page)
-    _save(page, "failure", most=1250)
+    _save(studio.page(f"{studio.server.url}/claims"), "claims", most=1250)
 
 
 def _sweep(studio: Studio) -> None:
@@ -210,7 +149,7 @@ def _map(studio: Studio) -> None:
 
 
 def _swept(studio: Studio, choices: str, name: str) -> None:
-    page = studio.page(f"{studio.server().url}/sweep?{choices}")
+    page = studio.page(f"{studio.server.url}/sweep?{choices}")
     _run(page)
     _finish(page)
     _save(page, name, most=2200)
@@ -222,7 +161,6 @@ PICTURES: dict[str, Callable[[Studio], None]] = {
     "dark": _dark,
     "phone": _phone,
     "running": _running,
-    "failure": _failure,
     "own-function": _own_function,
     "claims": _claims,
     "sweep": _sweep,
@@ -238,14 +176,15 @@ def main(names: list[str]) -> int:
         return 2
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        environment = {"MAPBENCH_LOCK": str(Path(folder) / "measure.lock")}
+        server = AppServer.start(ROOT / "app.py", Path(folder) / "home", environment)
         browser = launch(playwright)
-        studio = Studio(browser, Path(folder), {})
+        studio = Studio(browser, server)
         try:
             for name in names or PICTURES:
                 PICTURES[name](studio)
         finally:
-            for server in studio.servers.values():
-                server.stop()
+            server.stop()
             browser.close()
     return 0
 

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterator
+from typing import Literal
 from urllib.parse import urljoin
 
 from playwright.sync_api import Locator, Page, expect
@@ -79,6 +80,12 @@ def press(page: Page, key: str) -> None:
     page.locator(f".st-key-{key} button").first.click()
 
 
+def click(page: Page, role: Literal["button", "link", "tab"], name: str) -> None:
+    """Click what has a name, once the page is drawn: meanwhile its former one may be there too."""
+    wait_idle(page)
+    page.get_by_role(role, name=name).last.click()
+
+
 def fill(page: Page, key: str, value: str) -> Locator:
     """Type into a field, as somebody does who goes on without pressing Enter."""
     wait_idle(page)  # a page that is drawn anew may forget what is typed
@@ -130,14 +137,15 @@ def headline(page: Page) -> Locator:
 def copied_link(page: Page, run_id: str) -> str:
     """The link of a run, by its button Share."""
     press(page, f"share_{run_id}")
-    expect(page.get_by_text("Link copied").first).to_be_visible()
+    # What says that it was copied stands for a moment only.
+    page.wait_for_function("async id => (await navigator.clipboard.readText()).includes(id)", arg=run_id)
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
 def download(page: Page) -> bytes:
     """The run file, by the link of the Export menu: it is sent as a file, so its tab is gone before anybody sees it."""
     press(page, "export")
-    address = page.get_by_role("link", name="Run file (JSON)").get_attribute("href") or ""
+    address = page.get_by_role("link", name="Run file (JSON)").last.get_attribute("href") or ""
     answer = page.request.get(urljoin(page.url, address))
     assert answer.ok and answer.headers["content-disposition"].startswith("attachment"), answer.text()
     return answer.body()

@@ -21,7 +21,7 @@ from measure.model.run import Run
 from measure.runner import Runner
 from measure.store.store import Store
 from measure.sweep.request import parse_sweep
-from tests.deadlines import ANSWER_S
+from tests.deadlines import ANSWER_S, RUN_S
 from tests.engine import QUICK, small_request
 from tests.subjects import Gated, Subjects
 
@@ -149,7 +149,7 @@ def nobody_else_works(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured_here(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runners of this process measure with that, quickly."""
     nobody_else_works(monkeypatch)
-    quick = partial(Settings, rules=QUICK, probes=False, process_peaks_s=0.0)
+    quick = partial(Settings, rules=QUICK, probes=False, process_peaks_s=0.0, timeout_floor_s=RUN_S)
     monkeypatch.setattr(runner, "launcher", lambda *_: launcher)
     monkeypatch.setattr(runner, "Settings", quick)
 
@@ -184,7 +184,7 @@ def small_sweep() -> object:
             "workload": "square",
             "strategies": ["batched.graph"],
             "axes": [{"kind": "size", "name": "batch", "values": [1, 2]}],
-            "budget_s": 2.0,
+            "budget_s": 60.0,
         }
     )
 

@@ -13,7 +13,7 @@ from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Run
 from tests.deadlines import GONE_S, RUN_S
-from tests.engine import LEAVE_A_PROCESS, eventually, left_behind, small_request, write_mapper
+from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, eventually, left_behind, small_request, write_mapper
 from tests.grid import untimed
 
 HEALTHY = ("batched.eager", "batched.xla")
@@ -71,11 +71,12 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where processes that are left behind note their numbers; and all these mappers are there."""
     mappers, path = tmp_path / "mappers", tmp_path / "pids"
     mappers.mkdir()
-    leave = "\n".join("    " + line for line in LEAVE_A_PROCESS.format(path=str(path)).splitlines())
+    leaving = (LEAVE_A_PROCESS + WAIT_UNTIL_LEFT).format(path=str(path))
+    leave = "\n".join("    " + line for line in leaving.splitlines())
     for name, (body, *_) in FAULTS.items():
         write_mapper(mappers, name, body.replace("{leave}", leave))
     for name, body in HANGING.items():
-        write_mapper(mappers, name, body.replace("{leave}", LEAVE_A_PROCESS.format(path=str(path))))
+        write_mapper(mappers, name, body.replace("{leave}", leaving))
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(mappers))
     # Nobody is run once more without oneDNN, in a fresh interpreter each.
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")

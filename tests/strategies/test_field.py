@@ -5,12 +5,13 @@ from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Launcher
 from measure.model.request import parse
 from measure.model.run import Run
+from tests.deadlines import RUN_S
 from tests.grid import untimed
 from tests.subjects import Subjects
 
 
 def outcomes(launcher: Launcher, **request: object) -> Run:
-    return untimed(parse(request), launcher, Settings(timeout_floor_s=60.0))
+    return untimed(parse(request), launcher, Settings(timeout_floor_s=RUN_S))
 
 
 def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
@@ -37,7 +38,8 @@ def test_memory_of_numpy_is_seen_by_python(host: HostLauncher) -> None:
     assert batched and called
     assert (batched.method, called.method) == ("tracemalloc", "events")
     assert 64 * products + output <= batched.peak_bytes < 64 * products + output + 2**19
-    assert products <= called.peak_bytes < products + 3 * output + 2**20
+    # Up to ten iterations are in flight, where there are cores for them.
+    assert products <= called.peak_bytes < 10 * products + 3 * output + 2**20
     assert any(row.op == "NumPy and Python" for row in called.at_peak)
 
 

@@ -18,7 +18,7 @@ from measure.model.run_file import decode, encode
 from measure.output import table
 from strategies import rewrites
 from strategies.spec import Strategy
-from tests.deadlines import ANSWER_S
+from tests.deadlines import ANSWER_S, RUN_S
 from tests.engine import ROOT, measure, running
 from tests.grid import untimed
 from tests.pages import StoredRunner, words
@@ -108,5 +108,5 @@ def test_it_is_measured_and_checked_like_any_other(
 ) -> None:
     monkeypatch.setattr(fresh_launcher, "subprocess", WARM)
     asked = parse({"workload": "cube", "strategies": "my_trick.graph,other_trick.graph"})
-    run = untimed(asked, host, Settings(timeout_floor_s=60.0))
+    run = untimed(asked, host, Settings(timeout_floor_s=RUN_S))
     assert [item.correctness and item.correctness.ok for item in run.measurements] == [True, False]

@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
 
 from measure.engine import fresh_launcher, host_launcher
@@ -255,5 +256,6 @@ def test_what_a_fresh_interpreter_leaves_behind_is_known_by_its_familys_name():
     assert shell.stdout is not None
     with shell:
         left = int(shell.stdout.readline())
+        eventually(lambda: psutil.Process(left).name() == "sleep", "it is there")
         end_family(family)
     assert not is_alive(left)

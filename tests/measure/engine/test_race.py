@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from measure.engine import race
@@ -134,6 +134,7 @@ def test_a_strategy_that_fails_while_it_races_leaves_the_race_to_the_others() ->
     assert course.visits["a"] == 3 and course.visits["c"] == RULES.most
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_whatever_the_levels_become_a_race_ends_and_nobody_has_more_than_the_most_processes(
     seed: int, strategies: int

@@ -1,5 +1,6 @@
 """Sampling with simulated subjects: who is visited in which order, what is kept of a visit, and how it ends."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,10 +56,11 @@ def opened() -> Iterator[Open]:
         bench.remove_files()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of the budget, which stands still unless a test sets its ``now_s``."""
-    clock = SimpleNamespace(now_s=0.0)
+    """The clock of the budget, which stands still unless a test sets its ``now_s``; samples come at even times."""
+    clock, looks = SimpleNamespace(now_s=0.0), itertools.count()
+    monkeypatch.setattr(Bench, "passed_s", property(lambda self: 0.1 * next(looks)))
     monkeypatch.setattr(module.Clock, "now_s", property(lambda self: clock.now_s))
     return clock
 

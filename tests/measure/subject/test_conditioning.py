@@ -23,7 +23,7 @@ def test_results_that_move_further_than_elements_are_allowed_as_much(tf: Any, mo
         (lambda x: x, tf.ones([0]), 1, 1),
         (tf.strings.as_string, numbers, 1, 1),
         (lambda x: x / 0.0, numbers, 1, 1),
-        (lambda x: x**3, numbers, 2, 4),
+        (lambda x: x**3, numbers, 2, 8),
         (augment.rotate, image, 10, 100),
         (lambda x: tf.sin(1e6 * x), numbers, 1_000, 1_000),
     ):

@@ -7,6 +7,7 @@ import pytest
 import strategies
 from measure.subject import effects
 from tests import warm
+from tests.deadlines import RUN_S
 from tests.engine import ROOT
 
 _CODE = """
@@ -112,7 +113,7 @@ LEFT_OUT = {
 
 @pytest.mark.usefixtures("live")
 def test_effects_are_those_of_a_loop_or_it_is_said() -> None:
-    done = warm.run(_CODE, folder=ROOT)
+    done = warm.run(_CODE, folder=ROOT, timeout_s=4 * RUN_S)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.rpartition("RESULT")[2])
     assert found.pop("lengthens") is None, "elements and results may differ in length"

@@ -14,6 +14,7 @@ from measure.model.request import RequestError
 from measure.sweep import continuing
 from measure.sweep.sweep import Sweep
 from tests import costs
+from tests.deadlines import RUN_S
 from tests.engine import QUICK
 from tests.hanging import BOUND_S, OVER, Hanging, stopped_clock
 from tests.measure.sweep.common import RUN_ID, Sized, asked, batch, by_value, item, processes, size_of, swept, taking
@@ -151,7 +152,7 @@ def test_a_point_that_cannot_fit_is_marked_and_not_run(run_on: RunOn, monkeypatc
 
 
 def test_a_sweep_is_measured(host: HostLauncher) -> None:
-    run = swept(asked(STAYS, axes=batch(2, 300)), host, settings=Settings(rules=QUICK))
+    run = swept(asked(STAYS, axes=batch(2, 300)), host, settings=Settings(rules=QUICK, timeout_floor_s=RUN_S))
     points = by_value(run)
     assert {2, 300} <= set(points) and {point.status for point in run.points} == {"complete"}
     for value, point in points.items():

@@ -12,7 +12,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer
 from tests.deadlines import RUN_S
-from tests.steps import download, finish, headline, open_page, press, run_id_of, shown
+from tests.steps import click, download, finish, headline, open_page, press, run_id_of, shown
 
 
 def test_a_claim_is_tried_and_its_evidence_opened(page: Page, app_server: AppServer):
@@ -37,7 +37,7 @@ def test_a_claim_is_tried_and_its_evidence_opened(page: Page, app_server: AppSer
     expect(row).to_have_count(0)
     expect(page.get_by_text(word, exact=True).last).to_be_visible()
     expect(page.locator("[data-testid=stVegaLiteChart] svg.marks").first).to_be_visible()
-    page.get_by_role("tab", name="Code").click()
+    click(page, "tab", "Code")
     expect(page.locator("[data-testid=stCode]").last).to_contain_text("import tensorflow as tf")
     page.reload()
     expect(page.get_by_text(word, exact=True).last).to_be_visible()
@@ -56,10 +56,10 @@ def test_a_run_that_was_exported_and_is_imported_is_the_same_to_the_byte(
     (tmp_path / "here.json").write_bytes(exported)
     kept.delete([run.id])
     open_page(page, app_server)
-    page.get_by_role("link", name="Runs").click()
+    click(page, "link", "Runs")
     page.locator("input[type=file]").set_input_files(tmp_path / "here.json")
-    expect(page.get_by_text("here.json was imported")).to_be_visible()
-    page.get_by_role("link", name="Open it").click()
+    expect(page.get_by_text("here.json was imported").last).to_be_visible()
+    click(page, "link", "Open it")
     expect(shown(page, "about_run")).to_contain_text("imported")
     expect(headline(page)).to_have_text(run.verdict)
     assert download(page) == exported

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from measure.store.store import Store
 from tests import synthetic
-from tests.browser import AppServer, Watch
+from tests.browser import AppServer, Watch, wait_idle
 from tests.engine import eventually
 from tests.simulated_server import HELD_BATCH
 from tests.steps import (
@@ -51,9 +51,10 @@ def test_from_choices_to_an_answer_that_a_reload_a_link_and_history_show_again(
     assert set(run.request.strategies) == {"batched.graph", "loop.eager", "map_fn.graph"}
     expect(headline(page)).to_have_text(run.verdict)
 
-    code = page.locator(".st-key-answer [data-testid=stCode]")
+    wait_idle(page)
+    code = page.locator(".st-key-answer [data-testid=stCode]").last
     code.hover()
-    code.get_by_role("button").click()
+    code.get_by_role("button").last.click()
     page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('def strategy(elems):')")
     link = copied_link(page, run_id)
     assert link == f"{app_server.url}/?run={run_id}"
@@ -102,7 +103,7 @@ def test_a_lost_connection_costs_nothing_that_was_measured(page: Page, app_serve
     run_id = start(page)
     progress, kept = shown(page, "progress"), Store(app_server.home)
     # Its code is loaded when it is first shown, and could not be without a connection.
-    expect(page.get_by_role("button", name="Share")).to_be_visible()
+    expect(page.get_by_role("button", name="Share").last).to_be_visible()
     with lost(page):
         assert kept.look(run_id).live
     # The page follows the run again.
@@ -145,14 +146,15 @@ def test_a_field_whose_code_comes_late_has_the_runs_choice_and_not_a_default(pag
     Store(app_server.home).save(replace(run, request=replace(run.request, size=size, memory_limit_mib=96)))
     page.route("**/NumberInput*.js", lambda route: held.append(route))
     page.goto(f"{app_server.url}/?run={run.id}")
-    page.get_by_role("tab", name="Samples").click()  # runs the page once more
-    expect(page.get_by_role("tabpanel", name="Samples")).to_contain_text("rocess")
+    page.get_by_role("tab", name="Samples").last.click()  # runs the page once more
+    expect(page.get_by_role("tabpanel", name="Samples").last).to_contain_text("rocess")
     page.unroute("**/*.js")
     for route in held:
         route.continue_()
     press(page, "fold")
     expect(shown(page, "size_batch", "input")).to_have_value("64")
-    page.get_by_text("Advanced").click()
+    wait_idle(page)
+    page.get_by_text("Advanced").last.click()
     limit = shown(page, "memory_limit", "input")
     expect(limit).to_have_value("96")
     expect(page).to_have_url(re.compile(rf"\?run={run.id}&tab=Samples$"))

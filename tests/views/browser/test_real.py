@@ -10,7 +10,7 @@ from measure.model.run import Run
 from measure.store.store import Store
 from tests.browser import AppServer, wait_idle
 from tests.deadlines import RUN_S
-from tests.steps import finish, headline, open_page, press, shown, start
+from tests.steps import click, finish, headline, open_page, press, shown, start
 
 CODE = """import numpy as np
 import tensorflow as tf
@@ -72,7 +72,7 @@ def check(page: Page, code: str, elems: str) -> None:
 
 def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
     open_page(page, server, "?budget=1&strategies=loop.eager")
-    page.get_by_role("button", name="Write your own function").click()
+    click(page, "button", "Write your own function")
     editor = page.frame_locator("iframe[title*=streamlit_ace]")
     expect(editor.get_by_text("standardize")).to_be_visible()
 
@@ -93,5 +93,5 @@ def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppS
     run = Store(server.home).load(run_id)
     assert found(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
     expect(page.get_by_role("heading", level=1).last).to_contain_text("softened")
-    page.get_by_role("tab", name="Code").click()
+    click(page, "tab", "Code")
     expect(page.locator("[data-testid=stCode]").last).to_contain_text("def softened(row):")

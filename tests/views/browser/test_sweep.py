@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from measure.model.run import Run
 from measure.store.store import Store
 from tests import synthetic
-from tests.browser import AppServer
+from tests.browser import AppServer, wait_idle
 from tests.simulated_server import HELD_BATCH
 from tests.steps import finish, going_on, headline, open_page, press, shown, start
 
@@ -58,6 +58,7 @@ def test_a_click_into_a_chart_opens_the_comparison_there(page: Page, app_server:
     expect(page).to_have_url(re.compile(r"/sweep\?"))
     cells = shown(page, "sweep_map", "svg.marks")
     expect(cells).to_be_visible()
+    wait_idle(page, quiet_ms=1_000)  # it may still be made as wide as the page
     box = cells.bounding_box()
     assert box is not None
     # The upper left one: the least batch, the greatest height.
