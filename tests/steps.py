@@ -8,8 +8,11 @@ from urllib.parse import urljoin
 
 from playwright.sync_api import Locator, Page, expect
 
+from measure.model.run import Run
+from measure.store.store import Store
 from tests.browser import AppServer, wait_idle
 from tests.deadlines import ANSWER_S, RUN_S
+from tests.engine import eventually
 from tests.simulated_server import GO_ON, HELD_BATCH, HOSTED
 
 expect.set_options(timeout=1000 * ANSWER_S)
@@ -122,6 +125,15 @@ def finish(page: Page) -> None:
     page.bring_to_front()
     expect(page.locator(".st-key-progress")).to_have_count(0, timeout=1000 * RUN_S)
     wait_idle(page)
+
+
+def ended(server: AppServer, run_id: str) -> Run:
+    """The run of a server, once all of it is stored."""
+    kept = Store(server.home)
+    eventually(lambda: (look := kept.look(run_id)) and not look.live, "the run has ended", RUN_S)
+    run = kept.load(run_id)
+    assert run is not None
+    return run
 
 
 def shown(page: Page, key: str, inside: str = "") -> Locator:

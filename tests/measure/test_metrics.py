@@ -13,7 +13,7 @@ from measure.hosting import Limits
 from measure.model.request import RequestError
 from measure.runner import Runner
 from measure.store.store import Store
-from tests.browser import ROOT, AppServer, free_port
+from tests.browser import free_port
 from tests.deadlines import ANSWER_S
 from tests.engine import small_request
 from tests.measure.test_admission import measured_here
@@ -35,7 +35,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
 
 
 # Whatever proxy the environment names.
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def figures(own: Runner) -> Callable[[], Figures]:
 
 def read(address: str) -> Figures:
     """The figures at an address, by name and the values of labels."""
-    with _DIRECT.open(address, timeout=ANSWER_S) as answer:
+    with DIRECT.open(address, timeout=ANSWER_S) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     assert all(family.documentation and family.type in ("gauge", "counter") for family in families)
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
@@ -72,22 +72,3 @@ def test_what_was_measured_and_what_was_refused_is_counted(own: Runner, figures:
     assert after["mapbench_home_bytes",] > 4_096
     assert after["mapbench_resident_bytes", "server"] > 2**20
     assert after["mapbench_host_restarts_total",] == 0
-
-
-@pytest.mark.usefixtures("live")
-def test_a_server_answers_at_the_address_alone_and_not_at_that_of_its_pages(tmp_path: Path):
-    port = free_port()
-    settings = {"MAPBENCH_VIEWER": "1", "MAPBENCH_METRICS": f"127.0.0.1:{port}"}
-    server = AppServer.start(ROOT / "app.py", tmp_path / "home", settings)
-    try:
-        assert read(f"http://127.0.0.1:{port}/metrics")["mapbench_ready",] == 1
-        with _DIRECT.open(f"{server.url}/metrics", timeout=ANSWER_S) as page:
-            assert b"mapbench_" not in page.read()
-        for wrong, says in (
-            ({}, f"'127.0.0.1:{port}' cannot be had"),
-            ({"MAPBENCH_STORE_MIB": "2 GB"}, "'2 GB' is not"),
-        ):
-            with pytest.raises(RuntimeError, match=f"error: MAPBENCH_.*={says}"):
-                AppServer.start(ROOT / "app.py", tmp_path / "other", settings | wrong)
-    finally:
-        server.stop()

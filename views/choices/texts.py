@@ -51,8 +51,9 @@ OWN_CHECKING = "The code is run once and traced"
 OWN_CHANGED = "Changed since the last check."
 OWN_USE = "Use {function} as the workload"
 OWN_NOT_HERE = (
-    "**On this server no code of yours can be run**: others can reach it. On your own machine it can: start Mapbench "
-    "there and write the function in this window, or have it measured from a file."
+    "**On this server no code of yours can be run**: others can reach it, or it was not opened as `localhost` or "
+    "`127.0.0.1`. On your own machine it can: start Mapbench there and write the function in this window, or have it "
+    "measured from a file."
 )
 OWN_COMMANDS = """streamlit run app.py
 python -m measure compare my_code.py:standardize --elems images"""

@@ -12,7 +12,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer
 from tests.deadlines import RUN_S
-from tests.steps import click, download, finish, headline, open_page, press, run_id_of, shown
+from tests.steps import click, download, ended, finish, headline, open_page, press, run_id_of, shown
 
 
 def test_a_claim_is_tried_and_its_evidence_opened(page: Page, app_server: AppServer):
@@ -26,11 +26,11 @@ def test_a_claim_is_tried_and_its_evidence_opened(page: Page, app_server: AppSer
     expect(page).to_have_url(re.compile(r"claims\?run=[0-9a-f]{24}$"))
     row = shown(page, f"claim_{claim.id}")
     expect(row).not_to_contain_text("not tried here yet", timeout=1000 * RUN_S)
-    finish(page)
-    run = Store(app_server.home).load(run_id_of(page))
+    run = ended(app_server, run_id_of(page))
     assert run.claims == [claim.id]
     word = verdicts.of_run(claim, run).word
     expect(row).to_contain_text(word)
+    finish(page)
     press(page, f"open_{claim.id}")
     expect(page).to_have_url(re.compile(f"claim={claim.id}"))
     # The comparison itself: its charts, and the code of its strategies.

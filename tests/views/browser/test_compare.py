@@ -16,6 +16,7 @@ from tests.steps import (
     LOST,
     SHORT,
     copied_link,
+    ended,
     fill,
     finish,
     going_on,
@@ -45,8 +46,8 @@ def test_from_choices_to_an_answer_that_a_reload_a_link_and_history_show_again(
     # Run is of the choices as they are, also where one has just been typed.
     fill(page, "size_batch", "16")
     run_id = start(page)
+    run = ended(app_server, run_id)
     finish(page)
-    run = Store(app_server.home).load(run_id)
     assert run.request.size["batch"] == 16
     assert set(run.request.strategies) == {"batched.graph", "loop.eager", "map_fn.graph"}
     expect(headline(page)).to_have_text(run.verdict)
@@ -68,7 +69,7 @@ def test_from_choices_to_an_answer_that_a_reload_a_link_and_history_show_again(
     expect(shown(other, "size_batch", "input")).to_have_value("16")
     again = start(other, "again")
     expect(shown(other, "reproduction")).to_contain_text("The verdict was reproduced")
-    assert Store(app_server.home).load(again).parent == run_id
+    assert ended(app_server, again).parent == run_id
 
     # The run was one step of the page's history, and its choices none.
     page.bring_to_front()
@@ -95,7 +96,7 @@ def test_a_run_is_seen_in_two_tabs_and_cancelled_in_one(
     expect(page.get_by_text(KEPT).last).to_be_visible()
     finish(other)
     expect(other.get_by_text(KEPT).last).to_be_visible()
-    assert Store(app_server.home).load(run_id).status == "cancelled"
+    assert ended(app_server, run_id).status == "cancelled"
 
 
 def test_a_lost_connection_costs_nothing_that_was_measured(page: Page, app_server: AppServer, watch: Watch):
@@ -112,7 +113,7 @@ def test_a_lost_connection_costs_nothing_that_was_measured(page: Page, app_serve
     with lost(page), going_on(app_server):
         eventually(lambda: not kept.look(run_id).live, "the run ends")
     finish(page)
-    expect(headline(page)).to_have_text(kept.load(run_id).verdict)
+    expect(headline(page)).to_have_text(ended(app_server, run_id).verdict)
     watch.forgive(LOST)
 
 
@@ -189,4 +190,4 @@ def test_visitors_of_a_hosted_server_see_neither_each_others_queue_nor_end_each_
         finish(page)
         finish(stranger)
         assert run_id_of(page) == run_id
-    assert Store(app_server.home).load(run_id).request.size["batch"] == HELD_BATCH
+    assert ended(app_server, run_id).request.size["batch"] == HELD_BATCH

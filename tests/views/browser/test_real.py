@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from measure.model.run import Run
-from measure.store.store import Store
-from tests.browser import AppServer, wait_idle
-from tests.deadlines import RUN_S
-from tests.steps import click, finish, headline, open_page, press, shown, start
+from tests.browser import AppServer, free_port, wait_idle
+from tests.deadlines import ANSWER_S, RUN_S
+from tests.engine import eventually
+from tests.measure.test_metrics import DIRECT, read
+from tests.steps import click, ended, finish, headline, open_page, press, shown, start
 
 CODE = """import numpy as np
 import tensorflow as tf
@@ -26,9 +27,14 @@ def softened(row):
 STRATEGIES = ("batched.graph", "loop.eager")
 
 
+@pytest.fixture(scope="module")
+def metrics_port() -> int:
+    return free_port()
+
+
 @pytest.fixture
-def server(start_app: Callable[..., AppServer]) -> AppServer:
-    return start_app()
+def server(start_app: Callable[..., AppServer], metrics_port: int) -> AppServer:
+    return start_app(MAPBENCH_METRICS=f"127.0.0.1:{metrics_port}")
 
 
 def found(run: Run) -> dict[str, tuple[str, int | None]]:
@@ -50,7 +56,7 @@ def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, ser
     open_page(page, server, f"?budget=1&size_batch=8&size_height=16&size_width=16&{asked}")
     run_id = start(page)
     finish(page)
-    run = Store(server.home).load(run_id)
+    run = ended(server, run_id)
     assert found(run) == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
     expect(headline(page)).to_have_text(run.verdict)
     [host] = [child for child in server.children() if "measure.engine.host" in " ".join(child.cmdline())]
@@ -90,8 +96,15 @@ def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppS
     expect(shown(page, "size_width", "input")).to_have_value("16")
     run_id = start(page)
     finish(page)
-    run = Store(server.home).load(run_id)
+    run = ended(server, run_id)
     assert found(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
     expect(page.get_by_role("heading", level=1).last).to_contain_text("softened")
     click(page, "tab", "Code")
     expect(page.locator("[data-testid=stCode]").last).to_contain_text("def softened(row):")
+
+
+def test_metrics_are_at_their_address_and_not_at_that_of_the_pages(server: AppServer, metrics_port: int):
+    metrics = f"http://127.0.0.1:{metrics_port}/metrics"
+    eventually(lambda: read(metrics)["mapbench_ready",] == 1, "the host is ready", RUN_S)
+    with DIRECT.open(f"{server.url}/metrics", timeout=ANSWER_S) as page:
+        assert b"mapbench_" not in page.read()

@@ -9,7 +9,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, wait_idle
 from tests.simulated_server import HELD_BATCH
-from tests.steps import finish, going_on, headline, open_page, press, shown, start
+from tests.steps import ended, finish, going_on, headline, open_page, press, shown, start
 
 # Its last point is held.
 SWEEP = f"sweep?workload=square&from=1&to={HELD_BATCH}&points=5&strategies=batched.graph&strategies=loop.eager"
@@ -28,9 +28,9 @@ def test_a_sweep_is_cancelled_and_continued(page: Page, app_server: AppServer):
     finish(page)
     expect(page.get_by_text("points are complete. What was measured is kept").last).to_be_visible()
     with going_on(app_server):
-        second_id = start(page, "continue")
+        second = ended(app_server, start(page, "continue"))
         finish(page)
-    first, second = map(Store(app_server.home).load, (first_id, second_id))
+    first = ended(app_server, first_id)
     assert second.parent == first_id and second.status == "complete"
     expect(headline(page)).to_have_text(second.verdict)
     # What the first one measured is taken over as it is; where lines cross, there may be more beside it.
