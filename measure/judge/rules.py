@@ -22,9 +22,6 @@ from measure.statistics.levels import Levels
 # counts in ticks of 10 ms, so that within the half second that is watched at the least this is ten of them, where two
 # are chance, and what our own processes took meanwhile is known to within four.
 BUSY_CORES = 0.2
-# Whoever races is visited throughout, so that a drift cancels between them; beyond a tenth the latencies themselves
-# depend on when one looks. Of changes by chance, one in a hundred is taken for a drift.
-DRIFT, DRIFT_ERROR_RATE = 0.10, 0.01
 # Most questions («is it worth rewriting?») turn on differences of a tenth and more.
 COARSE = 0.10
 # One strategy alone differs from nothing.
@@ -51,19 +48,6 @@ def _busy_before(run: Run, levels: Levels) -> _Seen:
     return (
         f"other programs were using {cores:.1f} cores when the run began: close them and measure again",
         {"cores": cores},
-    )
-
-
-def _drift(run: Run, levels: Levels) -> _Seen:
-    """The machine became faster or slower during the run."""
-    change = levels.drift.change
-    if abs(change) <= DRIFT or levels.drift.p >= DRIFT_ERROR_RATE:
-        return None
-    return (
-        f"the machine became {text.percent(abs(change))} {'slower' if change > 0 else 'faster'} during the "
-        "run: the leaders took turns, so their order holds, but the latencies may be off; close other programs and "
-        "measure again",
-        {"change": change},
     )
 
 
@@ -162,7 +146,6 @@ def _processes_differ(item: Measurement, levels: Levels) -> _Seen:
 # Each rule under the code of its warning.
 RUN_RULES: Mapping[str, Callable[[Run, Levels], _Seen]] = {
     "busy_before": _busy_before,
-    "drift": _drift,
     "coarse_resolution": _coarse_resolution,
     "no_control": _no_control,
     "typical_differs": _typical_differs,
@@ -173,16 +156,17 @@ STRATEGY_RULES: Mapping[str, Callable[[Measurement, Levels], _Seen]] = {
     "processes_differ": _processes_differ,
 }
 
-# Codes of what a run as a whole cannot tell, not to be overlooked by whoever reads its verdict; the same of a strategy,
-# those of earlier methods included.
-OF_A_VERDICT = frozenset({*RUN_RULES, advice.BUSY_DURING})
+# Codes of what a run as a whole cannot tell, those of earlier methods included; the same of a strategy.
+OF_A_RUN = frozenset({*RUN_RULES, "drift"})
+# What is not to be overlooked by whoever reads a verdict.
+OF_A_VERDICT = OF_A_RUN | {advice.BUSY_DURING}
 OF_A_LATENCY = frozenset({*STRATEGY_RULES, "halves_differ", "multimodal"})
 
 
 def of_run(run: Run, levels: Levels) -> list[Warning]:
     """The run's warnings: those that its data give, after those that were seen while it ran."""
     given = [_warning(code, *seen) for code, rule in RUN_RULES.items() if (seen := rule(run, levels))]
-    return [warning for warning in run.warnings if warning.code not in RUN_RULES] + given
+    return [warning for warning in run.warnings if warning.code not in OF_A_RUN] + given
 
 
 def of_measurement(item: Measurement, levels: Levels) -> list[Warning]:

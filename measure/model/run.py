@@ -69,7 +69,7 @@ class Analysis(Struct, frozen=True, kw_only=True):
     """The method that made intervals and ranks of samples. ``margin``: two that are shown to differ by less than this,
     as a share, tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
 
-    version: int = 3
+    version: int = 4
     method: str = (
         "lower quartile of a process' samples, mean of the faster half of processes; "
         "welch-t on logarithms, closed test of ranks"

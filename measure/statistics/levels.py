@@ -1,16 +1,14 @@
 """From samples to levels, and to what differences a run can tell: pure functions, without a process, a clock or a page.
 
-In order: a process' samples give one number, its lower quartile; what the machine's pace changed over the run is taken
-out of the processes' numbers; of one strategy, the faster half of them is its level (`measure.statistics.intervals`).
+In order: a process' samples give one number, its lower quartile; of one strategy, the faster half of these numbers is
+its level (`measure.statistics.intervals`). So a latency lies between the least and the greatest of its own samples.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
-from scipy import special
 
 from measure.model.run import Analysis, Control, Measurement, Run
 from measure.statistics.intervals import Level, Spread, chance, level, lone_level, ratio, shown_level, spread_of
@@ -20,29 +18,17 @@ from measure.statistics.intervals import Level, Spread, chance, level, lone_leve
 QUANTILE = 0.25
 # With fewer samples than this, the lower quartile is little else than the least: the median is taken.
 _LEAST_FOR_QUANTILE = 5
-# Fewer pairs of processes tell a change of the machine's pace no better than chance.
-_LEAST_SLOPES = 8
-
-
-@dataclass(frozen=True)
-class Drift:
-    """A machine's change of pace over a run: ``change``, relative, and the two-sided p value of «there was none»."""
-
-    change: float
-    p: float
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The evidence of one run. ``by_slug``: the level of each strategy, twins included; ``typical``: the logarithm of
-    the median of its samples, likewise; ``logs``: one logarithm a process. All are at the pace of the machine when the
-    strategy with the most processes was visited, in the mean."""
+    """The evidence of one run. ``by_slug``: the level of each strategy, twins included; ``typical``: the mean over its
+    processes of the logarithm of the median of their samples, likewise; ``logs``: one logarithm a process."""
 
     by_slug: Mapping[str, Level]
     typical: Mapping[str, float]
     logs: Mapping[str, np.ndarray]
     spread: Spread
-    drift: Drift
 
 
 def levels_of(measurements: Sequence[Measurement]) -> Levels:
@@ -54,22 +40,13 @@ def levels_of(measurements: Sequence[Measurement]) -> Levels:
     medians = {
         slug: np.array([_log_quantile(each.samples_s, 0.5) for each in replicas]) for slug, replicas in timed.items()
     }
-    times_s = {slug: np.array([fmean(each.at_s or [0.0]) for each in replicas]) for slug, replicas in timed.items()}
-    slope, drift = _drift(logs, times_s)
-    if logs:
-        # Of all strategies, the one with the most processes is the one that the others are compared with.
-        own_s = times_s[max(logs, key=lambda slug: len(logs[slug]))].mean()
-        logs, medians = (
-            {slug: values - slope * (times_s[slug] - own_s) for slug, values in figures.items()}
-            for figures in (logs, medians)
-        )
     spread = spread_of(list(logs.values()))
     by_slug = {
         slug: level(values, spread) if len(values) > 1 else lone_level(float(values[0]), spread)
         for slug, values in logs.items()
     }
     typical = {slug: float(values.mean()) for slug, values in medians.items()}
-    return Levels(by_slug, typical, logs, spread, drift)
+    return Levels(by_slug, typical, logs, spread)
 
 
 def shown_levels(run: Run) -> Mapping[str, Level]:
@@ -122,25 +99,3 @@ def _log_quantile(samples_s: Sequence[float], share: float) -> float:
     place, part = divmod(share * (len(ordered) - 1), 1)
     low, high = ordered[int(place)], ordered[math.ceil(place + part)]
     return math.log(low + part * (high - low))
-
-
-def _drift(logs: Mapping[str, np.ndarray], times_s: Mapping[str, np.ndarray]) -> tuple[float, Drift]:
-    """The slope of logarithms over seconds that strategies have in common, and what it amounts to over the run.
-
-    The slope is the median of those between any two processes of one strategy (Theil and Sen); p is that of Mann and
-    Kendall's test with strategies as strata. A few processes that are far off their strategy's pace hardly move either.
-    """
-    slopes, concordant, variance = [np.zeros(0)], 0.0, 0.0
-    for slug, values in logs.items():
-        first, second = np.triu_indices(len(values), 1)
-        apart_s = times_s[slug][second] - times_s[slug][first]
-        told = apart_s != 0
-        slopes.append((values[second] - values[first])[told] / apart_s[told])
-        concordant += float(np.sign(slopes[-1]).sum())
-        variance += len(values) * (len(values) - 1) * (2 * len(values) + 5) / 18
-    every = np.concatenate(slopes)
-    if len(every) < _LEAST_SLOPES:
-        return 0.0, Drift(0.0, 1.0)
-    slope = float(np.median(every))
-    seconds = np.ptp(np.concatenate(list(times_s.values())))
-    return slope, Drift(math.expm1(slope * seconds), 2 * float(special.ndtr(-abs(concordant) / math.sqrt(variance))))

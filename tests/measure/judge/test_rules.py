@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from measure.judge import advice, analysis, rules
 from measure.model.run import Control, Run, Warning
 from measure.statistics.intervals import level, spread_of
-from measure.statistics.levels import Drift, Levels, levels_of
+from measure.statistics.levels import Levels, levels_of
 from tests.samples import measurement, run_of
 from tests.simulation import Model, simulate
 
@@ -21,14 +21,13 @@ CONTENDER, SAMPLES = 6, 30
 def levels(
     logs: Mapping[str, Sequence[float]] | None = None,
     typical: Mapping[str, float] | None = None,
-    drift: Drift | None = None,
 ) -> Levels:
     """What is known of a run. ``logs``: one logarithm a process; ``typical``: where it is another than their mean."""
     arrays = {slug: np.array(values) for slug, values in (logs or {}).items()}
     spread = spread_of(list(arrays.values()))
     means = {slug: float(values.mean()) for slug, values in arrays.items()}
     by_slug = {slug: level(values, spread) for slug, values in arrays.items()}
-    return Levels(by_slug, {**means, **(typical or {})}, arrays, spread, drift or Drift(0.0, 1.0))
+    return Levels(by_slug, {**means, **(typical or {})}, arrays, spread)
 
 
 def codes(run: Run, known: Levels | None = None) -> list[str]:
@@ -41,14 +40,6 @@ def codes(run: Run, known: Levels | None = None) -> list[str]:
 def test_others_at_work_before_the_run_are_named() -> None:
     for cores, expected in ((0.21, ["busy_before"]), (0.20, []), (None, [])):
         assert codes(replace(run_of(), environment={"load_of_others_cores": cores})) == expected
-
-
-def test_a_machine_that_changes_its_pace_during_the_run_is_named_if_that_is_no_chance() -> None:
-    for change, p, expected in (
-        (0.105, 0.009, ["drift"]), (-0.105, 0.009, ["drift"]), (0.095, 0.009, []), (-0.095, 0.009, []),
-        (0.3, 0.011, []),
-    ):  # fmt: skip
-        assert codes(run_of(), levels(drift=Drift(change, p))) == expected, (change, p)
 
 
 def test_a_run_that_cannot_tell_a_tenth_says_so_where_several_lead() -> None:
@@ -149,9 +140,8 @@ def test_ordinary_races_are_not_warned_about() -> None:
 def test_the_values_of_derived_warnings_have_the_digits_that_every_machine_agrees_on() -> None:
     logs = [0.0, 0.0, math.sqrt(0.2)]
     run = analysis.analyse(run_of(measurement("a", [[math.exp(value)] * 5 for value in logs])))
-    drifted = rules.of_run(run_of(), levels(drift=Drift(math.sqrt(0.05), 0.0)))
-    for value in (run.measurements[0].warnings[0].values["times"], drifted[0].values["change"]):
-        assert value == float(f"{value:.10g}") != round(value, 6)
+    times = run.measurements[0].warnings[0].values["times"]
+    assert times == float(f"{times:.10g}") != round(times, 6)
 
 
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
@@ -160,7 +150,8 @@ def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
     run = replace(run_of(), environment={"load_of_others_cores": 2.0}, warnings=[seen])
     once = analysis.analyse(run)
     assert [warning.code for warning in once.warnings] == ["not_saved", "busy_before"]
-    assert analysis.analyse(once).warnings == once.warnings
+    drifted = Warning(code="drift", message="seen by an earlier method")
+    assert analysis.analyse(replace(once, warnings=[*once.warnings, drifted])).warnings == once.warnings
     old = [Warning(code=code, message="seen by an earlier method") for code in ("halves_differ", "multimodal")]
     kept = Warning(code="retrace", message="every call traces a function anew")
     item = replace(measurement("a", [[1.0] * 5] * 3), warnings=[*old, kept])
