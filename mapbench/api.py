@@ -1,5 +1,6 @@
 """The functions of `mapbench`: each starts a runner of its own, measures, and ends it."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from mapbench import progress
 from mapbench.given import given
 from mapbench.result import Result, SweepResult
 from measure import runner
+from measure.machine import allocator as allocators
 from measure.model.request import parse
 from measure.model.run import Run
 from measure.sweep.request import parse_sweep
@@ -32,6 +34,7 @@ def compare(
     presets: Mapping[str, Mapping[str, int]] | None = None,
     device: str = "CPU:0",
     seed: int = 0,
+    allocator: str = "pool",
     quiet: bool = False,
 ) -> Result:
     """Measure ways of mapping a function over elements.
@@ -41,13 +44,22 @@ def compare(
     parameters with defaults are the sizes that ``size`` can change. ``strategies`` are written as on the command line,
     ``budget`` is seconds of timing. ``batched`` is a rewrite for the whole batch, ``reference`` gives the right results
     of it in NumPy. ``title`` stands in place of the function's name, and ``presets`` are sizes by name, as in
-    ``{"Small": {"batch": 10}}``. In a notebook results are shown as they arrive; elsewhere progress goes to stderr;
-    neither if ``quiet``. An interrupt ends the measuring, and what is known by then is returned.
+    ``{"Small": {"batch": 10}}``. ``allocator``: ``pool`` times with freed memory kept in the process, as
+    ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without. In a notebook results are shown as they arrive;
+    elsewhere progress goes to stderr; neither if ``quiet``. An interrupt ends the measuring, and what is known by then
+    is returned.
 
     Raises `NotSendable` or `measure.model.request.RequestError`, both ValueErrors, with a sentence.
     """
     code = given(fn, elems, batched, reference, title, presets)
-    asked = {"size": size, "strategies": strategies, "budget_s": budget, "device": device, "seed": seed}
+    asked = {
+        "size": size,
+        "strategies": strategies,
+        "budget_s": budget,
+        "device": device,
+        "seed": seed,
+        "allocator": allocator,
+    }
 
     def submit(own: runner.Runner, slug: str) -> str:
         return own.submit(parse({**asked, "workload": slug}))
@@ -69,6 +81,7 @@ def sweep(
     presets: Mapping[str, Mapping[str, int]] | None = None,
     device: str = "CPU:0",
     seed: int = 0,
+    allocator: str = "pool",
     quiet: bool = False,
 ) -> SweepResult:
     """Measure ways of mapping a function over a range of sizes, or of an option of strategies.
@@ -78,7 +91,14 @@ def sweep(
     for `compare`, and so is what is raised.
     """
     code = given(fn, elems, batched, reference, title, presets)
-    asked = {"size": size, "strategies": strategies, "budget_s": budget, "device": device, "seed": seed}
+    asked = {
+        "size": size,
+        "strategies": strategies,
+        "budget_s": budget,
+        "device": device,
+        "seed": seed,
+        "allocator": allocator,
+    }
 
     def submit(own: runner.Runner, slug: str) -> str:
         sizes = {parameter.name for parameter in workloads.get(slug).sizes}
@@ -99,8 +119,11 @@ def sweep(
 def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], Any]:
     """Return the mapped function of the fastest right strategy, ready to be called with a batch of any length.
 
-    ``options`` are those of `compare`. Raises what `compare` does, and ValueError where no strategy was timed.
+    ``options`` are those of `compare`; ``allocator`` is the one of this process, where it is not named. Raises what
+    `compare` does, and ValueError where no strategy was timed.
     """
+    here = allocators.of_processor(os.environ, onednn=False)
+    options.setdefault("allocator", "pool" if here == allocators.BFC else "default")
     result = compare(fn, elems, **options)
     return result.mapped(result.leader)
 

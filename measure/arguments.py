@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import strategies
 import workloads
 from measure import admin_arguments
-from measure.model.request import DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
+from measure.model.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.model.run import Run
 from measure.output import export_command
 from measure.sweep import continuing
@@ -93,6 +93,8 @@ def _add_case(command: argparse.ArgumentParser) -> None:
     command.add_argument("--device", default="CPU:0")
     command.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
     command.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
+    command.add_argument("--allocator", metavar="|".join(ALLOCATORS), default="pool", help="pool: freed "
+                         "memory stays in the process; default: as TensorFlow and the C library do it")  # fmt: skip
     command.add_argument("--seed", default=0, help="seed of the inputs")
 
 
@@ -234,4 +236,5 @@ def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, A
         "memory_limit_mib": arguments.memory_limit,
         "threads": arguments.threads,
         "seed": arguments.seed,
+        "allocator": arguments.allocator,
     }

@@ -16,7 +16,7 @@ from measure.engine.launcher import Launcher
 from measure.job import Job, Measuring
 from measure.jobs import Jobs, Snapshot
 from measure.model.asked import Asked
-from measure.model.request import Request, RequestError, parse
+from measure.model.request import Request, RequestError, parse, raw_of
 from measure.model.run import Point, Run
 from measure.sweep.request import SweepRequest, of_run
 from measure.sweep.sweep import Sweep
@@ -52,7 +52,7 @@ class Making:
         if run.kind == "claims":
             return self.claims(run.id, run.claims or (), run.parent, asked)
         if run.kind == "compare":
-            return self.comparison(run.id, parse(msgspec.to_builtins(run.request)), run.parent, asked)
+            return self.comparison(run.id, parse(raw_of(run.request)), run.parent, asked)
         request, before = of_run(run), asked.continue_from
         taken = beginning.taken_over(request, before, find(before), self._launcher) if before else []
         return self.sweep(run.id, request, run.parent, asked, taken)

@@ -1,7 +1,7 @@
 """The layout of a script's parts, as ``ruff format`` lays them out: literals, calls, and long statements."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workloads.case import Case
@@ -28,10 +28,33 @@ def join(docstring: str, imports: str, settings: str, *blocks: str) -> str:
     return "\n\n\n".join(part.strip("\n") for part in (head, *blocks)) + "\n"
 
 
-def settings(device: str, threads: int | None) -> str:
+def imports(standard: Sequence[str]) -> str:
+    """The imports of a script: ``standard`` are modules of Python's own."""
+    lines = [f"import {name}" for name in standard]
+    return "\n".join([*lines, *([""] if lines else []), "import numpy as np", "import tensorflow as tf"])
+
+
+def pool(device: str, *, arrays: bool) -> tuple[list[str], list[str]]:
+    """The modules and the lines that have freed memory stay in the process, so that no call takes page faults for its
+    outputs. ``arrays``: of NumPy too, where the C library is glibc. A GPU's memory is in a pool anyway."""
+    if not device.startswith("CPU"):
+        return [], []
+    tensors = 'os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"  # before the first op: freed tensors stay in a pool'
+    if not arrays:
+        return ["os"], [tensors]
+    return ["ctypes", "os", "sys"], [
+        tensors,
+        'if sys.platform == "linux":  # freed arrays too: M_MMAP_MAX and M_TRIM_THRESHOLD of malloc.h',
+        "    ctypes.CDLL(None).mallopt(-4, 0)",
+        "    ctypes.CDLL(None).mallopt(-1, -1)",
+    ]
+
+
+def settings(device: str, threads: int | None, pool: Sequence[str] = ()) -> str:
+    """The lines that set TensorFlow up, before its first op; ``pool``: those of `pool`."""
     kind, _, index = device.partition(":")
     if kind == "CPU":
-        lines = ['tf.config.set_visible_devices([], "GPU")']
+        lines = [*pool, 'tf.config.set_visible_devices([], "GPU")']
     elif kind == "GPU" and index.isdecimal():
         lines = [f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")']
     else:

@@ -6,6 +6,7 @@ same functions.
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from strategies import loop
 from strategies.conversions import is_ragged, is_sparse, tensors
 from strategies.layout import ScriptError, keywords, layout, tensor_spec
+from strategies.layout import imports as standard_imports
 from workloads import functions
 from workloads.case import Case
 from workloads.functions import Facts, Given
@@ -75,11 +77,11 @@ def code(case: Case) -> str:
     return "\n\n\n".join(filter(None, [seeds(given, case.seed), "\n".join(lines).strip("\n")]))
 
 
-def imports(case: Case) -> str:
-    """The imports that a script begins with: those of ``__future__`` have to come first."""
+def imports(case: Case, standard: Sequence[str] = ()) -> str:
+    """The imports that a script begins with: those of ``__future__`` have to come first, then ``standard`` modules."""
     lines = _given(case).code.strip("\n").splitlines()
     future = [lines[number] for number in _future_imports("\n".join(lines))]
-    return "\n".join([*future, *([""] if future else []), "import numpy as np", "import tensorflow as tf"])
+    return "\n".join([*future, *([""] if future else []), standard_imports(standard)])
 
 
 def may_draw(given: Given) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import strategies
 from strategies import loop, own_script, planning
 from strategies.conversions import is_ragged, is_sparse, made_dense, tensors
-from strategies.layout import ScriptError, docstring, join, keywords, layout, settings, tensor_spec
+from strategies.layout import ScriptError, docstring, imports, join, keywords, layout, pool, settings, tensor_spec
 from strategies.spec import ELEMENT, Mapper, Strategy
 from workloads.case import Case
 from workloads.own import source_of
@@ -34,18 +34,25 @@ if __name__ == "__main__":
 
 
 def build(
-    case: Case, strategy: Strategy | str, *, threads: int | None = None, memory_limit_mib: int | None = None
+    case: Case,
+    strategy: Strategy | str,
+    *,
+    threads: int | None = None,
+    memory_limit_mib: int | None = None,
+    allocator: str = "pool",
 ) -> str:
     """Return the script that makes the inputs and maps the workload's function over them.
 
-    It needs TensorFlow and NumPy. ``threads`` is the size of TensorFlow's pools. Raises `ScriptError` where the sources
-    do not fit together or use what the script does not have.
+    It needs TensorFlow and NumPy. ``threads`` is the size of TensorFlow's pools of threads. ``allocator``: ``pool`` has
+    freed memory stay in the process, ``default`` leaves it to TensorFlow and the C library. Raises `ScriptError` where
+    the sources do not fit together or use what the script does not have.
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
     mapper, workload = strategies.mapper(strategy.mapper), case.workload
     if lacking := strategies.missing(mapper, workload, strategy.element):
         raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
 
+    arrays = mapper.arrays or mapper.element == "numpy_element"
     converters: list[Callable[..., Any]] = []
     if workload.own is not None:
         data = own_script.data(case)
@@ -56,7 +63,6 @@ def build(
         data = [layout(f"elems = {made if mapper.arrays else as_tensors}")]
     if workload.variables:
         made = _call(case, workload.variables)
-        arrays = mapper.arrays or mapper.element == "numpy_element"
         data.append(layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
     blocks: list[str] = []
     plan = planning.plan(case, strategy, memory_limit_mib)
@@ -94,14 +100,15 @@ def build(
     blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
 
     head = docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device)
-    set_up, rest = settings(case.device, threads), ("\n".join(data), *blocks, _MAIN)
+    modules, lines = pool(case.device, arrays=arrays) if allocator == "pool" else ([], [])
+    set_up, rest = settings(case.device, threads, lines), ("\n".join(data), *blocks, _MAIN)
     if workload.own is not None:
         sources = [own_script.code(case), *map(_source, own_script.HELPERS)]
         sources += map(_source, _with_helpers([*converters, *([apply] if apply else [])], mapper.helpers))
-        return join(head, own_script.imports(case), set_up, *sources, *rest)
+        return join(head, own_script.imports(case, modules), set_up, *sources, *rest)
     used = [*_makers(workload), *converters, *used]
     sources = list(map(_source, _with_helpers(used, [*workload.helpers, *mapper.helpers])))
-    script = join(head, "import numpy as np\nimport tensorflow as tf", set_up, *sources, *rest)
+    script = join(head, imports(modules), set_up, *sources, *rest)
     _check_names(script, f"script of {workload.slug}", "np, tf")
     return script
 
@@ -154,9 +161,9 @@ def build_reference(case: Case) -> str:
         data = [*own_script.data(case), *own_script.reference(case)]
         head = docstring(case, "the right results")
         return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))
-    imports = "import numpy as np"
+    modules = "import numpy as np"
     if case.dtype == "bfloat16":
-        imports = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{imports}"
+        modules = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{modules}"
     arguments = ["elems", "*variables", *_keyword_parts(case, workload.reference)]
     data = [
         layout(f"elems = {_call(case, workload.inputs)}"),
@@ -165,7 +172,7 @@ def build_reference(case: Case) -> str:
     ]
     script = join(
         docstring(case, "reference in float64"),
-        imports,
+        modules,
         "",
         *map(_source, _with_helpers([*_makers(workload), workload.reference], workload.helpers)),
         "\n".join(data),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import strategies
 import workloads
-from measure.model.request import MOST_BUDGET_S, MOST_SEED, MOST_THREADS
+from measure.model.request import ALLOCATORS, MOST_BUDGET_S, MOST_SEED, MOST_THREADS
 from measure.sweep.request import SCALES, SweepRequest, parse_sweep
 from views.choices import sweep
 
@@ -44,6 +44,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
         "memory_limit_mib": draw(st.none() | st.integers(*_LIMITS)),
         "threads": draw(st.none() | st.integers(1, MOST_THREADS)),
         "seed": draw(st.integers(0, MOST_SEED)),
+        "allocator": draw(st.sampled_from(ALLOCATORS)),
     }
 
 

@@ -151,7 +151,8 @@ def digest(variant: Variant, strategies_: Iterable[str]) -> str:
     and of TensorFlow's and NumPy's versions. How strategies are run and checked by `measure` is not in it."""
     case = case_of(parse(variant.request()))
     in_one_mode = {slug.replace(f".{strategies.parse(slug).mode}", ""): slug for slug in strategies_}
-    scripts = {slug: script.build(case, slug) for slug in in_one_mode.values()}
+    # What measures memory and checks values has a pool whatever the script says.
+    scripts = {slug: script.build(case, slug, allocator="default") for slug in in_one_mode.values()}
     checks = [checked.of(case, slug, text) for slug, text in scripts.items()]
     versions = [version("tensorflow"), version("numpy")]
     told = [versions, script.build_reference(case), scripts, checks, repr(case.workload.tolerances), case.cost.depth]

@@ -21,8 +21,8 @@ from measure.subject.messages import Spec
 Message = dict[str, Any]
 
 RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
-# A visit tells its samples in two messages, of so many each; the second sample of the second message was disturbed.
-SAMPLES_A_MESSAGE = 3
+# A visit tells its samples in two messages, of so many each; a call of these takes so many page faults.
+SAMPLES_A_MESSAGE, FAULTS = 3, 7.0
 # A message that stands for the end of the host, with all its subjects.
 LOST = {"event": "lost"}
 
@@ -165,9 +165,10 @@ class Subjects:
             case "other_values":
                 return [{"event": "other_values", "seconds": (20 if slug in self.compiled else 1) * call_s}]
         half = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_MESSAGE}
+        half |= {"faults": [FAULTS] * SAMPLES_A_MESSAGE, "kernel_s": [0.0] * SAMPLES_A_MESSAGE}
         if self.failing == (slug, self.visited.count(slug)):
-            return [half | {"disturbed": [], "last": False}, self.failure]
-        return [half | {"disturbed": [], "last": False}, half | {"disturbed": [1], "last": True}]
+            return [half | {"last": False}, self.failure]
+        return [half | {"last": False}, half | {"last": True}]
 
 
 class Gated(Subjects):

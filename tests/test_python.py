@@ -53,7 +53,13 @@ def test_a_comparison_gives_a_table_the_leader_the_code_a_file_and_the_best_func
     found.save(tmp_path / "run.json")
     assert decode((tmp_path / "run.json").read_bytes()) == found.run
     monkeypatch.setattr(mapbench.Result, "mapped", lambda self, strategy: strategy)
-    assert mapbench.best(squared, numbers, strategies=TWO, budget=60, quiet=True) == "vectorized_map.graph"
+    assert found.run.request.allocator == "pool"
+    # The best one is for this process, whose memory comes from wherever its own settings say.
+    for variable, allocator in (("", "default"), ("true", "pool")):
+        monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", variable)
+        assert mapbench.best(squared, numbers, strategies=TWO, budget=60, quiet=True) == "vectorized_map.graph"
+        pool = "TF_CPU_ALLOCATOR_USE_BFC" in next(spec.script for spec in subjects.specs[::-1] if spec.role == "timing")
+        assert pool == (allocator == "pool")
 
 
 def test_an_interrupt_keeps_what_there_is(subjects: Subjects, monkeypatch: pytest.MonkeyPatch):

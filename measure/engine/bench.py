@@ -22,7 +22,7 @@ from measure.judge import advice
 from measure.machine import environment
 from measure.model import forecast
 from measure.model.place import utc_now
-from measure.model.request import Request, case_of
+from measure.model.request import Request, case_of, script_of
 from measure.model.run import Analysis, Run, Stage, Status, Warning
 from measure.subject.messages import Spec
 from strategies import checked, script
@@ -93,7 +93,7 @@ class Bench:
             analysis=Analysis(seed=race.seed(run_id)),
             digest={},
         )
-        self.record = Record(run, {slug: self._script(slug) for slug in request.strategies})
+        self.record = Record(run, {slug: script_of(request, slug) for slug in request.strategies})
         self.on_gpu = request.device.startswith("GPU")
         self.gpu_bytes: int | None = None  # what TensorFlow may take of the GPU, as far as it is known
         self.started_s: float | None = None
@@ -198,10 +198,14 @@ class Bench:
         """Return what a subject of a strategy is to be; ``more``: what only this role is told."""
         code = self.record[slug].code
         assert code is not None
+        source = code.source
+        if role == "process_peak":
+            # A pool keeps what a call has freed, so that the system does not see the next one.
+            source = script_of(self.request, original(slug), allocator="default")
         override = self.case.workload.tolerances.get(self.case.dtype)
         return Spec(
             role=role,
-            script=code.source,
+            script=source,
             name=original(slug),
             mode=strategies.parse(original(slug)).mode,
             device=self.request.device,
@@ -212,7 +216,7 @@ class Bench:
             else {"relative": override.relative, "absolute": override.absolute, "reason": override.reason},
             input_bytes=self.case.input_bytes,
             captured_bytes=self.case.captured_bytes,
-            **checked.of(self.case, original(slug), code.source),
+            **checked.of(self.case, original(slug), source),
             **more,
         )
 
@@ -242,10 +246,6 @@ class Bench:
         memory = self.record[original(slug)].memory
         peak_bytes = memory.peak_bytes if memory else self.forecast.per_strategy[original(slug)].peak_bytes
         return self.process_bytes + peak_bytes + self.case.read_bytes
-
-    def _script(self, slug: str) -> str:
-        request = self.request
-        return script.build(self.case, slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)
 
 
 class Job:

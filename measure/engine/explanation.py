@@ -4,8 +4,6 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from measure.engine import explaining
 from measure.engine.bench import Bench, Job, Settings
 from measure.engine.clock import TimeIsUp
@@ -14,7 +12,7 @@ from measure.engine.explaining import Keep
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.machine import environment
-from measure.model.request import RequestError, parse
+from measure.model.request import RequestError, parse, raw_of
 from measure.model.run import Run
 
 # What the reasons of a call depend on beside the machine.
@@ -57,7 +55,7 @@ class Explanation(Job):
         settings: Settings | None = None,
     ) -> None:
         """Raises `RequestError` where the code of the strategies is no longer what was measured."""
-        request = parse(msgspec.to_builtins(run.request))
+        request = parse(raw_of(run.request))
         super().__init__(Bench(run.id, request, launcher, publish, settings=settings))
         self._keep = keep
         now = {item.strategy: item.code for item in self.bench.record.items()}

@@ -113,8 +113,7 @@ class Record:
         """Take in samples of a replica, which are known from ``at_s`` seconds after the run's start on."""
 
         def extended(replica: Replica) -> Replica:
-            count, before = len(sampled.seconds), len(replica.samples_s)
-            disturbed = replica.disturbed or []
+            count = len(sampled.seconds)
             # They came together, one after the other, and after those before, which may have been heard of late.
             least_s = replica.at_s[-1] if replica.at_s else 0.0
             after_s = [sampled.calls * sum(sampled.seconds[place + 1 :]) for place in range(count)]
@@ -124,7 +123,8 @@ class Record:
                 rounds=[*replica.rounds, *[round_number] * count],
                 at_s=[*replica.at_s, *(max(least_s, round(at_s - later_s, 4)) for later_s in after_s)],
                 samples_s=[*replica.samples_s, *(max(seconds, LEAST_SAMPLE_S) for seconds in sampled.seconds)],
-                disturbed=[*disturbed, *(before + number for number in sampled.disturbed)],
+                faults=[*(replica.faults or []), *sampled.faults],
+                kernel_s=[*(replica.kernel_s or []), *sampled.kernel_s],
             )
 
         known = self._items[slug].replicas

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
-
 from measure.judge import advice, outlook, payoff
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
 from measure.model import forecast, text
-from measure.model.request import Request, RequestError, case_of, parse
+from measure.model.request import Request, RequestError, case_of, parse, raw_of
 from measure.model.run import Axis, Measurement, RequestRecord, Run
 from measure.statistics import intervals
 from measure.statistics.levels import shown_levels
@@ -59,6 +57,8 @@ def asked_case(request: RequestRecord, axes: Sequence[Axis] = ()) -> str:
         chosen.append(f"limit {request.memory_limit_mib:,} MiB")
     if request.threads is not None:
         chosen.append(f"{request.threads} thread{'s' * (request.threads != 1)}")
+    if request.allocator == "default":
+        chosen.append("default allocator")
     return " · ".join([request.title, *sizes, request.dtype, *chosen, request.device])
 
 
@@ -71,7 +71,7 @@ def _shapes(case: Case) -> str:
 def _parsed(request: RequestRecord, strategies: Sequence[str] = ("all",)) -> Request | None:
     """The request of a record, for these strategies; None where it asks for what is not here."""
     try:
-        return parse(msgspec.to_builtins(request) | {"strategies": list(strategies)})
+        return parse(raw_of(request) | {"strategies": list(strategies)})
     except RequestError:
         return None
 

@@ -5,11 +5,12 @@ Pure functions of what the case asks for (`Work`) and of the rates that the prob
 roof by itself bounds the time of a call from below, so the highest one is the limit.
 """
 
+from statistics import median
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
 import strategies
-from measure.machine import allocator
 from measure.model import text
 from measure.model.roofline import Rates, Work
 from measure.model.run import Limit, Measurement, Run, Term
@@ -20,9 +21,10 @@ from workloads.spec import leaves
 FLOOR = "theoretical floor (estimate)"
 # How far probes may be off, as their benchmark checks: what is this near to the limit is at it.
 RESOLUTION = 0.15
-# Larger blocks glibc maps anew each time and gives back when they are freed: DEFAULT_MMAP_THRESHOLD_MAX of 64-bit
-# systems, beyond which neither the threshold that adapts itself nor M_MMAP_THRESHOLD can go (mallopt(3)).
-_MOST_KEPT_BYTES = 32 * 2**20
+# Fresh pages are worth a word where a call takes so many page faults and spends this share of its time in the kernel.
+_MANY_FAULTS, _KERNEL_SHARE = 100, 0.1
+# So many strategies are named in a sentence.
+_MOST_NAMED = 3
 
 
 def work(case: Case) -> Work:
@@ -95,24 +97,30 @@ def tells(run: Run) -> bool:
     return all(latency.median_s >= least_s for latency in right if latency is not None)
 
 
+def page_faults(item: Measurement) -> float | None:
+    """Minor page faults of a call, the median of its samples; None where none were counted."""
+    counted = [faults for replica in item.replicas for faults in replica.faults or ()]
+    return median(counted) if counted else None
+
+
 def fresh_pages(run: Run) -> str:
-    """The sentence that a memory-bound run needs where an output is larger than what the C library keeps for its next
-    use, so that calls of some or all strategies pay for fresh pages; empty where that is not so, or not known."""
-    roof, environment = run.limit, run.environment
-    if roof is None or roof.term != "memory-bound" or roof.largest_output_bytes <= _MOST_KEPT_BYTES:
+    """The sentence that names the strategies whose calls spend a good part of their time on fresh pages, as it was
+    counted; empty where there are none."""
+    named = [
+        f"{item.strategy} ({faults:,.0f} page faults a call)"
+        for item in run.measurements
+        if item.twin_of is None and (faults := page_faults(item)) and faults >= _MANY_FAULTS
+        if _share_of_kernel(item) >= _KERNEL_SHARE
+    ]
+    if not named:
         return ""
-    if not run.request.device.startswith("CPU") or not str(environment.get("allocator")).startswith("glibc"):
-        return ""
-    if environment.get("tensorflow_allocator") == allocator.C_LIBRARY:
-        whose = "every strategy's time"
-    elif any(_is_of_numpy(item.mapper) and item.latency is not None for item in run.measurements):
-        whose = "the time of NumPy's strategies (TensorFlow keeps its own)"
-    else:
-        return ""
-    return (
-        f"An output of {text.size(roof.largest_output_bytes)} is beyond the {text.size(_MOST_KEPT_BYTES)} that the C "
-        f"library keeps: fresh pages from the system are part of {whose}, and not of the floor."
-    )
+    return f"Fresh pages from the system are part of the time of {text.listed(named, _MOST_NAMED)}, not of the floor."
+
+
+def _share_of_kernel(item: Measurement) -> float:
+    """The share of its samples' time that was spent in the kernel, on any of its threads."""
+    spent = sum(seconds for replica in item.replicas for seconds in replica.kernel_s or ())
+    return spent / sum(seconds for replica in item.replicas for seconds in replica.samples_s)
 
 
 def shown(times: float | None) -> str:

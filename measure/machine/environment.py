@@ -311,7 +311,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("onednn", "oneDNN", _reported("onednn"), {True: "on", False: "off"}.__getitem__),
     Fact("flags", "Flags", lambda source: flags.read(source.variables), _shown_flags),
     Fact("allocator", "Allocator of the C library", _allocator),
-    Fact("tensorflow_allocator", "Allocator of tensors", _reported("tensorflow_allocator")),
+    Fact("tensorflow_allocator", "Allocator of tensors by default", _reported("tensorflow_allocator")),
     Fact(
         "start_method",
         "Processes start",

@@ -4,14 +4,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 from msgspec import UNSET
 
 import strategies
 import workloads
 from measure.model import forecast, text
-from measure.model.run import RequestRecord
+from measure.model.run import Allocator, RequestRecord
+from strategies import script
 from strategies.spec import MODES, Mapper, Strategy
 from workloads import functions
 from workloads.case import Case
@@ -22,6 +24,7 @@ DEFAULT_BUDGET_S = 9.0
 MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 MOST_SEED = 2**32 - 1
+ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
 # A hosted page takes requests from anyone: beyond this many bytes of inputs or outputs a size is a typing error.
 MOST_BYTES = 2**44
 
@@ -56,6 +59,7 @@ class Request:
     threads: int | None = None
     seed: int = 0
     workload_options: Mapping[str, Any] = field(default_factory=dict)
+    allocator: Allocator = "pool"
 
     def record(self) -> RequestRecord:
         return RequestRecord(
@@ -70,6 +74,7 @@ class Request:
             threads=self.threads,
             seed=self.seed,
             own=functions.get(self.workload, self.size) or UNSET,
+            allocator=self.allocator,
         )
 
 
@@ -139,6 +144,18 @@ def case_of(asked: Request | RequestRecord) -> Case:
     """Return the case of which a comparison asks; `workloads.UnknownWorkload` where its workload is not known here."""
     workload = workloads.get(asked.workload)
     return Case(workload, asked.size, asked.dtype, asked.workload_options, asked.device, asked.seed)
+
+
+def script_of(asked: Request | RequestRecord, slug: str, *, allocator: Allocator | None = None) -> str:
+    """Return the script of a strategy, as it runs for this request; with another ``allocator``, where one is named.
+    Raises `ScriptError`."""
+    return script.build(
+        case_of(asked),
+        slug,
+        threads=asked.threads,
+        memory_limit_mib=asked.memory_limit_mib,
+        allocator=allocator or asked.allocator or "default",
+    )
 
 
 def default_strategies(case: Case) -> list[str]:
@@ -217,6 +234,14 @@ def parse_budget(value: Any) -> float:
     return budget_s
 
 
+def parse_allocator(value: Any) -> Allocator:
+    """Return the allocator of the processes that are timed."""
+    for allocator in ALLOCATORS:
+        if value == allocator:
+            return allocator
+    raise RequestError(f"allocator {value!r} is not valid: {' or '.join(ALLOCATORS)} is needed")
+
+
 def parse_dtype(workload: Workload, value: Any) -> str:
     """Return the dtype of the inputs; the workload's first one where none is given."""
     dtype = str(value or workload.dtypes[0])
@@ -234,6 +259,11 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
         raise RequestError(f"{name}={value!r} is not valid: names with their values are needed")
     return value or {}
+
+
+def raw_of(record: RequestRecord) -> dict[str, Any]:
+    """Return a request that was made as `parse` reads it. Older ones, which name no allocator, had the default one."""
+    return {**msgspec.to_builtins(record), "allocator": record.allocator or "default"}
 
 
 def parse(raw: Mapping[str, Any]) -> Request:
@@ -279,4 +309,5 @@ def parse(raw: Mapping[str, Any]) -> Request:
         memory_limit_mib=limit,
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
         seed=seed,
+        allocator=parse_allocator(raw.get("allocator") or "pool"),
     )

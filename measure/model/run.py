@@ -18,6 +18,7 @@ SCHEMA = "mapbench.run/1"
 TIMELINE_POINTS = 500
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
+Allocator = Literal["pool", "default"]
 Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
 PaysOff = Literal["calls", "from_first", "until", "never", "undecided"]
 OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
@@ -44,7 +45,8 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
     """The request of a run. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that was
-    mapped, as code, with what was derived of it; not in the file otherwise."""
+    mapped, as code, with what was derived of it; not in the file otherwise. ``allocator``: of the processes that were
+    timed; older files do not say it, and are of the default one."""
 
     workload: str
     workload_options: dict[str, Any] = {}
@@ -57,6 +59,7 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
     threads: int | None = None
     seed: int = 0
     own: OwnFunction | msgspec.UnsetType = msgspec.UNSET
+    allocator: Allocator | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def title(self) -> str:
@@ -141,8 +144,9 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 class Replica(Struct, frozen=True, kw_only=True):
     """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
-    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row. ``disturbed``: the places of
-    those in which the process was kept waiting for a processor. ``ended``: why it stopped."""
+    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row, of which each took ``faults[i]``
+    minor page faults and ``kernel_s[i]`` seconds in the kernel. ``ended``: why it stopped. Older files have neither;
+    some have ``disturbed``, the places of samples in which the process was kept waiting for a processor."""
 
     id: int
     first_call_s: float | None = None
@@ -151,6 +155,8 @@ class Replica(Struct, frozen=True, kw_only=True):
     at_s: list[float] = []
     samples_s: list[float] = []
     disturbed: list[int] | msgspec.UnsetType = msgspec.UNSET
+    faults: list[float] | msgspec.UnsetType = msgspec.UNSET
+    kernel_s: list[float] | msgspec.UnsetType = msgspec.UNSET
     ended: str = ""
 
 

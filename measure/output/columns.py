@@ -241,6 +241,13 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         value=lambda row: row.samples, unit=COUNT, csv="samples", page="samples", help="Samples of all its processes."
     ),
+    Column(
+        value=lambda row: row.faults,
+        unit=COUNT,
+        csv="page_faults",
+        page="page faults",
+        help="Minor page faults of a call: memory that is fetched from the system anew. Median of its samples.",
+    ),
     Column(value=lambda row: row.sentence, csv="error"),
     Column(value=lambda row: " ".join(warning.message for warning in row.measurement.warnings), csv="warnings"),
     Column(value=lambda row: " ".join((row.sentence, *row.notes)).strip(), page="note"),

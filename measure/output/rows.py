@@ -52,6 +52,7 @@ class Row:
     first_high_s: float | None = None
     processes: int = 0
     samples: int = 0
+    faults: float | None = None
     peak_bytes: int | None = None
     output_bytes: int | None = None
     temporary_bytes: int | None = None
@@ -208,6 +209,7 @@ def _row(m: Measurement, order: int, run: Run, place: Mapping[str, Any]) -> Row:
         first_call_s=m.first_call_s,
         processes=sum(bool(replica.samples_s) for replica in m.replicas),
         samples=sum(len(replica.samples_s) for replica in m.replicas),
+        faults=limit.page_faults(m),
         peak_bytes=memory.peak_bytes if memory else None,
         output_bytes=memory.output_bytes if memory else None,
         temporary_bytes=memory.temporary_bytes if memory else None,

@@ -115,12 +115,13 @@ class OtherValues(Said, frozen=True, tag="other_values"):
 
 
 class Sampled(Said, frozen=True, tag="sampled"):
-    """Samples as they were taken, ``seconds`` per call of ``calls`` in a row each. ``disturbed``: the numbers of those,
-    from 0, in which the process was kept waiting for a processor. ``last``: there are no more."""
+    """Samples as they were taken, ``seconds`` per call of ``calls`` in a row each, with the minor page ``faults`` and
+    the seconds in the kernel of a call of each. ``last``: there are no more."""
 
     calls: int
     seconds: list[float]
-    disturbed: list[int]
+    faults: list[float]
+    kernel_s: list[float]
     last: bool
 
 

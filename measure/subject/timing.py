@@ -5,8 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from measure.machine.waiting import Waiting
 from measure.subject.messages import Sampled
+
+try:
+    import resource
+except ImportError:  # Windows counts neither
+    resource = None  # type: ignore[assignment]
 
 # A sample is the mean of as many calls in a row as take this long: a hundred times what the clock takes and what the
 # kernel's counters do, and so short that of twenty samples some lie between two disturbances.
@@ -20,10 +24,17 @@ SAMPLING_S = 0.06
 LEAST_SAMPLES = 3
 # A call that takes this long is at its pace after the first one, and another process says more than another call.
 LONG_CALL_S = 0.5
-# A sample was disturbed where its process, ready to run, was kept waiting for a processor for this share of it.
-DISTURBED_SHARE = 0.02
 # What was sampled is said this often: calls that are long arrive one by one, so that a crash costs none of them.
 _SAY_EVERY_S = 0.1
+
+
+def usage() -> tuple[int, float]:
+    """Minor page faults of this process so far, of all its threads, and the seconds that it has spent in the kernel;
+    zeros where the system does not tell."""
+    if resource is None:
+        return 0, 0.0
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_minflt, used.ru_stime
 
 
 class Clock:
@@ -65,21 +76,23 @@ class Clock:
         quickest_s = self._come_to_pace()
         calls = max(1, min(MOST_CALLS, round(SAMPLE_S / max(quickest_s, 1e-9))))
         least = 1 if quickest_s > LONG_CALL_S else LEAST_SAMPLES
-        waiting, taken = Waiting(), 0
+        taken = 0
         seconds: list[float] = []
-        disturbed: list[int] = []
+        faults: list[float] = []
+        kernel_s: list[float] = []
         begun_s = said_s = time.perf_counter()
         while True:
-            waited_s = waiting.seconds()
+            faults_before, kernel_before_s = usage()
             seconds.append(self.mean(calls))
+            faults_after, kernel_after_s = usage()
+            faults.append(round((faults_after - faults_before) / calls, 3))
+            kernel_s.append(round((kernel_after_s - kernel_before_s) / calls, 9))
             taken += 1
-            if waiting.seconds() - waited_s > DISTURBED_SHARE * calls * seconds[-1]:
-                disturbed.append(len(seconds) - 1)
             now_s = time.perf_counter()
             last = taken >= least and now_s - begun_s >= SAMPLING_S
             if last or now_s - said_s >= _SAY_EVERY_S:
-                yield Sampled(calls, seconds, disturbed, last)
-                seconds, disturbed, said_s = [], [], now_s
+                yield Sampled(calls, seconds, faults, kernel_s, last)
+                seconds, faults, kernel_s, said_s = [], [], [], now_s
             if last:
                 return
 

@@ -9,12 +9,11 @@ from msgspec import structs
 
 from measure.engine.dialogue import TIME_OVER
 from measure.machine import environment
-from measure.model.request import Request, RequestError, case_of
+from measure.model.request import RequestError, script_of
 from measure.model.run import Measurement, Point, Run, Stage
 from measure.sweep.lines import line_of
 from measure.sweep.omissions import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
-from strategies import script
 
 # What latencies of one sweep have to share.
 _SAME = ("cpu_model", "cores_granted", "python", "tensorflow", "numpy", "start_method", "flags")
@@ -115,13 +114,9 @@ def _look_at_code(run: Run, request: SweepRequest, points: Sequence[Point]) -> N
             same = item.code.sha256 == hashlib.sha256(item.code.source.encode()).hexdigest()
             if (line := line_of(item.strategy, request.axes)) not in seen:
                 seen.add(line)
-                same = same and item.code.source == _script(asked, item.strategy)
+                same = same and item.code.source == script_of(asked, item.strategy)
             if not same:
                 raise RequestError(
                     f"run {run.id} cannot be continued: the code of {item.strategy} for {asked.workload} has changed "
                     "since it was measured; measure it anew"
                 )
-
-
-def _script(request: Request, slug: str) -> str:
-    return script.build(case_of(request), slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)

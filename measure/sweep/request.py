@@ -16,6 +16,7 @@ from measure.model.request import (
     parse_options,
     parse_strategies,
     parse_workload,
+    raw_of,
 )
 from measure.model.run import Axis, Run
 from workloads.case import Case
@@ -150,7 +151,7 @@ def of_run(run: Run) -> SweepRequest:
     if run.kind != "sweep":
         raise RequestError(f"run {run.id} is a comparison: only a sweep can be continued")
     record = run.request
-    plain = {name: getattr(record, name) for name in record.__struct_fields__}
+    plain = raw_of(record)
     swept = [axis.name for axis in run.axes if axis.kind == "size"]
     plain["size"] = {name: value for name, value in record.size.items() if name not in swept}
     axes = [{name: getattr(axis, name) for name in axis.__struct_fields__} for axis in run.axes]

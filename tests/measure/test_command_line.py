@@ -112,6 +112,7 @@ def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(caps
             ["cannot end in time", "batch=", "budget="],
         ),
         (["outer_product", "--threads", "0"], ["threads=0 is not valid"]),
+        (["outer_product", "--allocator", "none"], ["allocator 'none' is not valid", "pool or default"]),
         (["outer_product", "--json", "/nowhere/at/all.json"], ["/nowhere/at/all.json cannot be written"]),
     ):
         assert command_line.main(["compare", *arguments]) == 2

@@ -181,6 +181,18 @@ def test_the_chosen_chunk_stands_in_the_script_with_its_reason_and_one_that_is_a
     assert chunks.reason(plan, {"chunk": 620}) == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
 
 
+def test_arrays_of_numpy_stay_in_the_process_too_and_a_gpu_has_a_pool_of_its_own() -> None:
+    case = Case(workloads.get("square"), {"batch": 4}, "float32")
+    tensors, arrays = "TF_CPU_ALLOCATOR_USE_BFC", "mallopt"
+    for slug, has_arrays in (("map_fn.graph", False), ("numpy.eager", True), ("numpy_function.graph", True)):
+        assert tensors in (text := script.build(case, slug)) and (arrays in text) == has_arrays
+        for without in (
+            script.build(case, slug, allocator="default"),
+            script.build(dataclasses.replace(case, device="GPU:0"), slug),
+        ):
+            assert tensors not in without and arrays not in without and "import os" not in without
+
+
 def test_limits_that_are_known_are_said() -> None:
     square = workloads.get("square")
     assert strategies.unsupported(strategies.parse("dataset.graph"), square) is None

@@ -14,6 +14,7 @@ from typing import Any
 import strategies
 import workloads
 from measure.model.request import (
+    ALLOCATORS,
     DEFAULT_BUDGET_S,
     RequestError,
     parse,
@@ -144,6 +145,7 @@ def fields(
     ):
         check = partial(_check, workload, name)
         known[key] = Field(default, _one(_whole(check, optional=default is None)), check)
+    known["allocator"] = Field("pool", one_of("allocator", ALLOCATORS))
     known["baseline"] = Field(AUTOMATIC, _one(_baseline))
     return known
 
@@ -160,6 +162,7 @@ def of_request(request: RequestRecord) -> Form:
         "memory_limit": request.memory_limit_mib,
         "threads": request.threads,
         "seed": request.seed,
+        "allocator": request.allocator or "default",
         "baseline": AUTOMATIC,
     }
     values |= {size_key(name): value for name, value in request.size.items()}

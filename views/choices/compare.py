@@ -4,19 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import streamlit as st
 
 import strategies
 from measure import beginning
 from measure.model import fit, forecast
 from measure.model.request import (
+    ALLOCATORS,
     MOST_BUDGET_S,
     MOST_THREADS,
     Request,
     RequestError,
     case_of,
     parse,
+    raw_of,
 )
 from measure.model.run import Run
 from views.choices import address, grid, texts
@@ -27,6 +28,7 @@ from views.choices.case import (
     dtype_and_device,
     faults,
     number,
+    place_of,
     sizes,
     start_with_defaults,
     workload_options,
@@ -75,7 +77,7 @@ def of_run(run: Run) -> Form:
     """Return the form of a comparison, with a word for its strategies where there is one; empty where it cannot be
     asked for here, as an imported one may not."""
     try:
-        request = parse(msgspec.to_builtins(run.request))
+        request = parse(raw_of(run.request))
     except (RequestError, ValueError):
         return {}
     form = address.of_request(request.record())
@@ -125,6 +127,10 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
                 help=texts.THREADS_HELP.format(most=MOST_THREADS),
             )  # fmt: skip
             seed = number(texts.SEED, "seed", known["seed"], step=1, help=texts.SEED_HELP)
+            allocator = st.selectbox(
+                texts.ALLOCATOR, ALLOCATORS, index=place_of("allocator", ALLOCATORS), key="allocator",
+                format_func=texts.ALLOCATOR_NAMES.__getitem__, help=texts.ALLOCATOR_HELP,
+            )  # fmt: skip
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
         asked = current("baseline") or AUTOMATIC
         offered = list(dict.fromkeys((AUTOMATIC, *everything, asked)))
@@ -133,7 +139,7 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
         )  # fmt: skip
     # Outside of the folded part, where it would be missed.
     wrong = [texts.FIELD_NAMES.get(key, key) for key in faults({key: known[key] for key in _CHECKED})]
-    advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed}
+    advanced = {"budget_s": budget, "memory_limit_mib": limit, "threads": threads, "seed": seed, "allocator": allocator}
     return {**advanced, "baseline": baseline, "wrong": wrong}, list(listed)
 
 
@@ -147,7 +153,7 @@ def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -
         "device": case.device,
         # With nothing chosen, a size that is too large for everything is still what has to be said first.
         "strategies": list(chosen) or "all",
-        **{name: advanced[name] for name in ("budget_s", "memory_limit_mib", "threads", "seed")},
+        **{name: advanced[name] for name in ("budget_s", "memory_limit_mib", "threads", "seed", "allocator")},
     }
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from measure import runner
 from measure.machine import environment
 from measure.model.place import StoreError
-from measure.model.request import Request, RequestError, parse
+from measure.model.request import Request, RequestError, parse, raw_of
 from measure.model.run import Run
 from measure.runner import Snapshot
 from measure.sweep import continuing
@@ -65,7 +65,7 @@ def again(run_id: str) -> None:
         elif run.kind == "sweep":
             start(of_run(run), parent=run.id)
         else:
-            start(parse(msgspec.to_builtins(run.request)), parent=run.id)
+            start(parse(raw_of(run.request)), parent=run.id)
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
 

@@ -1,12 +1,11 @@
 """The answer at the top of a comparison: what was measured, what to take, ahead of what, at what cost, and what would
 change it. Each part has the way to its evidence."""
 
-import msgspec
 import streamlit as st
 
 from measure.judge import advice, answer
 from measure.judge.answer import Take
-from measure.model.request import RequestError, parse
+from measure.model.request import RequestError, parse, raw_of
 from measure.model.run import Run
 from strategies import script
 from views.result import actions, details, heading, lookup, texts
@@ -80,8 +79,7 @@ def _take(run: Run, version: int, take: Take, prefix: str, *, imported: bool) ->
 def _settle(run_id: str, take: Take) -> None:
     """Measure what the answer leaves open once more, with a budget that is enough."""
     try:
-        request = msgspec.to_builtins(lookup.find(run_id).request)
-        asked = request | {"strategies": list(take.again), "budget_s": take.budget_s}
+        asked = raw_of(lookup.find(run_id).request) | {"strategies": list(take.again), "budget_s": take.budget_s}
         actions.start(parse(asked))
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)

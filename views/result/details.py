@@ -10,10 +10,9 @@ import streamlit as st
 
 from measure.judge import limit
 from measure.machine import environment
-from measure.model.request import case_of
+from measure.model.request import script_of
 from measure.model.run import Measurement, Run
 from measure.output.rows import Row
-from strategies import script
 from views.charts import base, names, samples, timeline, totals
 from views.result import diff, side_by_side, strategy_table, tables, texts, why
 from views.ui import guard, look, scroll
@@ -156,9 +155,8 @@ def _source(run: Run, slug: str) -> str:
     m = run.measurement(slug)
     if m.code is not None:
         return m.code.source
-    request = run.request
     try:
-        return script.build(case_of(request), slug, threads=request.threads, memory_limit_mib=request.memory_limit_mib)
+        return script_of(run.request, slug)
     except (KeyError, ValueError) as error:
         return texts.SCRIPT_UNKNOWN.format(error=error)
 

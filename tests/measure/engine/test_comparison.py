@@ -60,6 +60,17 @@ def test_stages_follow_each_other_and_each_looks_at_every_strategy():
         assert item.memory is not None and item.memory.process_peak_bytes == 2**21
 
 
+def test_the_pool_is_a_line_of_the_script_that_runs_and_the_systems_view_of_a_call_is_without_it():
+    pool = 'os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+    for allocator in ("pool", "default"):
+        subjects = Subjects()
+        run = compare(subjects, allocator=allocator)
+        roles = {spec.role: pool in spec.script for spec in subjects.specs if spec.name in SLUGS}
+        assert roles == {**dict.fromkeys(("memory", "timing", "why"), allocator == "pool"), "process_peak": False}
+        assert run.request.allocator == allocator
+        assert all((pool in item.code.source) == (allocator == "pool") for item in run.measurements if item.code)
+
+
 def test_nothing_lives_and_no_file_is_left_when_a_comparison_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen: list[bool] = []

@@ -18,7 +18,7 @@ from measure.engine.sampling import Sampling
 from measure.judge.advice import COMPILED_VALUES
 from measure.model.request import DEFAULT_BUDGET_S, parse
 from measure.model.run import Memory
-from tests.subjects import SAMPLES_A_MESSAGE, Message, Subjects
+from tests.subjects import FAULTS, SAMPLES_A_MESSAGE, Message, Subjects
 
 SLUGS = ("loop.eager", "batched.graph", "batched.xla")
 RULES = race.Rules()
@@ -132,7 +132,7 @@ def test_a_tie_is_raced_in_as_many_processes_as_the_budget_allows(opened: Open, 
     assert processes(bench.record)["batched.graph"] == processes(bench.record)["batched.xla"] == 2 * RULES.most
 
 
-def test_samples_carry_their_round_and_the_places_of_those_that_were_disturbed(opened: Open) -> None:
+def test_samples_carry_their_round_and_their_page_faults(opened: Open) -> None:
     bench = opened(Subjects(latencies_s=LATENCIES_S))
     sampling = Sampling(bench, BUDGET_S)
     sampling.visit_all(SLUGS)
@@ -143,7 +143,7 @@ def test_samples_carry_their_round_and_the_places_of_those_that_were_disturbed(o
     for replica in (first, second):
         assert replica.samples_s == [LATENCIES_S["loop.eager"]] * count and len(replica.at_s) == count
         assert (replica.calls_per_sample, replica.first_call_s, replica.ended) == (2, 0.04, "done")
-        assert replica.disturbed == [SAMPLES_A_MESSAGE + 1], "the second one of the second message"
+        assert (replica.faults, replica.kernel_s) == ([FAULTS] * count, [0.0] * count)
 
 
 def test_a_strategy_that_is_slow_with_other_values_is_said_to_be_and_does_not_race_for_the_lead(opened: Open) -> None:

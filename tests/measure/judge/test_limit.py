@@ -131,27 +131,20 @@ def test_a_limit_says_nothing_where_dispatch_sets_it_or_a_right_strategy_beats_i
 # --- what fresh pages are part of ------------------------------------------------------------------------------------
 
 
-def paged(largest: int = 80 * MIB, tensors: str = "C library", libc: str = "glibc 2.36", **more: Any) -> Run:
-    """A run with an output so large, whose tensors and arrays are handed out by these."""
+def paged(faults: float, share: float) -> Run:
+    """A run whose first strategy takes so many page faults a call, and spends this share of its time in the kernel."""
     run = synthetic.run(unhappy=False)
-    roof = replace(of(read=80 * MIB, written=80 * MIB), largest_output_bytes=largest, **more)
-    return replace(run, limit=roof, environment={"allocator": libc, "tensorflow_allocator": tensors})
+    first, *others = run.measurements
+    replicas = [
+        replace(each, faults=[faults] * len(each.samples_s), kernel_s=[share * seconds for seconds in each.samples_s])
+        for each in first.replicas
+    ]
+    return replace(run, measurements=[replace(first, replicas=replicas), *others])
 
 
-def test_where_an_output_is_beyond_what_the_c_library_keeps_it_is_said_whose_time_has_fresh_pages() -> None:
-    said = limit.fresh_pages(paged())
-    assert "80.0 MiB" in said and "32.0 MiB" in said and "every strategy" in said
-    assert said in table.render(paged()) and said in latency_chart.caption([], paged(seconds=1e-4))
-    own = paged(tensors="oneDNN's pool")
-    assert limit.fresh_pages(own) == "", "TensorFlow keeps what it has freed"
-    first = replace(own.measurements[0], strategy="numpy_batched.eager", mapper="numpy_batched", mode="eager")
-    assert "NumPy's strategies" in limit.fresh_pages(replace(own, measurements=[first, *own.measurements[1:]]))
-    # They are not fresh, do not matter, or nobody knows.
-    for run in (
-        paged(largest=32 * MIB),
-        paged(libc="jemalloc (preloaded)"),
-        paged(tensors="BFC"),
-        paged(term="compute-bound"),
-        replace(paged(), environment={}),
-    ):
-        assert limit.fresh_pages(run) == ""
+def test_a_strategy_whose_calls_take_many_page_faults_and_spend_time_on_them_is_named() -> None:
+    run = paged(6_400, 0.2)
+    said = limit.fresh_pages(run)
+    assert f"{run.measurements[0].strategy} (6,400 page faults a call)" in said and ", and" not in said
+    assert said in table.render(run) and said in latency_chart.caption([], run)
+    assert not any(map(limit.fresh_pages, (paged(99, 0.2), paged(6_400, 0.05), synthetic.run(unhappy=False))))

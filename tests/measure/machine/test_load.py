@@ -14,7 +14,6 @@ from measure.engine import stages
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.machine import load
-from measure.machine.waiting import Waiting
 from measure.model.request import parse
 from measure.model.run import Run
 from tests.engine import QUICK
@@ -139,29 +138,6 @@ def test_in_a_container_with_a_limit_only_what_is_in_it_counts_and_how_often_the
     assert watch.cores_of_others() == pytest.approx(0.25) and watch.held() == 0.25
     (tmp_path / "sys/fs/cgroup/cpu.stat").unlink()
     assert (watch.cores_of_others(), watch.held()) == (0.0, 0.0), "what is not told any more is not guessed"
-
-
-def test_the_second_figure_of_the_systems_counter_is_what_counts_and_its_file_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, opened, real = tmp_path / "schedstat", list[int](), os.open
-
-    def open_here(path: str, flags: int) -> int:
-        assert path == "/proc/thread-self/schedstat"
-        opened.append(real(file, flags))
-        return opened[-1]
-
-    monkeypatch.setattr(os, "open", open_here)
-    file.write_text("7000000000 250000000 12\n")
-    waiting = Waiting()
-    assert waiting.seconds() == 0.25
-    file.write_text("9000000000 1750000000 15\n")
-    assert waiting.seconds() == 1.75 and len(opened) == 1
-    del waiting
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(opened[0])
-    file.unlink()
-    assert Waiting().seconds() == 0.0, "where the system has no counter nothing ever waits"
 
 
 # --- the warnings are given ------------------------------------------------------------------------------------------

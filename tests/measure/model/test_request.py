@@ -29,6 +29,7 @@ def test_what_is_not_named_is_filled_in_and_numbers_may_come_as_text():
     asked = parse({**OUTER, "size": {"batch": " 12 ", "side": 8.0}, "budget_s": "2.5", "seed": "3", "threads": "2"})
     assert dict(asked.size) == {"batch": 12, "side": 8}
     assert (asked.budget_s, asked.seed, asked.threads) == (2.5, 3, 2)
+    assert parse(OUTER).allocator == "pool" and parse({**OUTER, "allocator": "default"}).allocator == "default"
     for written, meant in (("cpu", "CPU:0"), ("/device:GPU:1", "GPU:1"), (" gpu:12 ", "GPU:12")):
         assert parse({**OUTER, "device": written}).device == meant
 
@@ -64,6 +65,7 @@ def test_strategies_are_named_by_slugs_mappers_and_modes_each_once():
         (OUTER | {"workload_options": {"model": "mlp"}}, ["outer_product has no option 'model'", "it has none"]),
         (OUTER | {"dtype": "int7"}, ["dtype 'int7' is not valid for outer_product", "float32"]),
         (OUTER | {"device": "TPU:0"}, ["device 'TPU:0' is not valid", "CPU:0", "GPU:0"]),
+        (OUTER | {"allocator": "arena"}, ["allocator 'arena' is not valid", "pool or default"]),
         (OUTER | {"strategies": []}, ["no strategy is chosen", "'default'", "'all'"]),
         (OUTER | {"strategies": "scan.graph"}, ["mapper 'scan' is not known", "map_fn"]),
         (OUTER | {"budget_s": math.nan}, ["budget nan is not valid", "from 1 to"]),

@@ -91,7 +91,7 @@ def test_running_out_of_memory_is_told_from_other_errors() -> None:
 
 def test_what_a_subject_says_is_what_is_read_and_what_is_no_message_is_not_taken_in() -> None:
     for message in (
-        messages.Sampled(calls=3, seconds=[0.1, 0.2], disturbed=[1], last=True),
+        messages.Sampled(calls=3, seconds=[0.1, 0.2], faults=[1.0, 0.0], kernel_s=[0.0, 0.0], last=True),
         messages.OtherValues(None),
         messages.Failed("timeout", "Timeout", "no answer", "…"),
         messages.Saved(),
@@ -100,7 +100,7 @@ def test_what_a_subject_says_is_what_is_read_and_what_is_no_message_is_not_taken
         assert messages.read(line) == message
         assert messages.tells_of_failure(line) == isinstance(message, messages.Failed)
     for wrong in (
-        {"event": "sampled", "calls": 1, "seconds": "soon", "disturbed": [], "last": True},
+        {"event": "sampled", "calls": 1, "seconds": "soon", "faults": [], "kernel_s": [], "last": True},
         {"event": "sampled", "calls": 1, "seconds": [0.1]},
         {"event": "error", "outcome": "splendid", "type": "", "message": "", "detail": ""},
         {"event": ["sampled"]},

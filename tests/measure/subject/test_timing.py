@@ -8,7 +8,7 @@ import pytest
 
 from measure.subject import timing
 from measure.subject.messages import Sampled
-from measure.subject.timing import DISTURBED_SHARE, MOST_CALLS, SAMPLE_S, SAMPLING_S, WARM_S, Clock
+from measure.subject.timing import MOST_CALLS, SAMPLE_S, SAMPLING_S, WARM_S, Clock
 
 
 @pytest.fixture(autouse=True)
@@ -19,23 +19,19 @@ def _garbage_is_collected_as_before() -> Iterator[None]:
 
 
 class Paced:
-    """A strategy that takes, by a clock of its own, ``took_s`` call by call, the last of them for ever. During calls
-    that are numbered in ``waits_s``, from 1, its process waits for a processor."""
+    """A strategy that takes, by a clock of its own, ``took_s`` call by call, the last of them for ever. ``faults``: of
+    calls that are numbered from 1; each takes a microsecond in the kernel."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *took_s: float, waits_s: Mapping[int, float] | None = None):
-        self.now_s = self.waited_s = 0.0
-        self.calls, self._took_s, self._waits_s = 0, took_s, waits_s or {}
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *took_s: float, faults: Mapping[int, int] | None = None):
+        self.now_s, self.taken = 0.0, 0
+        self.calls, self._took_s, self._faults = 0, took_s, faults or {}
         monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now_s)
-        monkeypatch.setattr(timing, "Waiting", lambda: self)
-
-    def seconds(self) -> float:
-        """Seconds by the system's counter."""
-        return self.waited_s
+        monkeypatch.setattr(timing, "usage", lambda: (self.taken, 1e-6 * self.taken))
 
     def __call__(self, _: object) -> None:
         self.now_s += self._took_s[min(self.calls, len(self._took_s) - 1)]
         self.calls += 1
-        self.waited_s += self._waits_s.get(self.calls, 0.0)
+        self.taken += self._faults.get(self.calls, 0)
 
     def samples(self) -> list[Sampled]:
         return list(Clock(self, None, lambda: None).samples())
@@ -117,15 +113,8 @@ def test_samples_of_long_calls_are_said_before_the_next_is_taken_and_those_of_sh
     assert together.last and len(together.seconds) >= 19
 
 
-def test_samples_in_which_the_process_was_kept_waiting_are_known_by_their_places_in_a_message(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_sample_counts_the_page_faults_and_the_kernel_time_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a millisecond a call, the first sample is made of the calls 61 to 63."""
-    share_s = DISTURBED_SHARE * SAMPLE_S
-    (said,) = Paced(
-        monkeypatch, 0.001, waits_s={10: 0.5, 62: 1.1 * share_s, 65: 0.9 * share_s, 69: 0.6 * share_s, 70: 0.5}
-    ).samples()
-    (undisturbed,) = Paced(monkeypatch, 0.001).samples()
-    assert said.disturbed == [0, 3] and undisturbed.disturbed == []
-    long = Paced(monkeypatch, 0.4, waits_s={3: 0.1}).samples()
-    assert [sampled.disturbed for sampled in long] == [[], [0], []]
+    (said,) = Paced(monkeypatch, 0.001, faults={10: 900, 62: 6, 65: 3}).samples()
+    assert said.faults[:3] == [2.0, 1.0, 0.0] and len(said.faults) == len(said.seconds)
+    assert said.kernel_s[:3] == pytest.approx([2e-6, 1e-6, 0.0])

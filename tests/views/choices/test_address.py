@@ -34,7 +34,7 @@ def asked(form: Form) -> Request:
             "workload_options": {each.name: form[f"option_{each.name}"] for each in workload.options},
             "memory_limit_mib": form["memory_limit"],
             "budget_s": form["budget"],
-            **{name: form[name] for name in ("dtype", "device", "strategies", "threads", "seed")},
+            **{name: form[name] for name in ("dtype", "device", "strategies", "threads", "seed", "allocator")},
         }
     )
 

@@ -187,7 +187,8 @@ def test_measuring_a_run_again_goes_through_the_rules_of_a_request(imported, sto
     assert "'elsewhere'" in words(app) and not stored.submitted
     press(imported(a_run()), "again")
     (request,) = stored.submitted
-    assert request.record() == replace(_BASE.request, strategies=list(request.strategies))
+    # A run of before, which names no allocator, had the default one.
+    assert request.record() == replace(_BASE.request, strategies=list(request.strategies), allocator="default")
     assert set(request.strategies) == set(_BASE.request.strategies)
     # Those that tie are measured by themselves, and for longer.
     first, second, *others = [slug for group in _BASE.ranking for slug in group]
