@@ -58,5 +58,7 @@ def test_a_comparison_by_the_command_line_makes_a_run_file_that_holds_all_of_it(
             assert len(replica.rounds) == len(replica.at_s) == len(replica.samples_s) >= 3
             assert len(set(replica.rounds)) == 1, "a process lives for one visit"
             assert replica.at_s == sorted(replica.at_s) and all(sample_s > 0 for sample_s in replica.samples_s)
-            assert set(replica.disturbed) <= set(range(len(replica.samples_s)))
+            assert len(replica.faults) == len(replica.kernel_s) == len(replica.samples_s)
+            # Their outputs, of 1.3 MB, come from a pool: only now and then is a page new.
+            assert sorted(replica.faults)[len(replica.faults) // 2] < OUTPUT_BYTES / 4096
     assert "TensorListStack" in str([held.op for held in asked["map_fn.graph"].memory.at_peak])

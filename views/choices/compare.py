@@ -127,10 +127,10 @@ def _advanced(workload: Workload, known: Mapping[str, Field]) -> tuple[dict[str,
                 help=texts.THREADS_HELP.format(most=MOST_THREADS),
             )  # fmt: skip
             seed = number(texts.SEED, "seed", known["seed"], step=1, help=texts.SEED_HELP)
-            allocator = st.selectbox(
-                texts.ALLOCATOR, ALLOCATORS, index=place_of("allocator", ALLOCATORS), key="allocator",
-                format_func=texts.ALLOCATOR_NAMES.__getitem__, help=texts.ALLOCATOR_HELP,
-            )  # fmt: skip
+        allocator = st.selectbox(
+            texts.ALLOCATOR, ALLOCATORS, index=place_of("allocator", ALLOCATORS), key="allocator",
+            help=texts.ALLOCATOR_HELP,
+        )  # fmt: skip
         # Chosen in a result, it may be a strategy that is no cell of this workload's grid.
         asked = current("baseline") or AUTOMATIC
         offered = list(dict.fromkeys((AUTOMATIC, *everything, asked)))

@@ -122,11 +122,11 @@ THREADS_HELP = "Threads in each of TensorFlow's pools, from 1 to {most:,}."
 THREADS_EMPTY = "TensorFlow's choice"
 SEED = "Seed"
 SEED_HELP = "The inputs are random numbers; the same seed makes the same ones."
-ALLOCATOR = "Memory from"
-ALLOCATOR_NAMES = {"pool": "a pool", "default": "the default allocator"}
+ALLOCATOR = "Allocator"
 ALLOCATOR_HELP = (
-    "A pool keeps freed memory in the process, as TF_CPU_ALLOCATOR_USE_BFC=true does, so that no call pays for fresh "
-    "pages. The default allocator may give large buffers back at each call, depending on the CPU."
+    "Where memory comes from while latencies are timed. A pool keeps what is freed in the process, as "
+    "TF_CPU_ALLOCATOR_USE_BFC=true does, so that no call pays for fresh pages. The default may give large buffers back "
+    "to the system at each call, depending on the CPU."
 )
 BASELINE = "Baseline"
 BASELINE_HELP = "What others are compared with; auto: map_fn.graph, else loop.eager, else the slowest that is timed."
