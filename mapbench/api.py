@@ -52,14 +52,8 @@ def compare(
     Raises `NotSendable` or `measure.model.request.RequestError`, both ValueErrors, with a sentence.
     """
     code = given(fn, elems, batched, reference, title, presets)
-    asked = {
-        "size": size,
-        "strategies": strategies,
-        "budget_s": budget,
-        "device": device,
-        "seed": seed,
-        "allocator": allocator,
-    }
+    asked = {"size": size, "strategies": strategies, "budget_s": budget}
+    asked |= {"device": device, "seed": seed, "allocator": allocator}
 
     def submit(own: runner.Runner, slug: str) -> str:
         return own.submit(parse({**asked, "workload": slug}))
@@ -91,14 +85,8 @@ def sweep(
     for `compare`, and so is what is raised.
     """
     code = given(fn, elems, batched, reference, title, presets)
-    asked = {
-        "size": size,
-        "strategies": strategies,
-        "budget_s": budget,
-        "device": device,
-        "seed": seed,
-        "allocator": allocator,
-    }
+    asked = {"size": size, "strategies": strategies, "budget_s": budget}
+    asked |= {"device": device, "seed": seed, "allocator": allocator}
 
     def submit(own: runner.Runner, slug: str) -> str:
         sizes = {parameter.name for parameter in workloads.get(slug).sizes}
