@@ -145,6 +145,6 @@ def paged(faults: float, share: float) -> Run:
 def test_a_strategy_whose_calls_take_many_page_faults_and_spend_time_on_them_is_named() -> None:
     run = paged(6_400, 0.2)
     said = limit.fresh_pages(run)
-    assert f"{run.measurements[0].strategy} (6,400 page faults a call)" in said and ", and" not in said
+    assert f"{run.measurements[0].strategy} (6,400 page faults a call)." in said and said.count("page faults") == 1
     assert said in table.render(run) and said in latency_chart.caption([], run)
     assert not any(map(limit.fresh_pages, (paged(99, 0.2), paged(6_400, 0.05), synthetic.run(unhappy=False))))
