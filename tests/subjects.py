@@ -32,7 +32,9 @@ def error(outcome: str = "failed", message: str = "said by a test") -> Message:
     return {"event": "error", "outcome": outcome, "type": "ValueError", "message": message, "detail": ""}
 
 
-def measured(peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.005) -> list[Message]:
+def measured(
+    peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.005, traces_anew: int = 0
+) -> list[Message]:
     """The messages of a memory subject."""
     memory = Memory(
         peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
@@ -42,6 +44,7 @@ def measured(peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.0
         {"event": "checked", "correctness": check, "sentence": None if right else "other values"},
         {"event": "memory", "memory": msgspec.to_builtins(memory), "warnings": [], "fallbacks": [], "retraces": 0},
         {"event": "rough", "seconds": call_s},
+        {"event": "anew", "traces": traces_anew, "compilations": 0},
     ]
 
 
@@ -53,8 +56,8 @@ def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Subjects:
-    """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``compiled`` ones are slow
-    with other values than those that are timed. ``failing``: (slug, number of the visit from 1) that ends in
+    """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``for_values`` ones trace a
+    function anew in each call with new values. ``failing``: (slug, number of the visit from 1) that ends in
     ``failure`` after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
 
     It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
@@ -65,7 +68,7 @@ class Subjects:
     latencies_s: Mapping[str, float] = field(default_factory=dict)
     room_bytes: int | None = None
     peak_bytes: int = 2**20
-    compiled: Collection[str] = ()
+    for_values: Collection[str] = ()
     failing: tuple[str, int] | None = None
     failure: Message = field(default_factory=error)
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
@@ -146,7 +149,8 @@ class Subjects:
             case "reference":
                 return [{"event": "saved"}]
             case "memory":
-                return measured(self.peak_bytes, call_s=2 * self.latencies_s.get(spec.name, self.call_s))
+                call_s = 2 * self.latencies_s.get(spec.name, self.call_s)
+                return measured(self.peak_bytes, call_s=call_s, traces_anew=int(spec.name in self.for_values))
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":
@@ -162,8 +166,6 @@ class Subjects:
         match message["op"]:
             case "first_call":
                 return [{"event": "first_call", "seconds": 2 * call_s}]
-            case "other_values":
-                return [{"event": "other_values", "seconds": (20 if slug in self.compiled else 1) * call_s}]
         half = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_MESSAGE}
         half |= {"faults": [FAULTS] * SAMPLES_A_MESSAGE, "kernel_s": [0.0] * SAMPLES_A_MESSAGE}
         if self.failing == (slug, self.visited.count(slug)):

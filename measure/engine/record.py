@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 import strategies
 from measure.engine import race
-from measure.judge import advice, analysis
+from measure.judge import analysis
 from measure.model.run import Code, Measurement, Replica, Run, Stage, Status, Warning
-from measure.statistics import levels, ranking
+from measure.statistics import levels
 from measure.statistics.levels import levels_of
 from measure.subject.messages import Sampled
 
@@ -156,8 +156,7 @@ class Record:
             for item in items
             if item.outcome == "ok" and not item.twin_of and item.strategy in known.by_slug
         }
-        racing = ranking.of_any_values(ranked, advice.other_values_s(items))
-        return race.Standing(racing, levels.resolution(control, known, confidence), self._run.analysis)
+        return race.Standing(ranked, levels.resolution(control, known, confidence), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""

@@ -156,11 +156,14 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     )
     # Kept at once: whoever ends the server now loses nothing of it.
     bench.say(result=True)
-    # One that fails only now will fail where it is timed.
+    # One that fails only now will fail where it is timed, or was not asked to take new values.
     with contextlib.suppress(SubjectFailed):
         rough = yield from bench.dialogues.until(subject, messages.Rough, timeout_s)
         if rough.seconds is not None:
             record.rough_s[slug] = rough.seconds
+        anew = yield from bench.dialogues.until(subject, messages.Anew, timeout_s)
+        if warning := advice.compiled_values(anew.traces, anew.compilations):
+            record.update(slug, warnings=[*record[slug].warnings, warning])
     record.set_stage([slug], "waiting")
     bench.say(result=True)
 

@@ -11,25 +11,19 @@ from msgspec.structs import replace
 from measure.engine.bench import Bench
 from measure.engine.dialogue import TIME_OVER, Dialogue, Part, SubjectFailed
 from measure.engine.record import original
-from measure.judge import advice
 from measure.model import forecast
 from measure.model.run import Stage
 from measure.subject import messages
 
-# Where a call is forecast to be longer, calling it with other values would take more time than it is worth.
-_LONG_CALL_S = 0.02
-
 
 @dataclass
 class Process:
-    """A process of a strategy: its subject, which replica of the strategy it is once it has made its first call, the
-    seconds of a call with other values than those that are timed, where it has made one, and true where it was asked
-    for samples."""
+    """A process of a strategy: its subject, which replica of the strategy it is once it has made its first call, and
+    true where it was asked for samples."""
 
     slug: str
     subject: int | None = None
     replica: int | None = None
-    other_s: float | None = None
     sampled: bool = False
 
 
@@ -87,7 +81,7 @@ def _begin(bench: Bench, process: Process) -> Part[None]:
         # Its figures are of something that stood still.
         kept = [replica for replica in record[slug].replicas if replica.id != process.replica]
         record.update(slug, replicas=kept)
-    process.replica = process.other_s = None
+    process.replica = None
     timeout_s = bench.timeout_s(slug)
     process.subject = subject = dialogues.start(bench.spec("timing", slug))
     ready = yield from dialogues.until(subject, messages.Ready, timeout_s)
@@ -100,9 +94,6 @@ def _begin(bench: Bench, process: Process) -> Part[None]:
     why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
     outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
     record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
-    if slug == original(slug) and bench.forecast.per_strategy[slug].latency_s < _LONG_CALL_S:
-        dialogues.send(subject, messages.CallWithOtherValues())
-        process.other_s = (yield from dialogues.until(subject, messages.OtherValues, timeout_s)).seconds
 
 
 def _sample(bench: Bench, process: Process, round_number: int) -> Dialogue:
@@ -110,14 +101,12 @@ def _sample(bench: Bench, process: Process, round_number: int) -> Dialogue:
     record.set_stage([slug], "sampling")
     bench.say()
     try:
-        sampled = yield from bench.dialogues.undisturbed(lambda: _take_samples(bench, process, round_number))
+        yield from bench.dialogues.undisturbed(lambda: _take_samples(bench, process, round_number))
     except SubjectFailed as failure:
         _fail(bench, process, "sampling", failure)
         return
     _stop(bench, process)
     record.end_replica(slug, process.replica, "done")
-    if process.other_s is not None and (warning := advice.compiled_values(min(sampled.seconds), process.other_s)):
-        record.update(slug, warnings=[*record[slug].warnings, warning])
 
 
 def _take_samples(bench: Bench, process: Process, round_number: int) -> Part[messages.Sampled]:

@@ -1,9 +1,9 @@
 """The warnings of what is seen while a run goes on; those that its data give are in `measure.judge.rules`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from measure.model import text
-from measure.model.run import Measurement, Run, Warning
+from measure.model.run import Run, Warning
 
 BUSY_DURING = "busy_during"
 # Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
@@ -62,7 +62,7 @@ def of_strategy(said: Sequence[str], fallbacks: Sequence[str], retraces: int) ->
     warnings = [falls_back(fallbacks)] if fallbacks else []
     warnings += [Warning(code="tensorflow", message=sentence) for sentence in said]
     if retraces:
-        functions = "a function" if retraces == 1 else f"{retraces} functions"
+        functions = _counted(retraces, "function")
         warnings.append(
             Warning(
                 code="retrace",
@@ -73,44 +73,27 @@ def of_strategy(said: Sequence[str], fallbacks: Sequence[str], retraces: int) ->
     return warnings
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"a {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def chosen(reason: str, values: Mapping[str, object]) -> Warning:
     """An option that the request left open, and what was made of it."""
     return Warning(code="chosen", message=reason, values=dict(values))
 
 
-COMPILED_VALUES = "compiled_values"
-# Calls with the elements in another order take as long, but for what the caches held: not several times as long, nor
-# longer by what it takes to trace or compile even a small program.
-_OTHER_TIMES, _OTHER_MORE_S = 3.0, 0.002
-# What is traced or compiled anew takes tens of times as long; a busy machine may make a few calls three times as long,
-# which is worth a warning but no rank.
-_SURELY_TIMES = 10.0
-
-
-def compiled_values(call_s: float, other_s: float) -> Warning | None:
-    """``other_s``: the quickest call of some, each with other values than those that are timed at ``call_s``."""
-    if other_s <= _OTHER_TIMES * call_s or other_s - call_s <= _OTHER_MORE_S:
+def compiled_values(traces: int, compilations: int) -> Warning | None:
+    """Calls with new values trace so many functions and compile so many programs, and calls with the same do not."""
+    counted = ((traces, "traces", "function"), (compilations, "compiles", "program"))
+    does = " and ".join(f"{verb} {_counted(count, noun)}" for count, verb, noun in counted if count)
+    if not does:
         return None
     return Warning(
-        code=COMPILED_VALUES,
-        message=f"the timed calls reuse a program that was made for their very values: with others a call takes "
-        f"{text.seconds(other_s)} instead of {text.seconds(call_s)}, since it is traced or compiled anew; go by that "
-        "figure unless your values repeat",
-        values={"other_s": other_s, "call_s": call_s},
+        code="compiled_values",
+        message=f"every call with new values {does} anew, which the timed calls, always with the same values, do not: "
+        "where values change, a call may take as long as the first",
+        values={"traces_per_call": traces, "compilations_per_call": compilations},
     )
-
-
-def other_values_s(items: Iterable[Measurement]) -> dict[str, float]:
-    """Seconds of a call with other values than those that were timed, of the strategies that are surely slower then."""
-    return {
-        item.strategy: other_s
-        for item in items
-        for warning in item.warnings
-        if warning.code == COMPILED_VALUES
-        and isinstance(other_s := warning.values.get("other_s"), float)
-        and isinstance(call_s := warning.values.get("call_s"), float)
-        and other_s > _SURELY_TIMES * call_s
-    }
 
 
 def onednn() -> Warning:

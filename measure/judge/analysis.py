@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import advice, limit, rules
+from measure.judge import limit, rules
 from measure.judge.verdict import verdict
 from measure.model.digits import rounded
 from measure.model.run import Analysis, Latency, OutcomeName, Run, Status
@@ -29,13 +29,9 @@ def analyse(run: Run) -> Run:
     ranked = {
         item.strategy: by_slug[item.strategy] for item in shown if item.outcome == "ok" and item.strategy in by_slug
     }
-    other_s = advice.other_values_s(shown)
-    racing = ranking.of_any_values(ranked, other_s)
-    order = ranking.Order(racing, run.analysis, resolution(twins, levels, confidence))
+    order = ranking.Order(ranked, run.analysis, resolution(twins, levels, confidence))
     peaks = {item.strategy: item.memory.peak_bytes for item in shown if item.memory is not None}
     tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
-    for slug in sorted(ranked.keys() - racing.keys(), key=lambda slug: other_s[slug]):
-        tie_groups = ranking.inserted(tie_groups, slug, other_s[slug], ranked)
     run = limit.judge(with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups)))
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
     return replace(run, analysis=now, warnings=rules.of_run(run, levels), verdict=verdict(run, by_slug))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.judge import advice, outlook, payoff
+from measure.judge import outlook, payoff
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
 from measure.model import forecast, text
 from measure.model.request import Request, RequestError, case_of, parse, raw_of
@@ -241,7 +241,7 @@ def _body(source: str) -> list[str]:
 
 
 def changes(run: Run) -> list[str]:
-    """Sentences on what else would be taken in another mode, for the least memory, and where values repeat."""
+    """Sentences on what else would be taken in another mode, and for the least memory."""
     if not run.ranking:
         return []
     first, *others = _ranked(run)
@@ -255,10 +255,6 @@ def changes(run: Run) -> list[str]:
         sentences.append(
             f"For the least memory: {thriftiest.strategy}, {text.size(_peak(thriftiest))} and {_latency(thriftiest)}."
         )
-    once = advice.other_values_s(others)
-    sentences += [
-        f"If the same values come again: {item.strategy}, {_latency(item)}." for item in others if item.strategy in once
-    ]
     return sentences
 
 

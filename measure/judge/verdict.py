@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from measure.judge import advice
 from measure.model import text
 from measure.model.run import Latency, Measurement, Run
 from measure.statistics import intervals
@@ -26,7 +25,7 @@ def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
     if levels is None:
         levels = shown_levels(run)
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
-    return " ".join([_of_leaders(run, leaders, levels), *filter(None, (*map(_reservation, leaders), _missing(run)))])
+    return " ".join(filter(None, (_of_leaders(run, leaders, levels), _missing(run))))
 
 
 def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
@@ -60,8 +59,6 @@ def _lead(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
     if not {following, winner.strategy} <= levels.keys():
         return ""
     ratio = intervals.ratio(levels[following], levels[winner.strategy], run.analysis.confidence)
-    if ratio.ratio < 1:  # the next is slower with any other values than those that were timed
-        return ""
     return f", {text.ahead(ratio.ratio)} ahead of {following}"
 
 
@@ -123,15 +120,6 @@ def _span(leaders: Sequence[Measurement]) -> str:
 
 def _median_s(measurement: Measurement) -> float:
     return measurement.latency.median_s if measurement.latency else math.inf
-
-
-def _reservation(leader: Measurement) -> str | None:
-    """The sentence for a leader whose latency is not what new values would see."""
-    other_s = advice.other_values_s([leader]).get(leader.strategy)
-    if other_s is None:
-        return None
-    takes = f"with others a call takes {text.seconds(other_s)}"
-    return f"{leader.strategy} reuses a program that was made for the timed values: {takes}."
 
 
 def _latency(latency: Latency) -> str:

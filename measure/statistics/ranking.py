@@ -1,6 +1,5 @@
 """The order of strategies: tie groups from levels, ordered by memory within. Pure functions of data."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from measure.model.run import Analysis
@@ -69,19 +68,6 @@ class Order:
 def equivalent(difference: Ratio, margin: float) -> bool:
     """True if two are shown to differ by less than the margin."""
     return 1 / (1 + margin) < difference.low and difference.high < 1 + margin
-
-
-def of_any_values(levels: Mapping[str, Level], other_s: Mapping[str, float]) -> Mapping[str, Level]:
-    """The strategies that are as quick with any values; all where none is. ``other_s``: seconds of a call with other
-    values than those that were timed, of strategies that are much slower with these."""
-    return {slug: level for slug, level in levels.items() if slug not in other_s} or levels
-
-
-def inserted(groups: list[list[str]], slug: str, other_s: float, levels: Mapping[str, Level]) -> list[list[str]]:
-    """Tie groups with a strategy more, where it stands by its calls with other values, and never first."""
-    slower = [place for place, group in enumerate(groups) if levels[group[0]].log_mean > math.log(other_s)]
-    place = max(1, min(slower, default=len(groups)))
-    return [*groups[:place], [slug], *groups[place:]]
 
 
 def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:

@@ -76,10 +76,6 @@ class CallFirst(_Command, frozen=True, tag="first_call"):
     """Answered by `FirstCall`."""
 
 
-class CallWithOtherValues(_Command, frozen=True, tag="other_values"):
-    """Answered by `OtherValues`."""
-
-
 class TakeSamples(_Command, frozen=True, tag="samples"):
     """Answered by `Sampled`, once or several times."""
 
@@ -88,7 +84,7 @@ class Stop(_Command, frozen=True, tag="stop"):
     """The subject ends."""
 
 
-Command = CallFirst | CallWithOtherValues | TakeSamples | Stop
+Command = CallFirst | TakeSamples | Stop
 
 
 # --- from a subject --------------------------------------------------------------------------------------------------
@@ -106,12 +102,6 @@ class Ready(Said, frozen=True, tag="ready"):
 
 class FirstCall(Said, frozen=True, tag="first_call"):
     seconds: float
-
-
-class OtherValues(Said, frozen=True, tag="other_values"):
-    """Seconds of the quickest of a few calls with other values; None where the strategy does not take them."""
-
-    seconds: float | None
 
 
 class Sampled(Said, frozen=True, tag="sampled"):
@@ -146,6 +136,14 @@ class Rough(Said, frozen=True, tag="rough"):
     """Seconds of a call, roughly: beside another subject, and with another allocator. None where a call is long."""
 
     seconds: float | None
+
+
+class Anew(Said, frozen=True, tag="anew"):
+    """How many functions each call with new values traces, and how many programs XLA compiles in it; none where calls
+    with the timed values trace too, where the strategy does not take other values, or where its first call is long."""
+
+    traces: int
+    compilations: int
 
 
 class ProcessPeak(Said, frozen=True, tag="process_peak"):

@@ -4,7 +4,6 @@ The order of things counts: what is set for TensorFlow's runtime is set before t
 """
 
 import contextlib
-import functools
 import gc
 import linecache
 import logging
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from measure.machine import allocator, gpu
@@ -27,15 +25,12 @@ from measure.model.why import MOST_ROWS
 from measure.subject import assertions, correctness, derive, explain, memory, messages, probes, reference, side_effects
 from measure.subject.limits import Refused
 from measure.subject.messages import Channel, Said, Spec
+from measure.subject.new_values import NOTHING, anew
 from measure.subject.timing import Clock
 from measure.subject.traced import compiles_element, told_fallback, traced
 
-# Orders of the elements that a strategy is called with beside the one that is timed: one call may be disturbed. A call
-# that takes no longer than this has neither traced nor compiled anything.
-_ORDERS, _QUICK_S = 3, 0.001
-# What is traced or compiled anew takes many times as long as a call that is not.
-_SLOWER = 3.0
-# For how long a strategy is called for a rough figure of its latency; one whose first call is long is not.
+# For how long a strategy is called for a rough figure of its latency; one whose first call is long is not, and is not
+# called with new values either.
 _ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
 _EXPECTED = "expected.pickle"
 _LONGEST_WARNING = 2_000
@@ -79,7 +74,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     if spec.device.startswith("GPU") and spec.memory_limit_mib is not None:
         memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
     with _warnings() as said, traced() as in_all:
-        call = _prepared(spec)
+        call, elems = _prepared(spec)
         begun_s = time.perf_counter()
         outputs = call()
         first_call_s = time.perf_counter() - begun_s
@@ -114,13 +109,16 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     others = [sentence for sentence in said if not told_fallback(sentence)]
     sender.send(messages.Measured(usage, others, fallbacks, retraces))
     # Only now: of many calls TensorFlow warns that they trace anew, and what is measured is safe if one of them fails.
-    sender.send(messages.Rough(_rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None))
+    is_long = first_call_s >= _LONG_FIRST_CALL_S
+    sender.send(messages.Rough(None if is_long else _rough_s(call)))
+    compiles = spec.mode == "xla" or compiles_element(spec.name)
+    sender.send(NOTHING if is_long or traces.names else anew(call, elems, compiles=compiles))
 
 
 def _process_peak(spec: Spec, sender: Sender, channel: Channel) -> None:
     peak_bytes = None
     if memory.prepare_process_peak():
-        call = _prepared(spec)
+        call, _ = _prepared(spec)
         call()
         peak_bytes = memory.measure_process_peak(call)
     sender.send(messages.ProcessPeak(peak_bytes))
@@ -148,8 +146,6 @@ def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
             case messages.TakeSamples():
                 for sampled in clock.samples():
                     sender.send(sampled)
-            case messages.CallWithOtherValues():
-                sender.send(messages.OtherValues(_with_other_values(module, synchronise)))
             case messages.Stop():
                 return
 
@@ -235,17 +231,18 @@ ROLES: dict[messages.Role, Callable[[Spec, Sender, Channel], None]] = {
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _prepared(spec: Spec) -> Callable[[], Any]:
-    """A call of the strategy that ends with the device's work and returns the outputs; loads the script."""
+def _prepared(spec: Spec) -> tuple[Callable[..., Any], Any]:
+    """A call of the strategy that ends with the device's work and returns the outputs, and the elements that it is
+    given where it is given no others; loads the script."""
     module = load(spec.script, spec.name)
     synchronise = _synchronise(spec.device)
 
-    def call() -> Any:
-        outputs = module.strategy(module.elems)
+    def call(elems: Any = module.elems) -> Any:
+        outputs = module.strategy(elems)
         synchronise()
         return outputs
 
-    return call
+    return call, module.elems
 
 
 def _left_out(spec: Spec) -> str | None:
@@ -283,31 +280,6 @@ def _synchronise(device: str) -> Callable[[], None]:
 
         return tf.test.experimental.sync_devices
     return lambda: None
-
-
-def _with_other_values(module: types.ModuleType, synchronise: Callable[[], None]) -> float | None:
-    """Seconds of the quickest of a few calls, each with the elements in another order, until one is quick; None where
-    there is none, or where calls with the timed values, in turns with them, take as long: the machine is busy."""
-    import tensorflow as tf
-
-    def moved(shift: int, leaf: Any) -> Any:
-        join = np.concatenate if isinstance(leaf, np.ndarray) else tf.concat
-        return join([leaf[shift:], leaf[:shift]], axis=0)
-
-    own = Clock(module.strategy, module.elems, synchronise)
-    batch = tf.nest.flatten(module.elems)[0].shape[0]
-    least_s, least_own_s = None, math.inf
-    for shift in range(1, min(_ORDERS + 1, batch)):
-        elems = tf.nest.map_structure(functools.partial(moved, shift), module.elems)
-        try:
-            seconds = Clock(module.strategy, elems, synchronise).call()
-        except Exception:  # it was not asked to take these
-            return None
-        least_s = seconds if least_s is None else min(least_s, seconds)
-        if seconds < _QUICK_S:
-            return least_s
-        least_own_s = min(least_own_s, own.call())
-    return least_s if least_s is not None and least_s > _SLOWER * least_own_s else None
 
 
 def start_runtime(mode: str, slug: str) -> float:

@@ -21,8 +21,7 @@ def leading(known: Evidence, analysis: Analysis) -> list[Timed]:
     """Over all points and strategies, the fastest, all whose ratio to it, at the low end of its interval, is within the
     tie margin, and all that the verdict would say to tie with it; fastest first. For points of one case, as those of a
     swept option are."""
-    lines = known.for_any_values().lines
-    by_name = {f"{timed.place} {line.line.slug}": timed for line in lines for timed in line.timed}
+    by_name = {f"{timed.place} {line.line.slug}": timed for line in known.lines for timed in line.timed}
     order = ranking.Order({name: timed.level for name, timed in by_name.items()}, analysis, resolution=0.0)
     return [
         by_name[name]

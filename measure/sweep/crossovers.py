@@ -35,7 +35,7 @@ def crossovers(known: Evidence, analysis: Analysis) -> list[Crossover]:
     if len(known.axes) != 1:
         return []
     axis = known.axes[0]
-    levels = _levels(known.for_any_values())
+    levels = _levels(known)
     leading = _leading_levels(levels, analysis.confidence) if axis.kind == "option" else _leading(known)
     slugs = [line for line in levels if line in leading]
     return [each for one, other in combinations(slugs, 2) for each in _crossovers(one, other, levels, axis, analysis)]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measure.judge.advice import other_values_s
 from measure.model.run import Axis, Measurement, Point
 from measure.statistics.intervals import ASSUMED_SPREAD, Level, level, spread_of
 from measure.statistics.levels import Levels, levels_of
@@ -34,11 +33,6 @@ class Timed:
     def processes(self) -> int:
         return len(self.measurement.replicas)
 
-    @property
-    def needs_these_values(self) -> bool:
-        """True if it is surely much slower with other values than those that are timed."""
-        return bool(other_values_s([self.measurement]))
-
 
 @dataclass(frozen=True)
 class TimedLine:
@@ -57,22 +51,6 @@ class Evidence:
     axes: tuple[Axis, ...]
     levels: tuple[Levels, ...]
     lines: tuple[TimedLine, ...]
-
-    def for_any_values(self) -> "Evidence":
-        """The same without what is quick with the timed values only, wherever something else of the same case is quick
-        with any. All values of a swept option are of one case."""
-
-        def case(timed: Timed) -> int:
-            return 0 if self.axes[0].kind == "option" else timed.place
-
-        contested = {case(timed) for line in self.lines for timed in line.timed if not timed.needs_these_values}
-        kept = [
-            [timed for timed in line.timed if not timed.needs_these_values or case(timed) not in contested]
-            for line in self.lines
-        ]
-        return replace(
-            self, lines=tuple(TimedLine(line.line, tuple(k)) for line, k in zip(self.lines, kept, strict=True))
-        )
 
 
 def evidence(points: Sequence[Point], axes: Sequence[Axis]) -> Evidence:

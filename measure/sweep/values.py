@@ -35,7 +35,7 @@ def sentence(known: Evidence, analysis: Analysis) -> str:
     candidates = sorted(
         (
             _Candidate(along.line.slug, None if along.line.flat else timed.value, timed.level)
-            for along in known.for_any_values().lines
+            for along in known.lines
             for timed in along.timed
         ),
         key=lambda candidate: candidate.level.log_mean,

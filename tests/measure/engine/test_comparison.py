@@ -109,6 +109,13 @@ def test_what_is_wrong_is_timed_and_not_ranked_and_what_fails_costs_nobody_else(
     assert {spec.name for spec in subjects.specs if spec.role == "timing"} == {"batched.eager", "batched.graph"}
 
 
+def test_what_is_traced_for_its_values_is_warned_of_and_keeps_its_rank():
+    run = compare(Subjects(latencies_s={"batched.graph": 0.001}, for_values=["batched.graph"]))
+    codes = {item.strategy: [warning.code for warning in item.warnings] for item in run.measurements}
+    assert [slug for slug in codes if "compiled_values" in codes[slug]] == ["batched.graph"]
+    assert run.ranking[0] == ["batched.graph"]
+
+
 def test_failures_after_the_verdict_cost_nothing_else():
     fails = dict.fromkeys(("probes", "process_peak", "why"), lambda spec: [error(message="broken")])
     run = compare(Subjects(answers=fails))

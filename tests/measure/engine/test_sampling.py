@@ -15,7 +15,6 @@ from measure.engine import race, stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.record import Record, View
 from measure.engine.sampling import Sampling
-from measure.judge.advice import COMPILED_VALUES
 from measure.model.request import DEFAULT_BUDGET_S, parse
 from measure.model.run import Memory
 from tests.subjects import FAULTS, SAMPLES_A_MESSAGE, Message, Subjects
@@ -144,15 +143,6 @@ def test_samples_carry_their_round_and_their_page_faults(opened: Open) -> None:
         assert replica.samples_s == [LATENCIES_S["loop.eager"]] * count and len(replica.at_s) == count
         assert (replica.calls_per_sample, replica.first_call_s, replica.ended) == (2, 0.04, "done")
         assert (replica.faults, replica.kernel_s) == ([FAULTS] * count, [0.0] * count)
-
-
-def test_a_strategy_that_is_slow_with_other_values_is_said_to_be_and_does_not_race_for_the_lead(opened: Open) -> None:
-    bench = opened(Subjects(compiled=["batched.xla"], latencies_s={"batched.xla": 0.004}))
-    Sampling(bench, BUDGET_S).race(SLUGS)
-    visits = processes(bench.record)
-    assert visits["batched.xla"] == 1 and min(visits[slug] for slug in SLUGS if slug != "batched.xla") > 1
-    codes = {item.strategy: [warning.code for warning in item.warnings] for item in bench.record.items()}
-    assert [slug for slug in codes if COMPILED_VALUES in codes[slug]] == ["batched.xla"]
 
 
 def test_a_strategy_that_fails_keeps_its_samples_and_is_not_visited_again(opened: Open) -> None:

@@ -1,7 +1,6 @@
 """Warnings of what is seen while a run goes on: what triggers each, and the figures that it has."""
 
 from measure.judge import advice
-from measure.model import text
 
 
 def test_others_at_work_during_the_run_are_named_and_the_pages_where_their_visitors_have_a_part() -> None:
@@ -19,11 +18,17 @@ def test_what_tensorflow_said_and_did_is_attached_to_the_strategy() -> None:
     assert retrace.code == "retrace" and "2 functions" in retrace.message
 
 
-def test_a_call_that_is_slow_with_other_values_is_warned_about() -> None:
-    # A call that was disturbed, or caches, make no program of the values.
-    for call_s, other_s, warned in (
-        (0.0004, 0.012, True), (0.0004, 0.0023, False), (0.004, 0.0119, False), (0.004, 0.0121, True),
-    ):  # fmt: skip
-        warning = advice.compiled_values(call_s, other_s)
-        assert (warning is not None) == warned, (call_s, other_s)
-        assert warning is None or text.seconds(other_s) in warning.message
+def test_what_calls_with_new_values_trace_and_compile_is_said_where_it_was_counted() -> None:
+    assert advice.compiled_values(0, 0) is None
+    for traces, compilations, said in (
+        (
+            3,
+            0,
+            "every call with new values traces 3 functions anew, which the timed calls, always with the same values",
+        ),
+        (0, 1, "every call with new values compiles a program anew"),
+        (1, 2, "every call with new values traces a function and compiles 2 programs anew"),
+    ):
+        warning = advice.compiled_values(traces, compilations)
+        assert warning is not None and warning.message.startswith(said)
+        assert (warning.code, list(warning.values.values())) == ("compiled_values", [traces, compilations])

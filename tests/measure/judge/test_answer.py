@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import advice, answer
+from measure.judge import answer
 from measure.judge.analysis import analyse, close
 from measure.judge.verdict import unmeasured, verdict
 from measure.model.run import Axis, Error, Measurement, Run
@@ -174,7 +174,7 @@ def test_memory_first_call_and_lines_of_code_are_what_it_costs(run: Run) -> None
     assert not [line for line in answer.costs(eager, None) if "cheaper" in line]
 
 
-def test_other_modes_less_memory_and_values_that_repeat_would_change_it() -> None:
+def test_other_modes_and_less_memory_would_change_it() -> None:
     run = timed(batched__xla=1e-3, batched__graph=1.5e-3, vectorized_map__graph=1.6e-3, loop__eager=9e-3)
     run = with_memory(
         run, batched__xla=4 * MIB, batched__graph=4 * MIB, vectorized_map__graph=MIB, loop__eager=MIB
@@ -182,9 +182,3 @@ def test_other_modes_less_memory_and_values_that_repeat_would_change_it() -> Non
     eager, graph, thrifty = answer.changes(run)
     assert "loop.eager, 9.00 ms" in eager and "batched.graph, 1.50 ms" in graph
     assert "vectorized_map.graph, 1.00 MiB and 1.60 ms" in thrifty
-    warning = advice.compiled_values(1e-4, 0.05)
-    assert warning is not None
-    once = replace(steady("map_fn.xla", 1e-4), warnings=[warning])
-    run = analyse(replace(run, measurements=[*run.measurements, once]))
-    assert run.ranking[0] == ["batched.xla"]
-    assert "map_fn.xla, 100 µs" in answer.changes(run)[-1]

@@ -2,10 +2,8 @@
 
 import math
 
-import pytest
 from msgspec.structs import replace
 
-from measure.judge import advice
 from measure.judge.analysis import analyse
 from measure.judge.verdict import verdict
 from measure.model.run import Analysis, Control, Measurement, Memory, Run
@@ -94,19 +92,6 @@ def test_a_tie_that_the_run_cannot_resolve_is_not_called_closer() -> None:
     for resolution, words in ((0.001, "tie within 4 %"), (0.065, "tie within 7 %"), (0.11, "cannot tell them apart")):
         control = Control(strategy="a.graph", ratio=1, low=1, high=1, resolution=resolution)
         assert words in verdict(replace(run, control=control)), resolution
-
-
-@pytest.mark.parametrize("slow_s", [2e-3, 20e-3, 1.0002e-3])
-def test_what_is_quick_with_the_timed_values_alone_has_no_first_rank(slow_s: float) -> None:
-    """Where it takes three times as long with others, it keeps its rank."""
-    slow = measurement("slow.graph", constant(slow_s, TIGHT))
-    for other_s, leader in ((0.0125, "slow.graph"), (0.0035, "fast.xla")):
-        warning = advice.compiled_values(1e-3, other_s)
-        assert warning is not None
-        fast = replace(measurement("fast.xla", constant(1.0e-3, TIGHT)), warnings=[warning])
-        run = analysed(measurement("loop.eager", constant(0.1, TIGHT)), fast, slow)
-        assert run.ranking[0][0] == leader and run.ranking[-1] == ["loop.eager"]
-        assert leader == "fast.xla" or "ahead" not in verdict(run), "the next is ahead with the timed values"
 
 
 def test_a_wrong_strategy_has_a_latency_and_no_rank() -> None:

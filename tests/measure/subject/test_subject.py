@@ -1,52 +1,11 @@
 """Inside a subject: scripts run as users would run them, and errors are told in a line that helps."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from measure.subject import messages, roles
 from measure.subject.errors import describe, shorten
-from measure.subject.messages import CallWithOtherValues, Spec
-
-
-@pytest.mark.parametrize(
-    ("timed_s", "others_s", "first_elements", "said_s"),
-    [
-        (0.0, 0.0, [1], 0.0),  # it has neither traced nor compiled
-        (0.01, 0.5, [1, 0, 2, 0, 3, 0], 0.5),
-        (0.5, 0.5, [1, 0, 2, 0, 3, 0], None),  # the machine is busy
-    ],
-)
-def test_a_call_with_other_values_is_repeated_only_where_it_may_have_traced_or_compiled(
-    tf: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    timed_s: float,
-    others_s: float,
-    first_elements: list[int],
-    said_s: float | None,
-) -> None:
-    """Calls with another order take turns with the timed one."""
-    called: list[int] = []
-
-    class Told:
-        def __init__(self, strategy: Any, elems: Any, synchronise: Any) -> None:
-            self._first = int(elems[0])
-
-        def call(self) -> float:
-            called.append(self._first)
-            return others_s if self._first else timed_s
-
-    monkeypatch.setattr(roles, "Clock", Told)
-    script = "import numpy as np\nelems = np.arange(8.0)\ndef strategy(elems): return elems"
-    commands: list[Any] = [CallWithOtherValues(), messages.Stop()]
-    said: list[Any] = []
-    roles.ROLES["timing"](
-        Spec(role="timing", script=script, name="loop.eager"),
-        SimpleNamespace(send=said.append),  # type: ignore[arg-type]
-        SimpleNamespace(receive=lambda kind: commands.pop(0)),  # type: ignore[arg-type]
-    )
-    assert called == first_elements and said[1:] == [messages.OtherValues(said_s)]
 
 
 def test_what_xla_starts_once_per_process_is_started_before_the_first_call_of_what_it_compiles(
@@ -92,7 +51,7 @@ def test_running_out_of_memory_is_told_from_other_errors() -> None:
 def test_what_a_subject_says_is_what_is_read_and_what_is_no_message_is_not_taken_in() -> None:
     for message in (
         messages.Sampled(calls=3, seconds=[0.1, 0.2], faults=[1.0, 0.0], kernel_s=[0.0, 0.0], last=True),
-        messages.OtherValues(None),
+        messages.Rough(None),
         messages.Failed("timeout", "Timeout", "no answer", "…"),
         messages.Saved(),
     ):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure.judge import advice
 from measure.model.run import Analysis, Axis, Crossover, Point
 from measure.sweep.crossovers import crossovers
 from measure.sweep.evidence import evidence
@@ -115,15 +114,3 @@ def test_over_a_swept_option_a_strategy_that_does_not_have_it_is_a_level() -> No
     assert (crossing.a, crossing.b, crossing.axis) == ("map_fn.graph", "chunked.graph", "chunk")
     # 1 + 8/chunk = 3 at 4, where they are equal.
     assert 1 < crossing.low <= 4.0 <= crossing.high < 16
-
-
-def test_a_crossing_is_not_of_what_is_quick_with_the_timed_values_only() -> None:
-    points = quiet({A: (1e-3, 1e-6), B: (1e-4, 1e-4)}, (1, 10, 100))
-    [crossing] = crossings_in(points)
-    assert crossing.value is not None
-    for place in (1, 2):
-        first, other = points[place].measurements
-        slow = replace(first, warnings=[advice.compiled_values(first.latency.median_s, 0.5)])
-        points[place] = replace(points[place], measurements=[slow, other])
-    [crossing] = crossings_in(points)
-    assert crossing.value is None
