@@ -99,6 +99,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     )
 
 
+def short(value: float) -> str:
+    return f"{value:.3g}"
+
+
 def whole_seconds(value_s: float) -> str:
     return f"{value_s:.2f} s"
 

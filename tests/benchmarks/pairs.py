@@ -1,17 +1,10 @@
-"""Comparisons of two strategies of which is known how they differ: not at all, or by 15 % more to do."""
+"""Comparisons of two strategies of which is known how they differ: not at all, or by 20 % more to do."""
 
 import itertools
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
-import strategies
-from measure.model import text
-from measure.model.run import Run
-from measure.runner import Runner
-from tests.benchmarks import common
-from tests.benchmarks.common import Figure, Problem, say
+from tests.benchmarks.common import Problem
 
 _AGAIN, _MORE = "_again", "_and_more"
 _EQUAL = """\
@@ -22,7 +15,7 @@ from strategies import {slug}
 MAPPER = dataclasses.replace({slug}.MAPPER, slug="{slug}_again", title={slug}.MAPPER.title + ", again")
 """
 _SLOWER = '''\
-"""{slug} with 15 % of the elements done twice: they stand at the front once more."""
+"""{slug} with 20 % of the elements done twice: they stand at the front once more."""
 
 import dataclasses
 
@@ -30,7 +23,7 @@ from strategies import {slug}
 
 
 def map_more(fn, elems, signature):
-    more = 15 * tf.nest.flatten(elems)[0].shape[0] // 100
+    more = 20 * tf.nest.flatten(elems)[0].shape[0] // 100
     longer = tf.nest.map_structure(lambda leaf: tf.concat([leaf[:more], leaf], axis=0), elems)
     outputs = map_with_{slug}(fn, longer, signature)
     return tf.nest.map_structure(lambda leaf: leaf[more:], outputs)
@@ -63,59 +56,26 @@ APART = (
 )
 
 
-@contextmanager
-def mappers(folder: Path) -> Iterator[None]:
-    """Offer each mapper again under another name, and those of `APART` with more to do."""
+# What is compared in the pairs of a kind, and how the other one's mapper ends.
+KINDS = {"equals": (EQUALS, _AGAIN), "apart": (APART, _MORE)}
+
+
+def pairs(**counts: int) -> Iterator[tuple[tuple[str, int], tuple[Problem, str, str, list[str]]]]:
+    """So many of each kind, with kind and number: the case, the strategy, the other one, and both in the order in which
+    they are asked for, which changes from turn to turn."""
+    for kind, count in counts.items():
+        cases, ending = KINDS[kind]
+        for number, (case, slug) in enumerate(itertools.islice(itertools.cycle(cases), count)):
+            mapper, _, mode = slug.partition(".")
+            other = f"{mapper}{ending}.{mode}"
+            asked = [slug, other][:: -1 if number // len(cases) % 2 else 1]
+            yield (kind, number + 1), (case, slug, other, asked)
+
+
+def write_mappers(folder: Path) -> Path:
+    """Write the others' mappers into a new folder, for ``MAPBENCH_MAPPERS``."""
     folder.mkdir()
-    for mapper in strategies.mappers():
-        (folder / f"{mapper.slug}{_AGAIN}.py").write_text(_EQUAL.format(slug=mapper.slug), encoding="utf-8")
-    for slug in {slug.partition(".")[0] for _, slug in APART}:
-        (folder / f"{slug}{_MORE}.py").write_text(_SLOWER.format(slug=slug), encoding="utf-8")
-    os.environ["MAPBENCH_MAPPERS"] = str(folder)
-    try:
-        yield
-    finally:
-        del os.environ["MAPBENCH_MAPPERS"]
-
-
-def other(slug: str, ending: str) -> str:
-    mapper, _, mode = slug.partition(".")
-    return f"{mapper}{ending}.{mode}"
-
-
-def called_different(runner: Runner, count: int) -> int:
-    """Of so many comparisons of a strategy with itself, those that say that one is faster."""
-    different = 0
-    for number, (case, slug) in enumerate(itertools.islice(itertools.cycle(EQUALS), count), 1):
-        # Which of the two comes first changes from turn to turn.
-        slugs = [slug, other(slug, _AGAIN)][:: 1 if (number // len(EQUALS)) % 2 else -1]
-        run = common.compare(runner, case.request(slugs))
-        complete(run)
-        different += len(run.ranking) > 1
-        say(f"equals, {number} of {count}: {case}: {slug}: {run.verdict}")
-    return different
-
-
-def told_apart(runner: Runner, count: int) -> int:
-    """Of so many comparisons of two that are 15 % apart, those that name the faster one alone."""
-    right = 0
-    for number, (case, fast) in enumerate(itertools.islice(itertools.cycle(APART), count), 1):
-        run = common.compare(runner, case.request([fast, other(fast, _MORE)]))
-        complete(run)
-        right += run.ranking[0] == [fast]
-        say(f"15 % apart, {number} of {count}: {fast}: {run.verdict}")
-    return right
-
-
-def complete(run: Run) -> None:
-    if sum(map(len, run.ranking)) != 2:
-        raise RuntimeError(str([(item.strategy, item.outcome, item.error) for item in run.measurements]))
-
-
-def figures(runner: Runner, equals: int, apart: int) -> Sequence[Figure]:
-    different = called_different(runner, equals)
-    share = told_apart(runner, apart) / apart
-    return (
-        Figure(f"of {equals} pairs of equals called different", different, 3, show=text.number),
-        Figure("15 % apart and told apart", share, 0.9, None, text.percent, True),
-    )
+    for (cases, ending), source in zip(KINDS.values(), (_EQUAL, _SLOWER), strict=True):
+        for slug in {slug.partition(".")[0] for _, slug in cases}:
+            (folder / f"{slug}{ending}.py").write_text(source.format(slug=slug), encoding="utf-8")
+    return folder

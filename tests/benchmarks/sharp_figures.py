@@ -1,192 +1,188 @@
-"""What the runs of `sharpness` amount to: pure functions of runs and of how long they took."""
+"""What the runs of `sharpness` amount to: pure functions of runs, of how long they took, and of scripts alone.
+
+Ratios are latencies over that of one reference strategy of the workload, the same in all runs. The pace of the machine,
+which moves all strategies together, is not in them.
+"""
 
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-import msgspec
 import numpy as np
 
 from measure.model import text
-from measure.model.run import Measurement, Run
-from tests.benchmarks.common import Figure, whole_seconds
+from measure.model.run import Run
+from tests.benchmarks.checkouts import Ratio, Rerun
+from tests.benchmarks.common import Figure, short, whole_seconds
 
-# A script that keeps more cores busy than this computes with several threads.
-_SEVERAL_CORES = 1.2
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A run, and the seconds from its request until all strategies had a rough figure, and a latency, its verdict
-    stood, and it ended."""
-
-    run: Run
-    rough_s: float
-    order_s: float
-    verdict_s: float
-    end_s: float
+# Who takes at most so many times as long as the reference is near the leader.
+NEAR = 1.5
+# A script alone and a run are alike in a ratio that differs by at most this.
+ALIKE = 0.12
+SCATTER, SCATTER_90 = "ratios between runs: sd, median of strategies", "ratios between runs: sd, 90 % of strategies"
+HALF = "half of an interval of a ratio, median"
+# What a figure may be at most, as a share of what it was before.
+OF_BEFORE = {SCATTER: 1 / 2, SCATTER_90: 1 / 2, HALF: 1 / 3}
+# What `Rerun.seconds` are, and their limits.
+UNTIL = {"first order": 4.0, "verdict": 12.0, "end": 14.0}
 
 
-def timed(run: Run) -> list[Measurement]:
-    return [item for item in run.measurements if item.latency is not None and not item.twin_of]
+# The reruns of one checkout by workload.
+Groups = Mapping[str, Sequence[Rerun]]
 
 
-def by_strategy(runs: Sequence[Run]) -> dict[str, list[tuple[Run, Measurement]]]:
-    """The measurements of each strategy with the runs that they are of, where at least three runs have one."""
-    found: dict[str, list[tuple[Run, Measurement]]] = {}
-    for run in runs:
-        for item in timed(run):
-            found.setdefault(item.strategy, []).append((run, item))
-    return {slug: both for slug, both in found.items() if len(both) > 2}
+def latencies_s(run: Run) -> dict[str, float]:
+    return {item.strategy: item.latency.median_s for item in run.measurements if item.latency and not item.twin_of}
 
 
-def latency_s(item: Measurement) -> float:
-    assert item.latency is not None
-    return item.latency.median_s
+def leaders(run: Run) -> frozenset[str]:
+    return frozenset(run.ranking[0] if run.ranking else ())
 
 
-def half_width(item: Measurement) -> float:
-    """Of the 95 % interval, relative."""
-    assert item.latency is not None
-    return math.sqrt(item.latency.high_s / item.latency.low_s) - 1
+def reference(runs: Sequence[Run]) -> str:
+    """The strategy that leads in most of the runs; of several the fastest."""
+    often = Counter(slug for run in runs for slug in leaders(run))
+    took_s = {slug: _median(found[slug] for run in runs if slug in (found := latencies_s(run))) for slug in often}
+    return max(often, key=lambda slug: (often[slug], -took_s[slug]))
 
 
-def processes(item: Measurement) -> int:
-    return sum(bool(replica.samples_s) for replica in item.replicas)
+def _by_strategy(groups: Groups) -> Iterator[tuple[list[float], list[Ratio]]]:
+    """Of each strategy of each workload with a ratio in at least two runs: its latencies there, and its ratios."""
+    for reruns in groups.values():
+        for slug in dict.fromkeys(slug for each in reruns for slug in each.ratios):
+            those = [each for each in reruns if slug in each.ratios]
+            if len(those) > 1:
+                yield [latencies_s(each.run)[slug] for each in those], [each.ratios[slug] for each in those]
 
 
-def scatter(groups: Iterable[Sequence[Run]]) -> list[Figure]:
-    """Of runs of one case each: how far the latency of a strategy differs between runs."""
-    deviations = [
-        float(np.std([math.log(latency_s(item)) for _, item in both], ddof=1))
-        for runs in groups
-        for both in by_strategy(runs).values()
-    ]
+def deviations(groups: Groups) -> list[float]:
+    """Of each strategy of each workload, the relative standard deviation of its ratio between runs."""
+    return [_deviation(each.ratio for each in ratios) for _, ratios in _by_strategy(groups)]
+
+
+def drift(groups: Groups) -> list[float]:
+    """The same of the latencies themselves, in which the machine's pace is."""
+    return [_deviation(seconds) for seconds, _ in _by_strategy(groups)]
+
+
+def held(groups: Groups) -> Iterator[tuple[bool, bool, float]]:
+    """Of each ratio of each run: whether its strategy is near the leader, whether its interval holds the median of the
+    other runs' ratios, and half of that interval, relative."""
+    for _, ratios in _by_strategy(groups):
+        near = statistics.median(each.ratio for each in ratios) <= NEAR
+        for number, each in enumerate(ratios):
+            other = statistics.median(one.ratio for one in (*ratios[:number], *ratios[number + 1 :]))
+            yield near, each.low <= other <= each.high, math.sqrt(each.high / each.low) - 1
+
+
+def in_common(groups: Groups) -> list[bool]:
+    """Of each pair of runs of a workload, whether their leaders have one in common."""
+    pairs = (pair for reruns in groups.values() for pair in itertools.combinations(reruns, 2))
+    return [bool(leaders(a.run) & leaders(b.run)) for a, b in pairs]
+
+
+def of_runs(groups: Groups) -> list[Figure]:
+    own, intervals = deviations(groups), list(held(groups))
+    reruns = [each for group in groups.values() for each in group]
+    shares = [_mean(holds for near, holds, _ in intervals if near is which) for which in (True, False)]
     return [
-        Figure("scatter between runs, median", float(np.median(deviations)), 0.03, 0.02, text.percent),
-        Figure(
-            "scatter between runs, 90 % of strategies", float(np.quantile(deviations, 0.9)), 0.06, 0.04, text.percent
+        Figure(SCATTER, _median(own), None, 0.05, _percent),
+        Figure(SCATTER_90, _quantile(own, 0.9), None, 0.09, _percent),
+        Figure("latencies themselves: sd, median of strategies", _median(drift(groups)), show=_percent),
+        Figure(f"intervals that hold the other runs' median, up to {NEAR} ×", shares[0], 0.88, None, _percent, True),
+        Figure("the same of slower strategies", shares[1], 0.88, None, _percent, True),
+        Figure(HALF, _median(half for _, _, half in intervals), 0.15, None, _percent),
+        Figure("pairs of runs with a leader in common", _mean(in_common(groups)), 1.0, None, _percent, True),
+        Figure("leaders of a run, median", _median(len(leaders(each.run)) for each in reruns), 4, None, short),
+        *(
+            Figure(f"until the {name}, longest", max(seconds), limit, None, whole_seconds)
+            for (name, limit), seconds in zip(UNTIL.items(), _seconds(reruns), strict=True)
         ),
     ]
 
 
-def calibration(groups: Iterable[Sequence[Run]]) -> list[Figure]:
-    """How often a run's interval holds the median of the other runs, among leaders and among the others; strategies of
-    a single process have no interval of their own."""
-    held: dict[bool, list[bool]] = {True: [], False: []}
-    widths: dict[bool, list[float]] = {True: [], False: []}
-    for runs in groups:
-        for both in by_strategy(runs).values():
-            for run, item in both:
-                assert item.latency is not None
-                if processes(item) < 2:
-                    continue
-                leads = item.strategy in run.ranking[0]
-                other = statistics.median(latency_s(found) for other_run, found in both if other_run is not run)
-                held[leads].append(item.latency.low_s <= other <= item.latency.high_s)
-                widths[leads].append(half_width(item))
-    found = []
-    for leads, who, limit, aim in ((True, "leaders", 0.07, 0.04), (False, "the others", 0.12, None)):
-        if not held[leads]:
-            continue
-        share = statistics.mean(held[leads])
-        found += [
-            Figure(f"intervals of {who} that hold the other runs' median", share, 0.90, None, text.percent, True),
-            Figure(f"and no more than is meant, {who}", share, 0.99, None, text.percent),
-            Figure(f"half of an interval, median, {who}", float(np.median(widths[leads])), limit, aim, text.percent),
-        ]
-    return found
+WORKLOAD_HEAD = (
+    *("sd of ratios", "of latencies", "half-width", "hold", "leaders", "in common"),
+    *(f"{name} [s]" for name in UNTIL),
+)
 
 
-def resolution(runs: Iterable[Run]) -> list[Figure]:
-    known = [run.control.resolution if run.control else math.inf for run in runs]
-    return [
-        Figure("resolution, median", float(np.median(known)), 0.05, 0.03, _percent),
-        Figure("resolution, 95 % of runs", float(np.quantile(known, 0.95, method="lower")), 0.10, None, _percent),
-    ]
+def of_workload(reruns: Sequence[Rerun]) -> tuple[str, ...]:
+    """A row under `WORKLOAD_HEAD`; of seconds the median and the longest."""
+    groups = {"": reruns}
+    return (
+        _percent(_median(deviations(groups))),
+        _percent(_median(drift(groups))),
+        _percent(_median(half for _, _, half in held(groups))),
+        _percent(_mean(holds for _, holds, _ in held(groups))),
+        short(_median(len(leaders(each.run)) for each in reruns)),
+        _percent(_mean(in_common(groups))),
+        *(f"{_median(each):.1f}, {max(each):.1f}" for each in _seconds(reruns)),
+    )
 
 
-def times(found: Iterable[Timed]) -> list[Figure]:
+def of_alone(found: Iterable[tuple[Sequence[float], Sequence[float]]]) -> list[Figure]:
+    """Of each strategy its ratios to the reference: of runs, and of scripts alone. Each script is beside each run, and
+    beside each other script of its strategy, and medians are beside medians. A run need not agree with a script more
+    often than another script does."""
     every = list(found)
-    return [
-        Figure("until all have a rough figure, median", _median(each.rough_s for each in every), 5, show=whole_seconds),
-        Figure(
-            "until all strategies are ordered, median", _median(each.order_s for each in every), 6, 4, whole_seconds
+    off = {
+        "a script alone and a run": _off(pair for one in every for pair in itertools.product(*one)),
+        "two scripts alone": _off(pair for _, own in every for pair in itertools.combinations(own, 2)),
+        "medians of scripts and of runs": _off(
+            (statistics.median(runs), statistics.median(own)) for runs, own in every
         ),
-        Figure("until the verdict, median", _median(each.verdict_s for each in every), 12, 8, whole_seconds),
-        Figure(
-            "until the end, limit and peaks included", _median(each.end_s for each in every), 15, None, whole_seconds
-        ),
-    ]
-
-
-def in_common(leaders: Sequence[frozenset[str]]) -> float:
-    """The share of all pairs of runs whose leaders have one in common."""
-    return statistics.fmean(bool(a & b) for a, b in itertools.combinations(leaders, 2)) if len(leaders) > 1 else 1.0
-
-
-class Alone(msgspec.Struct, frozen=True):
-    """A script in a fresh process: seconds per call, and the cores that it kept busy."""
-
-    seconds: float
-    cores: float
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The headlines of a strategy, seconds of several comparisons, and fresh processes of its script."""
-
-    workload: str
-    strategy: str
-    headlines_s: Sequence[float]
-    processes: Sequence[Alone]
-
-    @property
-    def alone_s(self) -> float:
-        return statistics.median(process.seconds for process in self.processes)
-
-    @property
-    def log(self) -> float:
-        """The logarithm of the median headline over what the script takes alone."""
-        return math.log(statistics.median(self.headlines_s) / self.alone_s)
-
-    @property
-    def kinds(self) -> tuple[str, str]:
-        several = statistics.median(process.cores for process in self.processes) > _SEVERAL_CORES
-        mode = self.strategy.partition("?")[0].rpartition(".")[2]
-        return {"xla": "XLA"}.get(mode, mode), "several threads" if several else "one thread"
-
-
-def truth(truths: Sequence[Truth]) -> list[Figure]:
-    off = [abs(math.expm1(item.log)) for item in truths]
-    within = float(np.quantile(off, 0.9))
+    }
+    shares = [_mean(each <= ALIKE for each in one) for one in off.values()]
     figures = []
-    if several := [item.processes for item in truths if len(item.processes) > 1]:
-        # The machine's part: of one process each, minutes apart.
-        alone = [float(np.std([math.log(each.seconds) for each in processes], ddof=1)) for processes in several]
-        figures.append(Figure("scatter of scripts alone, median", float(np.median(alone)), show=text.percent))
-    figures += [
-        Figure("headline over alone: within this, 90 % of strategies", within, 0.1, None, text.percent),
-        Figure("headline over alone: farthest", max(off), 0.2, None, text.percent),
-    ]
-    for kind in ("eager", "graph", "XLA", "one thread", "several threads"):
-        own = [item.log for item in truths if kind in item.kinds]
-        if own:
-            figures.append(Figure(f"bias of {kind}", abs(math.expm1(statistics.median(own))), 0.05, None, text.percent))
+    for who, share, limit in zip(off, shares, (min(0.9, shares[1]), None, None), strict=True):
+        figures += [
+            Figure(f"{who}: within {text.percent(ALIKE)}", share, limit, None, _percent, True),
+            Figure(f"{who}: 90 % are within", _quantile(off[who], 0.9), show=_percent),
+        ]
     return figures
 
 
-def slower(paces_s: Sequence[float]) -> dict[float, float]:
-    """How many times longer than at its best a computation took → the share of its times that were longer than that.
-    Its best is the least but for one of twenty."""
-    best_s = float(np.quantile(paces_s, 0.05))
-    return {times: float(np.mean(np.asarray(paces_s) > times * best_s)) for times in (1.1, 1.3, 1.5)}
+def side_by_side(figures: Mapping[str, Sequence[Figure]]) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Head and rows of a table of each checkout's figures; the last is judged, by the first too where there are two."""
+    first, last = next(iter(figures.values())), list(figures.values())[-1]
+    rows: list[Sequence[str]] = []
+    for was, figure in zip(first, last, strict=True):
+        if was is not figure and (share := OF_BEFORE.get(figure.name)):
+            figure = replace(figure, limit=min(figure.limit or math.inf, share * was.value))
+        shown = [was.show(was.value)] if len(figures) > 1 else []
+        name, *judged = figure.row()
+        rows.append((name, *shown, *judged))
+    return ("figure", *figures, "limit", "aim", ""), rows
+
+
+def _seconds(reruns: Iterable[Rerun]) -> list[tuple[float, ...]]:
+    """For each of `UNTIL`, those of all runs."""
+    return list(zip(*(each.seconds for each in reruns), strict=True))
+
+
+def _off(pairs: Iterable[tuple[float, float]]) -> list[float]:
+    """How much larger, relative, the larger one of each pair is."""
+    return [max(pair) / min(pair) - 1 for pair in pairs]
+
+
+def _deviation(values: Iterable[float]) -> float:
+    return float(np.std(np.log(list(values)), ddof=1))
+
+
+def _quantile(values: Iterable[float], share: float) -> float:
+    return float(np.quantile(known, share)) if (known := list(values)) else math.nan
 
 
 def _median(values: Iterable[float]) -> float:
-    return float(np.median(list(values)))
+    return _quantile(values, 0.5)
+
+
+def _mean(values: Iterable[bool]) -> float:
+    return statistics.fmean(known) if (known := list(values)) else math.nan
 
 
 def _percent(share: float) -> str:

@@ -1,175 +1,179 @@
-"""How far reruns differ, how sharp their verdicts are, whether leaders agree, and whether intervals mean what they say.
+"""How sharp verdicts are, whether they agree, whether they are true, and how long they take: now, and before.
 
-``python -m tests.benchmarks.sharpness [--only runs,pairs,truth] [--runs 20] [--keep FOLDER]``; an hour for all of it.
-Reruns of default comparisons in alternation: scatter, calibration, resolution, time, leaders in common. Strategies
-against themselves, and against themselves with 15 % more to do. Headlines against the same scripts alone in fresh
-processes.
+``python -m tests.benchmarks.sharpness [--before FOLDER] [--only runs alone pairs] [--workloads …] [--keep FOLDER]``.
+``--before``: a folder with an older commit (``git worktree add FOLDER COMMIT``), which is measured in alternation with
+this one, run by run. Intervals of ratios are those of the code that made the run.
 
-A run that can tell little agrees with any other, since it calls many the leaders: so the resolution and the number of
-leaders stand beside how often they agree. What disturbed the machine meanwhile stands at the end.
+- runs: reruns of default comparisons: how far they differ, what their intervals hold, whether leaders agree, time.
+- alone: default scripts as copied, in fresh processes, between the first of these: their ratios beside those of runs.
+- pairs: strategies against themselves, and against themselves with 20 % more to do.
+
+What lies in the folder of ``--keep`` is not measured again unless the commit is another one: so a benchmark that was
+interrupted goes on, and its parts can be run one after the other. What disturbed the machine stands at the end.
 """
 
 import argparse
+import hashlib
 import itertools
-import math
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
-from measure.model import text
-from measure.model.run_file import encode
-from measure.runner import Runner, Snapshot
-from tests.benchmarks import common, pairs, sharp_figures
-from tests.benchmarks.common import Figure, Problem, say
+from measure.model.run import Run
+from tests.benchmarks import common, sharp_figures
+from tests.benchmarks.checkouts import Checkout, Rerun, in_turns, once, opened
+from tests.benchmarks.common import Figure, Problem, say, short
 from tests.benchmarks.disturbances import Disturbances
-from tests.benchmarks.sharp_figures import Alone, Timed, Truth
+from tests.benchmarks.pairs import pairs, write_mappers
+from tests.benchmarks.sharp_figures import Groups
 
-PARTS = ("runs", "pairs", "truth")
+PARTS = ("runs", "alone", "pairs")
 WORKLOADS = (*common.DEFAULT_WORKLOADS, "outer_reduce", "matmul_chain", "square")
 
 
-# --- reruns ----------------------------------------------------------------------------------------------------------
+def scripts_of(run: Run) -> dict[str, str]:
+    """The scripts of the strategies that have a latency, as a person copies them."""
+    timed = sharp_figures.latencies_s(run)
+    return {item.strategy: item.code.source for item in run.measurements if item.strategy in timed and item.code}
 
 
-class Watch:
-    """Notes when all strategies have a rough figure, which comes with their memory, when all have a latency, and the
-    other milestones."""
+def alone_s(keep: Path, turn: int, script: str) -> float:
+    """Seconds of a call in the fresh process of a script's turn, which has the machine to itself."""
 
-    def __init__(self) -> None:
-        self.milestones, self.rough_s, self.order_s = common.Milestones(), math.inf, math.inf
+    def measured() -> bytes:
+        with tempfile.TemporaryDirectory(prefix="mapbench-alone-") as folder:
+            path = Path(folder) / "strategy.py"
+            path.write_text(script, encoding="utf-8")
+            command = [sys.executable, "-P", str(Path(__file__).with_name("alone_worker.py")), str(path)]
+            environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode(errors="replace"))
+        return done.stdout
 
-    def look(self, at_s: float, snapshot: Snapshot) -> None:
-        self.milestones.look(at_s, snapshot)
-        items = [item for item in snapshot.run.measurements if not item.twin_of and item.outcome in ("ok", "not_run")]
-        if self.rough_s == math.inf and items and all(item.memory for item in items):
-            self.rough_s = at_s
-        if self.order_s == math.inf and items and all(item.latency for item in items):
-            self.order_s = at_s
+    digest = hashlib.sha256(script.encode()).hexdigest()[:12]
+    return float(once(keep / f"alone_{turn:02}_{digest}.seconds", measured))
 
 
-def rerun(runner: Runner, count: int, keep: Path | None, between: Callable[[], None]) -> dict[str, list[Timed]]:
-    """``count`` reruns of each default comparison, in alternation; ``keep``: a folder for the file of each."""
-    found: dict[str, list[Timed]] = {workload: [] for workload in WORKLOADS}
-    for number, workload in itertools.product(range(1, count + 1), WORKLOADS):
-        watch = Watch()
-        run = common.compare(runner, Problem(workload, {}).request(), watch.look)
-        if keep is not None:
-            keep.mkdir(parents=True, exist_ok=True)
-            (keep / f"run_{number:02}_{workload}.json").write_bytes(encode(run))
-        milestones = watch.milestones
-        verdict_s, end_s = milestones.verdict_s or math.inf, milestones.end_s or math.inf
-        found[workload].append(Timed(run, watch.rough_s, watch.order_s, verdict_s, end_s))
-        between()
-        told = text.percent(run.control.resolution) if run.control else "no control"
-        say(f"{number} of {count}: {workload} ({run.status}, {told}): {', '.join(run.ranking[0])}")
+def reruns(
+    checkouts: Sequence[Checkout], workloads: Sequence[str], count: int, turns: int, keep: Path
+) -> dict[str, dict[str, list[Rerun]]]:
+    """Of each checkout ``count`` runs of each default comparison, in alternation; after each of the first ``turns`` the
+    scripts of the workload alone, once for both where they are the same."""
+    found: dict[str, dict[str, list[Rerun]]] = {each.name: {name: [] for name in workloads} for each in checkouts}
+    for number, workload in itertools.product(range(1, count + 1), workloads):
+        for checkout in in_turns(number, checkouts):
+            rerun = checkout.compare(f"run_{number:02}_{workload}", Problem(workload, {}))
+            found[checkout.name][workload].append(rerun)
+        if number <= turns:
+            firsts = [groups[workload][0].run for groups in found.values()]
+            scripts = list(dict.fromkeys(script for run in firsts for script in scripts_of(run).values()))
+            say(f"alone, {number} of {turns}: {workload}: {len(scripts)} scripts")
+            for script in random.Random(number).sample(scripts, len(scripts)):
+                alone_s(keep, number, script)
     return found
 
 
-def run_figures(found: dict[str, list[Timed]]) -> list[Figure]:
-    groups = [[each.run for each in runs] for runs in found.values()]
-    return [
-        *sharp_figures.scatter(groups),
-        *sharp_figures.calibration(groups),
-        *sharp_figures.resolution(run for runs in groups for run in runs),
-        *sharp_figures.times(each for workload in common.DEFAULT_WORKLOADS for each in found[workload]),
-    ]
+def alone(
+    groups: Groups, references: Mapping[str, str], turns: int, keep: Path
+) -> Iterator[tuple[list[float], list[float]]]:
+    """Of each strategy the ratios of its runs and of its scripts."""
+    for workload, runs in groups.items():
+        scripts = scripts_of(runs[0].run)
+        if (reference := scripts.pop(references[workload], None)) is None:
+            continue
+        for slug, script in scripts.items():
+            if ratios := [each.ratios[slug].ratio for each in runs if slug in each.ratios]:
+                taken = range(1, turns + 1)
+                yield ratios, [alone_s(keep, turn, script) / alone_s(keep, turn, reference) for turn in taken]
 
 
-def run_rows(found: dict[str, list[Timed]]) -> Iterator[tuple[object, ...]]:
-    for workload, runs in found.items():
-        deviation = sharp_figures.scatter([[each.run for each in runs]])[0].value
-        resolutions = [each.run.control.resolution for each in runs if each.run.control]
-        coarse = statistics.median(resolutions) if resolutions else math.inf
-        leaders = [frozenset(each.run.ranking[0]) for each in runs]
-        verdict_s = statistics.median(each.verdict_s for each in runs)
-        yield (
-            workload,
-            text.percent(deviation),
-            f"{coarse:.0%}",
-            statistics.median(map(len, leaders)),
-            f"{sharp_figures.in_common(leaders):.0%}",
-            f"{verdict_s:.1f} s",
-            f"{sum(each.run.status == 'complete' for each in runs)} of {len(runs)}",
-        )
+def of_runs(
+    checkouts: Sequence[Checkout], workloads: Sequence[str], count: int, turns: int, keep: Path
+) -> dict[str, list[Figure]]:
+    """The figures of ``count`` reruns, and of ``turns`` of scripts alone; prints those of each workload."""
+    figures: dict[str, list[Figure]] = {}
+    rows: list[tuple[str, ...]] = []
+    found = reruns(checkouts, workloads, count or turns, turns, keep)
+    references = {
+        workload: sharp_figures.reference([each.run for groups in found.values() for each in groups[workload]])
+        for workload in workloads
+    }
+    for checkout in checkouts:
+        groups = {
+            workload: [replace(each, ratios=checkout.ratios(each, references[workload])) for each in runs]
+            for workload, runs in found[checkout.name].items()
+        }
+        figures[checkout.name] = [
+            *(sharp_figures.of_runs(groups) if count else ()),
+            *(sharp_figures.of_alone(alone(groups, references, turns, keep)) if turns else ()),
+        ]
+        rows += [
+            (workload, references[workload], checkout.name, *sharp_figures.of_workload(runs))
+            for workload, runs in groups.items()
+        ]
+    head = ("workload", "reference", "code", *sharp_figures.WORKLOAD_HEAD)
+    print(f"{common.table(head, sorted(rows))}\n", flush=True)
+    return figures
 
 
-# --- truth -----------------------------------------------------------------------------------------------------------
-
-
-def alone(script: str) -> Alone:
-    """A script in a fresh process that has the machine to itself."""
-    with tempfile.TemporaryDirectory(prefix="mapbench-alone-") as folder:
-        path = Path(folder) / "strategy.py"
-        path.write_text(script, encoding="utf-8")
-        command = [sys.executable, "-m", "tests.benchmarks.alone_worker", str(path)]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        done = subprocess.run(command, cwd=common.ROOT, env=environment, capture_output=True, check=True)
-    return msgspec.json.decode(done.stdout, type=Alone)
-
-
-def against_alone(runner: Runner, turns: int) -> list[Truth]:
-    """Of each strategy the headlines of ``turns`` comparisons, and as many fresh processes in between."""
-    headlines_s: dict[tuple[str, str], list[float]] = {}
-    processes: dict[tuple[str, str], list[Alone]] = {}
-    for turn, workload in itertools.product(range(turns), common.DEFAULT_WORKLOADS):
-        case = Problem(workload, {})
-        run = common.compare(runner, case.request())
-        for item in random.Random(turn).sample(sharp_figures.timed(run), len(sharp_figures.timed(run))):
-            headlines_s.setdefault((workload, item.strategy), []).append(sharp_figures.latency_s(item))
-            processes.setdefault((workload, item.strategy), []).append(alone(case.script(item.strategy)))
-        say(f"alone, {turn + 1} of {turns}: {workload}")
-    return [Truth(*key, headlines_s[key], processes[key]) for key in headlines_s]
-
-
-def truth_rows(truths: Sequence[Truth]) -> Iterator[tuple[object, ...]]:
-    """The strategies that are farthest from what they take alone."""
-    for truth in sorted(truths, key=lambda truth: -abs(truth.log))[:8]:
-        yield (truth.workload, truth.strategy, text.seconds(truth.alone_s), f"{math.exp(truth.log):.2f}")
-
-
-def parts(named: str) -> list[str]:
-    """The parts that a list names; of `parser` a type."""
-    if unknown := set(named.split(",")) - set(PARTS):
-        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))} is not known: {', '.join(PARTS)} are")
-    return named.split(",")
+def of_pairs(checkouts: Sequence[Checkout], equals: int, apart: int) -> dict[str, list[Figure]]:
+    """A comparison that fails to rank both is counted against either figure."""
+    different, told = Counter[str](), Counter[str]()
+    for (kind, number), (case, slug, other, asked) in pairs(equals=equals, apart=apart):
+        for checkout in in_turns(number, checkouts):
+            ranking = checkout.compare(f"{kind}_{number:02}", case, asked).run.ranking
+            different[checkout.name] += kind == "equals" and [set(group) for group in ranking] != [{slug, other}]
+            told[checkout.name] += kind == "apart" and ranking == [[slug], [other]]
+    return {
+        each.name: [
+            Figure(f"of {equals} equals, called different", different[each.name], 0.1 * equals, None, short),
+            Figure(f"of {apart} that are 20 % apart, told apart", told[each.name], 0.8 * apart, None, short, True),
+        ]
+        for each in checkouts
+    }
 
 
 def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(description=__doc__)
-    whole.add_argument("--only", type=parts, default=PARTS, metavar="PARTS", help=f"of {', '.join(PARTS)}")
-    whole.add_argument("--runs", type=int, default=20, help="reruns of each default comparison (20)")
-    whole.add_argument("--pairs", type=int, default=60, help="comparisons of a strategy with itself (60)")
-    whole.add_argument("--apart", type=int, default=40, help="comparisons of two that are 15 %% apart (40)")
-    whole.add_argument("--turns", type=int, default=3, help="fresh processes of each strategy alone (3)")
-    whole.add_argument("--keep", type=Path, metavar="FOLDER", help="write the file of each rerun into this folder")
+    whole = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    whole.add_argument("--before", type=Path, metavar="FOLDER", help="a checkout of an older commit")
+    whole.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    whole.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=WORKLOADS)
+    whole.add_argument("--runs", type=int, default=10, help="reruns of each default comparison, at least 2 (10)")
+    whole.add_argument("--turns", type=int, default=3, help="fresh processes of each script alone, at least 2 (3)")
+    whole.add_argument("--equals", type=int, default=60, help="comparisons of a strategy with itself (60)")
+    whole.add_argument("--apart", type=int, default=30, help="comparisons of two that are 20 %% apart (30)")
+    whole.add_argument("--keep", type=Path, metavar="FOLDER", help="where runs are written, and taken from")
     return whole
 
 
 def main() -> None:
     arguments = parser().parse_args()
+    folders = {"before": arguments.before.resolve()} if arguments.before else {}
+    folders["now"] = common.ROOT
+    only, figures = arguments.only, {name: list[Figure]() for name in folders}
     common.start("How sharp verdicts are")
-    disturbances, figures = Disturbances(), list[Figure]()
-    with common.own_folders() as folder, common.engine() as runner:
-        if "runs" in arguments.only:
-            found = rerun(runner, arguments.runs, arguments.keep, disturbances.look)
-            head = ("workload", "scatter", "resolution", "leaders", "pairs that agree", "verdict", "complete")
-            print(f"{common.table(head, run_rows(found))}\n", flush=True)
-            figures += run_figures(found)
-        if "pairs" in arguments.only:
-            with pairs.mappers(folder / "mappers"):
-                figures += pairs.figures(runner, arguments.pairs, arguments.apart)
-        if "truth" in arguments.only:
-            truths = against_alone(runner, arguments.turns)
-            print(f"{common.table(('workload', 'strategy', 'alone', 'headline'), truth_rows(truths))}\n", flush=True)
-            figures += sharp_figures.truth(truths)
-    print(f"{common.figures(figures)}\n\n{disturbances.sentence()}")
+    disturbances = Disturbances()
+    with tempfile.TemporaryDirectory(prefix="mapbench-sharpness-") as folder:
+        keep = (arguments.keep or Path(folder) / "runs").resolve()
+        keep.mkdir(parents=True, exist_ok=True)
+        if "runs" in only or "alone" in only:
+            with opened(folders, keep, disturbances.look) as checkouts:
+                count, turns = arguments.runs * ("runs" in only), arguments.turns * ("alone" in only)
+                for name, own in of_runs(checkouts, arguments.workloads, count, turns, keep).items():
+                    figures[name] += own
+        if "pairs" in only:
+            mappers = write_mappers(Path(folder) / "mappers")
+            with opened(folders, keep, disturbances.look, MAPBENCH_MAPPERS=str(mappers)) as checkouts:
+                for name, own in of_pairs(checkouts, arguments.equals, arguments.apart).items():
+                    figures[name] += own
+    print(f"{common.table(*sharp_figures.side_by_side(figures))}\n\n{disturbances.sentence()}")
 
 
 if __name__ == "__main__":
