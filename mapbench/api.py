@@ -25,7 +25,7 @@ def compare(
     fn: Callable[..., Any],
     elems: Any,
     strategies: str | list[str] = "default",
-    budget: float = 12.0,
+    budget: float | None = None,
     *,
     size: Mapping[str, int] | None = None,
     batched: Callable[..., Any] | None = None,
@@ -42,8 +42,8 @@ def compare(
     ``fn`` takes one element. ``elems``: an array or tensor whose first axis is the batch, a ragged tensor or a list of
     arrays whose lengths differ, a nest of dicts and tuples of them, or a function that makes them, whose whole-number
     parameters with defaults are the sizes that ``size`` can change. ``strategies`` are written as on the command line,
-    ``budget`` is seconds of timing. ``batched`` is a rewrite for the whole batch, ``reference`` gives the right results
-    of it in NumPy. ``title`` stands in place of the function's name, and ``presets`` are sizes by name, as in
+    ``budget`` is seconds until the verdict. ``batched`` is a rewrite for the whole batch, ``reference`` gives its
+    right results in NumPy. ``title`` stands in place of the function's name, and ``presets`` are sizes by name, as in
     ``{"Small": {"batch": 10}}``. ``allocator``: ``pool`` times with freed memory kept in the process, as
     ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without. In a notebook results are shown as they arrive;
     elsewhere progress goes to stderr; neither if ``quiet``. An interrupt ends the measuring, and what is known by then

@@ -166,7 +166,7 @@ def _table(run: Run) -> str:
     """The table of the command line, a row for each strategy."""
     body = []
     for row in rows.listed(run):
-        *figures, outcome = [column.written(row) for column in columns.of("text")]
+        *figures, outcome = [column.written(row) for column in columns.of("text", run)]
         is_long = len(outcome) > _ONE_LINE
         empty = 0
         # The sentence on one that was not measured has the room of its figures: behind them it would be out of sight.
@@ -175,10 +175,10 @@ def _table(run: Run) -> str:
             empty += 1
         cells = [
             cell(strategy(row.slug, row.mapper, row.mode) if column.unit.code else html.escape(written))
-            for column, written in zip(columns.of("text"), figures, strict=False)
+            for column, written in zip(columns.of("text", run), figures, strict=False)
         ]
         body.append([*cells, cell(html.escape(outcome), "mb-words" if is_long else "", empty + 1)])
-    return grid(table.head(), body)
+    return grid(table.head(run), body)
 
 
 def _latencies(run: Run) -> str:

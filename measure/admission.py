@@ -54,10 +54,10 @@ def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:
     swept = isinstance(request, SweepRequest)
     base = request.base if isinstance(request, SweepRequest) else request
     rules: tuple[tuple[str, float | None, float | None, str], ...] = (
-        ("a budget of {:.10g} s was asked for", base.budget_s, limits.sweep_s if swept else limits.budget_s, " s"),
         ("{:,} threads were asked for", base.threads, limits.most_threads, ""),
         ("a memory limit of {:,} MiB was asked for", base.memory_limit_mib, limits.memory_mib, " MiB"),
         ("{:,} strategies were chosen", len(base.strategies), limits.most_strategies, ""),
+        ("a budget of {:.10g} s was asked for", base.budget_s, limits.sweep_s if swept else limits.budget_s, " s"),
     )
     for said, value, most, unit in rules:
         if value is not None and most is not None and value > most:

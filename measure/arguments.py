@@ -31,7 +31,9 @@ def parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
     compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
     _add_case(compare)
-    compare.add_argument("--budget", default=DEFAULT_BUDGET_S, metavar="SECONDS", help="time to measure for")
+    compare.add_argument(
+        "--budget", metavar="SECONDS", help=f"time until the verdict ({DEFAULT_BUDGET_S:.0f}, or what is needed)"
+    )
     _add_output(compare)
     compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
 

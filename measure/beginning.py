@@ -48,8 +48,10 @@ def claims_refusal(tried: Sequence[Claim]) -> str | None:
 
 
 def refusal(request: Request) -> str | None:
-    """The sentence that says why a comparison can neither fit nor end in time here; None where it can."""
-    return fit.check(request, environment.available_memory(), most_bytes()) or bound.check(request, run_bound_s)
+    """The sentence that says why a comparison does not fit here, or has no time for a sample; None where it can be."""
+    return fit.check(request, environment.available_memory(), most_bytes()) or bound.check(
+        request, hosting.limits().budget_s
+    )
 
 
 def missing(request: Request, devices: tuple[str, ...]) -> str | None:

@@ -19,7 +19,6 @@ from measure.engine import host_launcher
 from measure.engine.bench import Settings
 from measure.engine.host_launcher import HostLauncher
 from measure.engine.launcher import Event, Launcher
-from measure.engine.race import Rules
 from measure.model import request
 from measure.model.run import Run
 from measure.store import store
@@ -30,7 +29,7 @@ from tests.warm import WARM
 
 ROOT = Path(__file__).parent.parent
 # As few processes as a comparison can do with: what it decides is not looked at here.
-QUICK = Rules(contender=2, most=2, most_per_s=0.0, doubted=1, behind=1)
+QUICK = 2  # most_processes
 
 _MAPPER = '''
 from strategies.spec import Estimate, Mapper
@@ -160,7 +159,7 @@ def running(
 ) -> Iterator[runner.Runner]:
     """A quick runner with a store of its own, on a launcher that others may use after it."""
     kept = kept or store.Store(folder)
-    settings = {"rules": QUICK, "probes": False, "process_peaks_s": 0.0, "timeout_floor_s": RUN_S} | settings
+    settings = {"most_processes": QUICK, "probes": False, "process_peaks": False, "timeout_floor_s": RUN_S} | settings
     own = runner.Runner(store_=kept, launcher_=Lent(launcher), settings=Settings(**settings), name="a test")
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(launcher, Subjects):
@@ -216,7 +215,7 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
     """Start subjects, ``at_once`` at a time, take each through its role, and return what they said, in their order."""
     events: queue.Queue[Event] = queue.Queue()
     waiting, talks, live = list(specs), [], {}
-    following = {"ready": {"op": "first_call"}, "first_call": {"op": "samples"}, "sampled": {"op": "stop"}}
+    following = {"ready": {"op": "first_call"}, "first_call": {"op": "turn"}, "sampled": {"op": "stop"}}
     while waiting or live:
         while waiting and len(live) < at_once:
             talks.append(Talk(waiting.pop(0)))

@@ -48,7 +48,7 @@ class HeldSubjects(Subjects):
         return subject
 
     def send(self, subject: int, message: Message) -> None:
-        if subject in self.held and message["op"] == "samples":
+        if subject in self.held and message["op"] == "turn":
             threading.Thread(target=self._send_later, args=(subject, message), daemon=True).start()
         else:
             super().send(subject, message)

@@ -16,7 +16,7 @@ from tests.engine import eventually
 from tests.simulated_server import GO_ON, HELD_BATCH, HOSTED
 
 expect.set_options(timeout=1000 * ANSWER_S)
-_TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=4"
+_TWO = "&size_height=16&size_width=16&strategies=batched.graph&strategies=loop.eager&budget=30"
 # A run that ends soon, and one that goes on until it is cancelled or let go on, where subjects are simulated.
 SHORT = f"?size_batch=8{_TWO}"
 HELD = f"?size_batch={HELD_BATCH}{_TWO}"

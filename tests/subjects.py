@@ -21,8 +21,8 @@ from measure.subject.messages import Spec
 Message = dict[str, Any]
 
 RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
-# A visit tells its samples in two messages, of so many each; a call of these takes so many page faults.
-SAMPLES_A_MESSAGE, FAULTS = 3, 7.0
+# A turn has so many samples; a call of these takes so many page faults.
+SAMPLES_A_TURN, FAULTS = 3, 7.0
 # A message that stands for the end of the host, with all its subjects.
 LOST = {"event": "lost"}
 
@@ -57,8 +57,8 @@ def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
 @dataclass
 class Subjects:
     """A launcher. Calls of a strategy take what ``latencies_s`` says, or else ``call_s``; ``for_values`` ones trace a
-    function anew in each call with new values. ``failing``: (slug, number of the visit from 1) that ends in
-    ``failure`` after half of its samples. ``answers``: role → what a subject of it says instead of the usual.
+    function anew in each call with new values. ``failing``: (slug, number of the turn from 1) that ends in
+    ``failure``. ``answers``: role → what a subject of it says instead of the usual.
 
     It keeps ``specs``, what was started; ``most_alive``, how many lived at once; and ``commands``, the number of a
     timing subject with what it was told, or ``start``, in that order.
@@ -94,9 +94,9 @@ class Subjects:
         return [name for name, _ in self._alive.values()]
 
     @property
-    def visited(self) -> list[str]:
-        """Names of those that were sampled, once for each visit, in that order."""
-        return [self._names[subject] for subject, told in self.commands if told == "samples"]
+    def turns(self) -> list[str]:
+        """Names of those that took a turn, in that order."""
+        return [self._names[subject] for subject, told in self.commands if told == "turn"]
 
     # --- a launcher's side -------------------------------------------------------------------------------------------
 
@@ -166,11 +166,11 @@ class Subjects:
         match message["op"]:
             case "first_call":
                 return [{"event": "first_call", "seconds": 2 * call_s}]
-        half = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_MESSAGE}
-        half |= {"faults": [FAULTS] * SAMPLES_A_MESSAGE, "kernel_s": [0.0] * SAMPLES_A_MESSAGE}
-        if self.failing == (slug, self.visited.count(slug)):
-            return [half | {"last": False}, self.failure]
-        return [half | {"last": False}, half | {"last": True}]
+        if self.failing == (slug, self.turns.count(slug)):
+            return [self.failure]
+        sampled = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_TURN}
+        used = {"faults": FAULTS, "kernel_s": 0.0, "cpu_s": 0.0}
+        return [sampled | {name: [value] * SAMPLES_A_TURN for name, value in used.items()}]
 
 
 class Gated(Subjects):

@@ -133,9 +133,9 @@ def private_names(tree: ast.AST) -> set[str]:
 
 def test_rooms_import_only_from_rooms_below_them() -> None:
     assert upward(trees()) == []
-    turned = ast.parse("def f():\n    from measure.engine.race import Rules")
+    turned = ast.parse("def f():\n    from measure.engine.turns import Turns")
     assert upward({**trees(), "measure.statistics.ranking": turned}) == [
-        "measure.statistics.ranking imports measure.engine.race"
+        "measure.statistics.ranking imports measure.engine.turns"
     ]
 
 

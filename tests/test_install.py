@@ -53,7 +53,7 @@ def test_the_example_of_the_readme_measures_from_another_folder(installed: Path,
     words = shlex.split(example)
     assert words[:3] == ["python", "-m", "measure"]
     # Of two budgets, the last one counts.
-    small = ("--size", "batch=8", "--size", "side=8", "--budget", "2")
+    small = ("--size", "batch=8", "--size", "side=8", "--budget", "60")
     command = (installed / "bin" / "mapbench", *words[3:], *small, "--quiet", "--json", "-")
     run = json.loads(outside(tmp_path, *command, PYTHONPATH=str(installed)))
     ended = {item["strategy"]: item["outcome"] for item in run["measurements"] if not item.get("twin_of")}

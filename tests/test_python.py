@@ -109,7 +109,7 @@ def of_live_ones(x):
     return layer((x * w)[None])[0]
 
 
-result = mapbench.compare(of_live_ones, rows, "chunked.graph", budget=1, quiet=True)
+result = mapbench.compare(of_live_ones, rows, "chunked.graph", budget=30, quiet=True)
 mapped = result.mapped("chunked.graph")
 for part in (rows, rows[:3]):
     assert np.allclose(mapped(part), layer(part * 3), atol=1e-6)

@@ -51,7 +51,7 @@ def ratio_of(run: Run, over: str, under: str) -> intervals.Ratio:
         if item.outcome != "ok":
             reason = f": {item.error.message}" if item.error else ""
             raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}{reason}")
-    levels = levels_of(run.measurements).by_slug
+    levels = levels_of(run.measurements, run.analysis).by_slug
     for slug in (over, under):
         if slug not in levels:
             raise Missing(f"{slug} was not timed")
@@ -63,7 +63,7 @@ def levels_along(run: Run, axis: str) -> Mapping[int, Mapping[str, Level]]:
     One that a swept option does not concern was measured at its first value, and has that level at all."""
     if [known.name for known in run.axes] != [axis]:
         raise Missing(f"it is no sweep over {axis}")
-    levels = {point.at[axis]: levels_of(point.measurements).by_slug for point in run.points}
+    levels = {point.at[axis]: levels_of(point.measurements, run.analysis).by_slug for point in run.points}
     along: dict[int, dict[str, Level]] = {value: {} for value in sorted(levels)}
     for line in lines(run.points, run.axes):
         for value, _, item in line.points:

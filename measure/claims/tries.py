@@ -18,8 +18,9 @@ from measure.engine.launcher import HOST_START_S, Launcher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model import fit, place, text
+from measure.model.forecast import forecast_run
 from measure.model.place import utc_now
-from measure.model.request import Request, RequestError, parse
+from measure.model.request import Request, RequestError, case_of, parse
 from measure.model.run import Evidence, Run, Status, Warning
 from measure.sweep import continuing, findings
 from measure.sweep.request import parse_sweep
@@ -70,7 +71,7 @@ class Tries:
         self._needs = needs_of(self._claims)
         self._launcher, self._publish = launcher, publish
         # Neither the limit nor what the operating system sees is a figure of any claim.
-        self._settings = dataclasses.replace(settings or Settings(), probes=False, process_peaks_s=0.0)
+        self._settings = dataclasses.replace(settings or Settings(), probes=False, process_peaks=False)
         self._clock = Clock(self._settings.bound_s)
         seconds = seconds_of(self._claims)
         self.request = Request(
@@ -187,6 +188,8 @@ class Tries:
 
     def _compared(self, need: Compare) -> Run:
         request = parse(_asked(need))
+        needed_s = forecast_run(case_of(request), request.strategies).seconds
+        request = dataclasses.replace(request, budget_s=needed_s + need.budget_s)
         if refusal := fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
         part = Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)

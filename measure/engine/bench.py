@@ -5,19 +5,18 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 import strategies
-from measure.engine import race
 from measure.engine.clock import Clock
 from measure.engine.dialogue import TIME_OVER, Cancelled, Dialogues, SubjectFailed
 from measure.engine.launcher import Launcher
-from measure.engine.record import Record, View, original
+from measure.engine.record import Record, View, original, seed_of
 from measure.judge import advice
 from measure.machine import environment
 from measure.model import forecast
@@ -37,7 +36,7 @@ _GPU_CONTEXT_BYTES = 600 * 2**20
 class Settings:
     """Limits of a run that are no part of the request."""
 
-    rules: race.Rules = field(default_factory=race.Rules)
+    most_processes: int = 5  # of a strategy that may lead
     # A strategy that takes longer than this plus ten times its forecast, in any one step, is given up.
     timeout_floor_s: float = 10.0
     fresh_start_s: float = 30.0  # what a fresh interpreter may take in addition, to import TensorFlow
@@ -47,7 +46,8 @@ class Settings:
     memory_share: float = 0.7
     most_bytes: int | None = None  # the same for a run, where its memory is limited
     probes: bool = True  # the limit is measured, after the verdict
-    process_peaks_s: float = 20.0  # time for the process peaks, after the verdict; 0 leaves them out
+    process_peaks: bool = True  # and so is what the operating system sees
+    after_s: float = 1.5  # within this after the budget, process peaks end by forecast
     bound_s: float | None = None  # the run ends within this, whatever it is doing
 
 
@@ -90,7 +90,7 @@ class Bench:
             parent=parent,
             created=utc_now(),
             request=request.record(),
-            analysis=Analysis(seed=race.seed(run_id)),
+            analysis=Analysis(seed=seed_of(run_id)),
             digest={},
         )
         self.record = Record(run, {slug: script_of(request, slug) for slug in request.strategies})
@@ -224,6 +224,19 @@ class Bench:
     def start_s(self) -> float:
         """Seconds that a subject may take until it can begin."""
         return self.settings.fresh_start_s if self.launcher.start_method == "fresh" else 0.0
+
+    def quickest_first(self, slugs: Iterable[str]) -> list[str]:
+        """The strategies, or twins, by the forecast of their first calls."""
+        return sorted(slugs, key=self._first_call_s)
+
+    def starting_order(self, slugs: Iterable[str], left_s: float) -> list[str]:
+        """The order in which processes of these are started, two at a time: the longest first call first, so that no
+        processor idles at the end; where ``left_s`` may be too short for all, the quickest first."""
+        order = self.quickest_first(slugs)
+        return order[::-1] if sum(map(self._first_call_s, order)) < left_s else order
+
+    def _first_call_s(self, slug: str) -> float:
+        return self.forecast.per_strategy[original(slug)].first_call_s
 
     def timeout_s(self, slug: str) -> float:
         """Seconds that a step of a subject of this strategy may take."""

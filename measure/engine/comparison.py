@@ -1,8 +1,8 @@
 """One comparison from its request to its verdict: the stages in their order, and how it ends.
 
-The order: the reference; memory and correctness, two subjects at a time; visits, whose processes are sampled one at a
-time and alone on the machine; the verdict; the limit; the process peaks; the reasons, where they are asked for. What is
-known is published as it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
+The order: the reference; memory and correctness, two subjects at a time; latency, of processes that take turns, one at
+a time and alone on the machine; the verdict; the limit; the process peaks; the reasons, where they are asked for. What
+is known is published as it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
 """
 
 import contextlib
@@ -16,12 +16,14 @@ from measure.engine.dialogue import HOST_LOST, Cancelled, HostLost
 from measure.engine.explaining import Keep
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
-from measure.engine.sampling import Sampling
 from measure.judge import advice
 from measure.machine import environment, load
 from measure.model.place import utc_now
 from measure.model.request import Request
 from measure.model.run import Run, Status
+
+# Memory and correctness are begun within this share of the budget, so that there is time for latencies.
+_MEMORY_SHARE = 0.6
 
 
 class Comparison(Job):
@@ -64,31 +66,36 @@ class Comparison(Job):
         return bench.record.run
 
     def _measure(self, watch: load.Watch) -> tuple[Status, str]:
-        bench = self.bench
+        bench, budget_s = self.bench, self.request.budget_s
+        begun_s = bench.dialogues.now_s
         stages.ask_for_room(bench)
         stages.compute_reference(bench)
         stages.leave_out_unsupported(bench)
-        stages.measure_memory(bench, bench.record.untried())
+        stages.measure_memory(bench, bench.record.untried(), until_s=begun_s + _MEMORY_SHARE * budget_s)
         stages.rerun_without_onednn(bench)
         working = bench.record.working()
         if working:
             stages.look_at_others(bench, watch)
-        status, reason = stages.time_latencies(bench, working, self.request.budget_s, Sampling.race)
+        # Where each process imports TensorFlow for seconds, the budget is for the turns alone.
+        is_fresh = bench.launcher.start_method == "fresh"
+        left_s = budget_s if is_fresh else begun_s + budget_s - bench.dialogues.now_s
+        with stages.taking_turns(bench, left_s) as turns:
+            status, reason = turns.race(bench.quickest_first(working))
         try:
-            self._measure_beside_the_verdict()
+            self._measure_beside_the_verdict(begun_s + budget_s + bench.settings.after_s)
         except TimeIsUp:
             bench.record.warn(advice.cut_short(bench.clock.over, explained=self._keep is not None))
         return status, reason
 
-    def _measure_beside_the_verdict(self) -> None:
-        """The verdict stands: what follows is shown beside it."""
+    def _measure_beside_the_verdict(self, until_s: float) -> None:
+        """The verdict stands: what follows is shown beside it. Process peaks are measured until ``until_s``."""
         bench, settings = self.bench, self.bench.settings
         bench.record.set_stage(bench.record.stages, "done")
         bench.say(result=True)
         if settings.probes and any(item.latency for item in bench.record.items()):
             stages.probe_limit(bench)
-        if settings.process_peaks_s:
-            stages.measure_process_peaks(bench)
+        if settings.process_peaks:
+            stages.measure_process_peaks(bench, until_s)
         if self._keep is not None:
             with contextlib.suppress(Cancelled):
                 explaining.explain(bench, self._keep)

@@ -8,10 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 import strategies
-from measure.engine import race
 from measure.judge import analysis
-from measure.model.run import Code, Measurement, Replica, Run, Stage, Status, Warning
-from measure.statistics import levels
+from measure.model.run import DEFAULT_MEMORY, Code, Measurement, Replica, Run, Stage, Status, Warning
+from measure.statistics import ranking
 from measure.statistics.levels import levels_of
 from measure.subject.messages import Sampled
 
@@ -21,8 +20,13 @@ LEAST_SAMPLE_S = 1e-9
 
 
 def original(slug: str) -> str:
-    """The strategy that a twin is of, by its slug; any other slug as it is."""
-    return slug.removesuffix(TWIN)
+    """The strategy that is entered once more under a slug; any other slug as it is."""
+    return slug.removesuffix(TWIN).removesuffix(DEFAULT_MEMORY)
+
+
+def seed_of(run_id: str) -> int:
+    """The seed of a run's shuffling: another in each run, so that what an order does is not the same in all reruns."""
+    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:4])
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Record:
 
     def __init__(self, run: Run, scripts: Mapping[str, str]) -> None:
         self._scripts = scripts
-        self._items = {slug: self._blank(slug, None) for slug in scripts}
+        self._items = {slug: self._blank(slug) for slug in scripts}
         self._run = run
         self.stages: dict[str, Stage] = dict.fromkeys(scripts, "waiting")
         # Shown until there is a latency, and no part of the run: a process that measures memory is never timed.
@@ -96,10 +100,17 @@ class Record:
 
     def enter_twin(self, slug: str) -> str:
         """Enter a strategy a second time; the twin's name."""
-        twin = slug + TWIN
-        self._items[twin] = self._blank(slug, slug)
-        self.stages[twin] = "waiting"
-        return twin
+        return self._enter(slug, slug + TWIN, self._scripts[slug])
+
+    def enter_default(self, slug: str, source: str) -> str:
+        """Enter a strategy once more, with the script that leaves its memory to the default allocator; its name."""
+        return self._enter(slug, slug + DEFAULT_MEMORY, source)
+
+    def _enter(self, slug: str, name: str, source: str) -> str:
+        code = Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest())
+        self._items[name] = replace(self._blank(slug), strategy=name, twin_of=slug, code=code)
+        self.stages[name] = "waiting"
+        return name
 
     def add_replica(self, slug: str, first_call_s: float) -> int:
         """Add a process that has made its first call; the id of its replica."""
@@ -125,6 +136,7 @@ class Record:
                 samples_s=[*replica.samples_s, *(max(seconds, LEAST_SAMPLE_S) for seconds in sampled.seconds)],
                 faults=[*(replica.faults or []), *sampled.faults],
                 kernel_s=[*(replica.kernel_s or []), *sampled.kernel_s],
+                cpu_s=[*(replica.cpu_s or []), *sampled.cpu_s],
             )
 
         known = self._items[slug].replicas
@@ -145,32 +157,23 @@ class Record:
         """Settle what is open, and analyse what there is."""
         self.take(analysis.close(self.run, status, reason, finished))
 
-    def standing(self) -> race.Standing:
-        """Return where the strategies stand now that may be ranked: right, timed, and no twin."""
+    def order(self) -> ranking.Order:
+        """The order, as it is known now, of the strategies that have a rank."""
         items = self.items()
-        known = levels_of(items)
-        confidence = self._run.analysis.confidence
-        control = levels.control(items, known, confidence)
-        ranked = {
-            item.strategy: known.by_slug[item.strategy]
-            for item in items
-            if item.outcome == "ok" and not item.twin_of and item.strategy in known.by_slug
-        }
-        return race.Standing(ranked, levels.resolution(control, known, confidence), self._run.analysis)
+        return ranking.Order(analysis.ranked(items, levels_of(items, self._run.analysis)), self._run.analysis)
 
     def take(self, run: Run) -> None:
         """Go on from a run as it is."""
         self._run = run
         self._items = {item.strategy: item for item in run.measurements}
 
-    def _blank(self, slug: str, twin_of: str | None) -> Measurement:
+    def _blank(self, slug: str) -> Measurement:
         strategy = strategies.parse(slug)
         source = self._scripts[slug]
         return Measurement(
-            strategy=slug + TWIN if twin_of else slug,
+            strategy=slug,
             mapper=strategy.mapper,
             mode=strategy.mode,
             options=dict(strategy.options),
-            twin_of=twin_of,
             code=Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest()),
         )

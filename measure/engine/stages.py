@@ -5,9 +5,10 @@ only its own outcome. All raise `Cancelled` and `HostLost`.
 """
 
 import contextlib
+import math
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -15,10 +16,10 @@ import strategies
 from measure.engine.bench import Bench
 from measure.engine.dialogue import NATIVE_DEATHS, Dialogue, Part, SubjectFailed
 from measure.engine.fresh_launcher import FreshLauncher
-from measure.engine.sampling import Plan, Sampling
+from measure.engine.turns import Turns
 from measure.judge import advice, limit, rules
 from measure.machine import environment, load
-from measure.model.run import Correctness, Error, Status, Warning
+from measure.model.run import Correctness, Error, Warning
 from measure.subject import messages
 from measure.subject.messages import Spec
 from strategies import planning, script
@@ -93,33 +94,33 @@ def leave_out_unsupported(bench: Bench) -> None:
 # --- memory and correctness ------------------------------------------------------------------------------------------
 
 
-def measure_memory(bench: Bench, slugs: Sequence[str]) -> None:
-    """Measure the memory of strategies and check their values, two at a time."""
+def measure_memory(bench: Bench, slugs: Sequence[str], until_s: float = math.inf) -> None:
+    """Measure the memory of strategies and check their values, two at a time; none is begun after ``until_s``."""
     bench.say("measuring memory and correctness")
     estimates = bench.forecast.per_strategy
     # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
     measured = [item.strategy for item in bench.record.items() if item.error is None]
     events = max((estimates[slug].events for slug in measured), default=0)
     by_events = events <= bench.settings.most_events and not (bench.on_gpu and os.environ.get(_GPU_ALLOCATOR))
-    # The quickest first, since a person wants to see a first outcome soon; then the longest, so that no slot idles at
-    # the end.
-    slugs = sorted(slugs, key=lambda slug: estimates[slug].first_call_s)
-    order = slugs[:1] + slugs[:0:-1]
+    order = bench.starting_order(slugs, until_s - bench.dialogues.now_s)
+    order = order[-1:] + order[:-1]  # a person wants to see a first outcome soon
     needs = {slug: estimates[slug].peak_bytes + bench.case.tensor_bytes for slug in order}
     limit_mib = bench.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, bench.room_bytes() // 2**20)
     tight = {slug for slug in order if needs[slug] > _TIGHT_SHARE * limit_mib * 2**20}
     # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
     for group, at_once in (([slug for slug in order if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
         bench.dialogues.hold(
-            (_memory_of(bench, slug, by_events, limit_mib, slug in tight) for slug in group),
+            (_memory_of(bench, slug, by_events, limit_mib, slug in tight, until_s) for slug in group),
             at_once=at_once,
             costs=[min(needs[slug], limit_mib * 2**20) + bench.process_bytes for slug in group],
             room=bench.room_bytes(),
         )
 
 
-def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: bool) -> Dialogue:
+def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: bool, until_s: float) -> Dialogue:
     record = bench.record
+    if bench.dialogues.now_s > until_s and bench.launcher.start_method == "fork":
+        return
     record.set_stage([slug], "memory")
     method: str = strategies.mapper(record[slug].mapper).memory
     if method != "tracemalloc" and not by_events:
@@ -235,25 +236,14 @@ def look_at_others(bench: Bench, watch: load.Watch) -> None:
     bench.record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
 
 
-def time_latencies(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> tuple[Status, str]:
-    """Sample latencies of strategies by a plan, and analyse them; how that ended, and why it stopped."""
-    status: Status
-    if slugs:
-        status, reason = _sample(bench, slugs, budget_s, plan)
-    else:
-        status, reason = "complete", "no strategy was left to be timed"
-    bench.record.analyse()
-    return status, reason
-
-
-def _sample(bench: Bench, slugs: Sequence[str], budget_s: float, plan: Plan) -> tuple[Status, str]:
-    estimates = bench.forecast.per_strategy
-    # The quickest first, so that a budget that is short leaves out what takes long.
-    order = sorted(slugs, key=lambda slug: estimates[slug].first_call_s + estimates[slug].latency_s)
-    sampling = Sampling(bench, budget_s)
+@contextlib.contextmanager
+def taking_turns(bench: Bench, budget_s: float) -> Iterator[Turns]:
+    """Processes that take turns for a budget of seconds, and end in the end; it is noted who else is at work."""
+    turns = Turns(bench, budget_s)
     watch = load.Watch()
     try:
-        return plan(sampling, order)
+        yield turns
+        turns.end()
     finally:
         if warning := advice.busy_during(watch.cores_of_others(), watch.cores_of_pages()):
             bench.record.warn(warning)
@@ -290,17 +280,19 @@ def probe_limit(bench: Bench) -> None:
     bench.say(result=True)
 
 
-def measure_process_peaks(bench: Bench) -> None:
-    """Measure what the operating system sees of one call. A failure here costs nothing else."""
+def measure_process_peaks(bench: Bench, until_s: float) -> None:
+    """Measure what the operating system sees of one call, the fastest strategies first, those that by forecast
+    have ended at ``until_s``. A failure here costs nothing else."""
     if bench.on_gpu:
         bench.record.warn(advice.no_process_peak())
         bench.say(result=True)
         return
-    end = bench.clock.now_s + bench.settings.process_peaks_s
     bench.say("measuring what the operating system sees")
+    left_out: list[str] = []
 
     def dialogue(slug: str) -> Dialogue:
-        if bench.clock.now_s > end:
+        if bench.dialogues.now_s + bench.forecast.per_strategy[slug].first_call_s > until_s:
+            left_out.append(slug)
             return
         bench.record.set_stage([slug], "process peak")
         subject = bench.dialogues.start(bench.spec("process_peak", slug))
@@ -311,6 +303,11 @@ def measure_process_peaks(bench: Bench) -> None:
                 bench.record.update(slug, memory=replace(memory, process_peak_bytes=peak.bytes))
         bench.record.set_stage([slug], "done")
 
-    slugs = [slug for slug in bench.record.working() if bench.record[slug].memory is not None]
+    working = (bench.record[slug] for slug in bench.record.working())
+    measured = [item for item in working if item.memory is not None]
+    measured.sort(key=lambda item: item.latency.median_s if item.latency else math.inf)
+    slugs = [item.strategy for item in measured]
     costs = [bench.live_bytes(slug) for slug in slugs]
     bench.dialogues.hold(map(dialogue, slugs), at_once=2, costs=costs, room=bench.room_bytes())
+    if left_out:
+        bench.record.warn(advice.no_time_for_peaks(left_out))

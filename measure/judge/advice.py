@@ -123,6 +123,15 @@ def no_process_peak() -> Warning:
     return Warning(code="no_process_peak", message=message)
 
 
+def no_time_for_peaks(slugs: Sequence[str]) -> Warning:
+    """The run ended when it was said to."""
+    return Warning(
+        code="no_time_for_peaks",
+        message=f"there was no time for the process peak of {text.listed(slugs)}: a longer budget leaves it some",
+        values={"strategies": list(slugs)},
+    )
+
+
 def cut_short(over: str, *, explained: bool) -> Warning:
     """The run's time was over after its verdict. ``over``: that in words; ``explained``: reasons were asked for."""
     left = "all strategies were explained" if explained else "the process peak of every strategy was measured"

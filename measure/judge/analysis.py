@@ -1,6 +1,5 @@
 """From a run's samples to everything that is derived from them. A pure function: the run file alone is enough."""
 
-import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -8,40 +7,45 @@ from msgspec.structs import replace
 from measure.judge import limit, rules
 from measure.judge.verdict import verdict
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Latency, OutcomeName, Run, Status
+from measure.model.run import Analysis, Measurement, OutcomeName, Run, Status
 from measure.statistics import break_even, ranking
-from measure.statistics.intervals import latency
-from measure.statistics.levels import Levels, control, levels_of, resolution
+from measure.statistics.intervals import Level
+from measure.statistics.levels import Levels, control, latency, levels_of
 
 
 def analyse(run: Run) -> Run:
     """The run with latencies, control, break-even points, ranking and verdict computed anew from its samples."""
-    levels, confidence = levels_of(run.measurements), run.analysis.confidence
-    by_slug = levels.by_slug
+    now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
+    levels = levels_of(run.measurements, now)
     measurements = [
-        replace(
-            item, latency=latency_of(item.strategy, levels, confidence), warnings=rules.of_measurement(item, levels)
-        )
+        replace(item, latency=rounded(latency(item, levels, now.confidence)), warnings=rules.of_measurement(item))
         for item in run.measurements
     ]
-    shown = [item for item in measurements if not item.twin_of]
-    twins = rounded(control(measurements, levels, confidence))
-    ranked = {
-        item.strategy: by_slug[item.strategy] for item in shown if item.outcome == "ok" and item.strategy in by_slug
+    run = replace(
+        run,
+        analysis=now,
+        measurements=measurements,
+        control=rounded(control(measurements, levels, now)),
+        ranking=tie_groups(measurements, levels, now),
+    )
+    run = limit.judge(with_break_even(run))
+    return replace(run, warnings=rules.of_run(run), verdict=verdict(run, levels.by_slug))
+
+
+def ranked(measurements: Sequence[Measurement], levels: Levels) -> dict[str, Level]:
+    """The levels of the strategies that have a rank: right, timed, and no twin."""
+    return {
+        item.strategy: levels.by_slug[item.strategy]
+        for item in measurements
+        if item.outcome == "ok" and not item.twin_of and item.strategy in levels.by_slug
     }
-    order = ranking.Order(ranked, run.analysis, resolution(twins, levels, confidence))
-    peaks = {item.strategy: item.memory.peak_bytes for item in shown if item.memory is not None}
-    tie_groups = [ranking.by_memory(group, peaks) for group in order.groups()]
-    run = limit.judge(with_break_even(replace(run, measurements=measurements, control=twins, ranking=tie_groups)))
-    now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    return replace(run, analysis=now, warnings=rules.of_run(run, levels), verdict=verdict(run, by_slug))
 
 
-def latency_of(slug: str, levels: Levels, confidence: float) -> Latency | None:
-    """The latency of a strategy as a run shows it; None where it was not timed."""
-    if slug not in levels.by_slug:
-        return None
-    return rounded(replace(latency(levels.by_slug[slug], confidence), typical_s=math.exp(levels.typical[slug])))
+def tie_groups(measurements: Sequence[Measurement], levels: Levels, analysis: Analysis) -> list[list[str]]:
+    """The ranking: tie groups, fastest first, and in each those first that need less memory."""
+    peaks = {item.strategy: item.memory.peak_bytes for item in measurements if item.memory is not None}
+    groups = ranking.Order(ranked(measurements, levels), analysis).groups()
+    return [ranking.by_memory(group, peaks) for group in groups]
 
 
 def with_break_even(run: Run) -> Run:
@@ -62,7 +66,8 @@ def close(run: Run, status: Status, reason: str, finished: str) -> Run:
         # One that was left out for a reason keeps it.
         is_open = (item.outcome == "not_run" and item.error is None) or untimed
         measurements.append(replace(item, outcome=undone) if is_open else item)
-    return analyse(replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements))
+    run = replace(run, status=status, stop_reason=reason, finished=finished, measurements=measurements)
+    return analyse(run)
 
 
 def ranks(groups: Sequence[Sequence[str]]) -> dict[str, int]:

@@ -3,14 +3,13 @@ it. Pure functions of a run; their sentences are plain text.
 """
 
 import difflib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.judge import outlook, payoff
+from measure.judge import modes, payoff
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
-from measure.model import forecast, text
+from measure.model import text
 from measure.model.request import Request, RequestError, case_of, parse, raw_of
 from measure.model.run import Axis, Measurement, RequestRecord, Run
 from measure.statistics import intervals
@@ -23,7 +22,7 @@ Role = Literal["the next", "the baseline"]
 _MOST_SHAPES = 2
 # Peaks that differ by less than this share are alike.
 _ALIKE = 0.01
-# Seconds in which those that tie are measured once more, by themselves.
+# The time budget with which those that may be the fastest are measured once more, by themselves.
 _SETTLING_S = 60.0
 # Longer scripts are not compared, since a page waits for it.
 _MOST_LINES = 1_500
@@ -103,7 +102,7 @@ def take(run: Run) -> Take:
         asked = run.request.strategies
         were = "was" if len(missing) == 1 else "were"
         reason = f"{len(missing)} of {len(asked)} {were} not timed, and may be faster"
-        return Take(first, "cannot tell", reason, *_enough(run, asked, math.inf))
+        return Take(first, "cannot tell", reason, *_longer(run, asked))
     if len(leaders) > 1:
         return _of_tie(run, leaders)
     if len(run.ranking) == 1:
@@ -123,23 +122,18 @@ def _of_tie(run: Run, leaders: list[str]) -> Take:
         if run.control is not None:
             why = f"this run cannot tell differences under {text.percent(run.control.resolution)}"
         reason = f"{counted(len(leaders)).lower()} may be the fastest, as {why}"
-        return Take(leaders[0], "cannot tell", reason, *_enough(run, leaders, TELLING))
+        return Take(leaders[0], "cannot tell", reason, *_longer(run, leaders))
     peaks = [item.memory.peak_bytes for item in measurements if item.memory is not None]
     differ = len(peaks) == len(leaders) and min(peaks) < (1 - _ALIKE) * max(peaks)
     chosen = "taken for its memory" if differ else "all with the same memory"
-    longer = _parsed(run.request, leaders) is not None and run.request.budget_s < _SETTLING_S
-    again = (tuple(leaders), _SETTLING_S) if longer else ((), 0.0)
-    return Take(leaders[0], "tie", f"{counted(len(leaders)).lower()} within {within(share)}, {chosen}", *again)
+    reason = f"{counted(len(leaders)).lower()} within {within(share)}, {chosen}"
+    return Take(leaders[0], "tie", reason, *_longer(run, leaders))
 
 
-def _enough(run: Run, slugs: Sequence[str], resolution: float) -> tuple[tuple[str, ...], float]:
-    """Strategies, and the budget in seconds that tells them apart down to ``resolution``; nothing where none does."""
+def _longer(run: Run, slugs: Sequence[str]) -> tuple[tuple[str, ...], float]:
+    """Strategies, and the budget in seconds of a run that is to tell them apart; nothing where this one had it."""
     asked = _parsed(run.request, slugs)
-    if asked is None:
-        return (), 0.0
-    needs = forecast.forecast_run(case_of(asked), asked.strategies)
-    budget_s = outlook.enough(needs, outlook.spread([run]), resolution, more_than_s=run.request.budget_s)
-    return (asked.strategies, budget_s) if budget_s else ((), 0.0)
+    return (asked.strategies, _SETTLING_S) if asked and run.request.budget_s < _SETTLING_S else ((), 0.0)
 
 
 # --- ahead of what ---------------------------------------------------------------------------------------------------
@@ -249,7 +243,8 @@ def changes(run: Run) -> list[str]:
     for mode, words in _MODES.items():
         best = next((item for item in others if item.mode == mode), None)
         if mode != first.mode and best is not None:
-            sentences.append(f"{words}: {best.strategy}, {_latency(best)}.")
+            why = modes.reason(run, first, best)
+            sentences.append(f"{words}: {best.strategy}, {_latency(best)}{f' ({why})' if why else ''}.")
     thriftiest = min(others, key=_peak, default=first)
     if 0 < _peak(thriftiest) < (1 - _ALIKE) * _peak(first):
         sentences.append(

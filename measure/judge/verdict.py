@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from measure.judge import default_memory, modes
 from measure.model import text
 from measure.model.run import Latency, Measurement, Run
 from measure.statistics import intervals
@@ -11,13 +12,14 @@ from measure.statistics.intervals import Level
 from measure.statistics.levels import shown_levels
 
 # A tie within more than this says less of the strategies than of the run: as bad a resolution is warned of.
-TELLING = 0.1
+TELLING = 0.2
 # Of strategies that are missing, and of those that tie, so many are named.
 _MOST_NAMED, _MOST_TIED = 3, 5
 
 
 def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
-    """A few sentences: who is fastest or ties, how far ahead of the next, with what memory, and who is missing.
+    """A few sentences: who is fastest or ties, how far ahead of the next, with what memory, who is missing,
+    and what differs with the machine's default memory.
 
     ``levels``: of the run's strategies; made from its samples where they are not given."""
     if not run.ranking:
@@ -25,7 +27,8 @@ def verdict(run: Run, levels: Mapping[str, Level] | None = None) -> str:
     if levels is None:
         levels = shown_levels(run)
     leaders = [run.measurement(slug) for slug in run.ranking[0]]
-    return " ".join(filter(None, (_of_leaders(run, leaders, levels), _missing(run))))
+    parts = (_of_leaders(run, leaders, levels), _missing(run), default_memory.sentence(run, levels))
+    return " ".join(filter(None, parts))
 
 
 def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Level]) -> str:
@@ -37,7 +40,7 @@ def _of_leaders(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, L
         return f"{first.strategy} takes {_latency(first.latency)}{_memory(first)}."
     if len(leaders) == 1:
         lead = _lead(run, first, levels)
-        return f"{first.strategy} is fastest{of_some}: {_latency(first.latency)}{lead}{_memory(first)}."
+        return f"{first.strategy} is fastest{of_some}{lead}: {_latency(first.latency)}{_memory(first)}."
     names = text.listed([leader.strategy for leader in leaders], _MOST_TIED)
     count = counted(len(leaders))
     sentence = f"{count} strategies{of_some} tie{_how_close(run, leaders, levels)}: {names}, {_span(leaders)}"
@@ -59,7 +62,9 @@ def _lead(run: Run, winner: Measurement, levels: Mapping[str, Level]) -> str:
     if not {following, winner.strategy} <= levels.keys():
         return ""
     ratio = intervals.ratio(levels[following], levels[winner.strategy], run.analysis.confidence)
-    return f", {text.ahead(ratio.ratio)} ahead of {following}"
+    why = modes.reason(run, winner, run.measurement(following))
+    times = f"{text.factor(ratio.ratio)} [{text.times(ratio.low)}, {text.times(ratio.high)}]"
+    return f", {times} ahead of {following}{f' ({why})' if why else ''}"
 
 
 def unmeasured(run: Run) -> list[str]:
@@ -123,7 +128,9 @@ def _median_s(measurement: Measurement) -> float:
 
 
 def _latency(latency: Latency) -> str:
-    return text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
+    """``3.20 ms here today, ± 10 %``: a latency holds the pace of the machine, which ratios do not."""
+    wide = max(latency.high_s / latency.median_s, latency.median_s / latency.low_s) - 1
+    return f"{text.seconds(latency.median_s)} here today, ± {within(wide)}"
 
 
 def _peak(measurement: Measurement) -> int:

@@ -23,8 +23,8 @@ def rounded(figures: _Figures) -> _Figures:
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(_rounded(item) for item in value)
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, Struct):

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import strategies
-from measure.model.processes import CONTENDER
 from strategies import planning
 from strategies.spec import Estimate, Strategy
 from workloads.case import Case
@@ -17,19 +16,15 @@ SUBJECT_S = 0.35
 MEMORY_SUBJECTS_AT_ONCE = 2
 # Calls of a memory subject after its first one.
 MEMORY_CALLS = 2
-# A visit beside its calls: fork, runtime, inputs. Then calls to come to its pace, and those that are sampled.
-VISIT_S = 0.1
-WARM_S, SAMPLING_S = 0.06, 0.06
-LEAST_CALLS = 3
+# A process that is timed beside its calls: fork, runtime, inputs. Then calls to come to its pace, and its first turns.
+PROCESS_S = 0.1
+TURNS_S = 0.12
+LEAST_CALLS = 4
 # Processes that make their first calls side by side: one takes 1.02 times as long beside another, in the median of
-# twelve strategies on two processors, and reruns scatter by more. Those that take longer than this are by themselves.
-PREPARED_AT_ONCE = 2
-SHORT_FIRST_CALL_S = 1.0
-# Visits that decide a typical ranking: one of every strategy, and further ones of so many that may lead, twin included.
-LEADERS = 3
-FURTHER_VISITS = CONTENDER - 1
-# Where first visits take most of the budget, deciding the ranking gets this share of it all the same.
-DECIDING_SHARE = 1 / 3
+# twelve strategies on two processors, and reruns scatter by more.
+STARTED_AT_ONCE = 2
+# After so many seconds of turns, more of them would hardly tell the fastest from others.
+MOST_TURNS_S = 30.0
 # Random numbers, float64 arithmetic and block-wise comparison in NumPy, bytes of float64 per second.
 REFERENCE_BYTES_PER_S = 0.4e9
 # Memory of one subject's process that it does not share with others, beside the tensors of its case: TensorFlow's
@@ -56,29 +51,30 @@ def estimate(case: Case, strategy: Strategy | str) -> Estimate:
     return strategies.mapper(strategy.mapper).estimate(planning.plan(case, strategy))
 
 
-def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = float("inf")) -> RunForecast:
-    """Return the forecast of a comparison of strategies. ``budget_s``: for the visits."""
+def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = 0.0) -> RunForecast:
+    """Return the forecast of a comparison of strategies. ``budget_s``: for the whole of it."""
     per_strategy = {slug: estimate(case, slug) for slug in slugs}
     peak_bytes = together_bytes(case, [item.peak_bytes for item in per_strategy.values()])
-    return RunForecast(run_s(case, per_strategy.values(), budget_s), peak_bytes, per_strategy)
+    needed = needed_s(case, per_strategy.values())
+    return RunForecast(max(needed, min(budget_s, needed + MOST_TURNS_S)), peak_bytes, per_strategy)
 
 
-def run_s(case: Case, estimates: Collection[Estimate], budget_s: float) -> float:
-    """Return the seconds of a comparison: reference, memory and correctness, visits. The budget ends the visits that
-    decide the ranking; the first one of each strategy takes what it takes."""
+def needed_s(case: Case, estimates: Collection[Estimate]) -> float:
+    """Return the seconds of a comparison before its first sample: reference, memory and correctness, first calls."""
     reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
     memory_s = [reference_s + item.first_call_s + MEMORY_CALLS * item.latency_s for item in estimates]
     # Two at a time, but never faster than the slowest by itself.
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
-    visits_s = sorted(visit_s(item.first_call_s, item.latency_s) for item in estimates)
-    sampling_s = sum(visits_s) + FURTHER_VISITS * sum(visits_s[:LEADERS])
-    return reference_s + memory_stage_s + min(sampling_s, max(budget_s, sum(visits_s) + DECIDING_SHARE * budget_s))
+    return reference_s + memory_stage_s + sum(_started_s(item.first_call_s) for item in estimates)
 
 
-def visit_s(first_call_s: float, latency_s: float) -> float:
-    """Return the seconds that one more process of a strategy takes."""
-    prepared_s = (VISIT_S + first_call_s) / (PREPARED_AT_ONCE if first_call_s < SHORT_FIRST_CALL_S else 1)
-    return prepared_s + max(WARM_S, latency_s) + max(SAMPLING_S, LEAST_CALLS * latency_s)
+def process_s(first_call_s: float, latency_s: float) -> float:
+    """Return the seconds that one more process of a strategy takes, with its first turns."""
+    return _started_s(first_call_s) + max(TURNS_S, LEAST_CALLS * latency_s)
+
+
+def _started_s(first_call_s: float) -> float:
+    return (PROCESS_S + first_call_s) / STARTED_AT_ONCE
 
 
 def together_bytes(case: Case, peaks: Iterable[int]) -> int:

@@ -19,8 +19,9 @@ from workloads import functions
 from workloads.case import Case
 from workloads.spec import Workload
 
-# Seconds of timing, after memory and correctness: enough to decide the default comparisons on a quiet 2-core machine.
-DEFAULT_BUDGET_S = 9.0
+# Seconds from the start of a comparison to its verdict: enough to decide the usual ones on a quiet 2-core machine; and
+# those that are left for samples at the least, where no budget is given.
+DEFAULT_BUDGET_S, _SAMPLING_S = 12.0, 4.0
 MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 MOST_SEED = 2**32 - 1
@@ -224,7 +225,7 @@ def _not_offered(workload: Workload, mapper: Mapper, element: str | None = None)
 
 
 def parse_budget(value: Any) -> float:
-    """Return the seconds to measure for."""
+    """Return the seconds from the start of a run to its verdict."""
     try:
         budget_s = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -232,6 +233,12 @@ def parse_budget(value: Any) -> float:
     if not 1.0 <= budget_s <= MOST_BUDGET_S:  # NaN fails this too
         raise RequestError(f"budget {value} is not valid: seconds from 1 to {MOST_BUDGET_S:.0f} are needed")
     return budget_s
+
+
+def default_budget_s(case: Case, slugs: Iterable[str]) -> float:
+    """Return the budget of a comparison for which none is given."""
+    needed_s = forecast.forecast_run(case, slugs).seconds
+    return float(max(DEFAULT_BUDGET_S, math.ceil(needed_s + _SAMPLING_S)))
 
 
 def parse_allocator(value: Any) -> Allocator:
@@ -298,14 +305,15 @@ def parse(raw: Mapping[str, Any]) -> Request:
     threads, chosen = raw.get("threads"), raw.get("strategies")
     if chosen is not None and not isinstance(chosen, str | list | tuple):
         raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
+    slugs, budget = parse_strategies(case, "default" if chosen is None else chosen), raw.get("budget_s")
     return Request(
         workload=workload.slug,
         workload_options=options,
         size=size,
         dtype=dtype,
         device=device,
-        strategies=parse_strategies(case, "default" if chosen is None else chosen),
-        budget_s=parse_budget(raw.get("budget_s", DEFAULT_BUDGET_S)),
+        strategies=slugs,
+        budget_s=default_budget_s(case, slugs) if budget is None else parse_budget(budget),
         memory_limit_mib=limit,
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
         seed=seed,

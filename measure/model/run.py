@@ -14,6 +14,8 @@ from measure.model.why import read as read_why
 from workloads.functions import OwnFunction
 
 SCHEMA = "mapbench.run/1"
+# Ends the name under which a strategy is timed once more, with the machine's default allocator in place of a pool.
+DEFAULT_MEMORY = "#default"
 # A timeline with more points is no finer on a screen.
 TIMELINE_POINTS = 500
 
@@ -70,16 +72,18 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
 class Analysis(Struct, frozen=True, kw_only=True):
     """The method that made intervals and ranks of samples. ``margin``: two that are shown to differ by less than this,
-    as a share, tie. ``seed``: of the order in which a round samples its subjects, another in each run."""
+    as a share, tie. ``seed``: of the order in which processes take turns, another in each run. ``spread``, of a sweep
+    alone: the relative standard deviation between processes at all points, and its degrees of freedom."""
 
-    version: int = 4
+    version: int = 5
     method: str = (
-        "lower quartile of a process' samples, mean of the faster half of processes; "
-        "welch-t on logarithms, closed test of ranks"
+        "log latency = strategy + round + process, of the lower quartile of a turn's samples; one variance between "
+        "processes, student-t, bonferroni for comparisons with the fastest"
     )
     confidence: float = 0.95
     margin: float = 0.03
     seed: int = 0
+    spread: tuple[float, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Limit(Struct, frozen=True, kw_only=True):
@@ -145,8 +149,9 @@ class Latency(Struct, frozen=True, kw_only=True):
 class Replica(Struct, frozen=True, kw_only=True):
     """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
     seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row, of which each took ``faults[i]``
-    minor page faults and ``kernel_s[i]`` seconds in the kernel. ``ended``: why it stopped. Older files have neither;
-    some have ``disturbed``, the places of samples in which the process was kept waiting for a processor."""
+    minor page faults, ``kernel_s[i]`` seconds in the kernel and ``cpu_s[i]`` of processors in all. ``ended``: why it
+    stopped. Older files have none of these; some have ``disturbed``, the places of samples in which the process waited
+    for a processor."""
 
     id: int
     first_call_s: float | None = None
@@ -157,6 +162,7 @@ class Replica(Struct, frozen=True, kw_only=True):
     disturbed: list[int] | msgspec.UnsetType = msgspec.UNSET
     faults: list[float] | msgspec.UnsetType = msgspec.UNSET
     kernel_s: list[float] | msgspec.UnsetType = msgspec.UNSET
+    cpu_s: list[float] | msgspec.UnsetType = msgspec.UNSET
     ended: str = ""
 
 
@@ -230,6 +236,9 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
+    """What is known of a strategy. ``twin_of``: the strategy that is entered once more here, as the run's control or
+    with the default allocator (`DEFAULT_MEMORY`): such a one has no rank and is no row of a table."""
+
     strategy: str
     mapper: str
     mode: str
@@ -247,6 +256,11 @@ class Measurement(Struct, frozen=True, kw_only=True):
     break_even: list[BreakEven] = []
     why: Why = Why()
     code: Code | None = None
+
+    @property
+    def has_default_memory(self) -> bool:
+        """True of a strategy that was timed once more with the machine's default allocator."""
+        return self.twin_of is not None and self.strategy.endswith(DEFAULT_MEMORY)
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "why", read_why(self.why))

@@ -50,8 +50,8 @@ class Column:
     ``value`` takes it from a row, in seconds or bytes where it has such a unit; None where it is not known. ``csv``,
     ``text`` and ``page`` are its heads in these outputs, empty where it is not shown. ``as_text`` and ``on_page`` make
     the cells of an output that shows something else than the value. ``last_in`` names the outputs in which it stands
-    behind all others. The page leaves it out of a run for which ``known`` is False, and shows it ``at_first``, or when
-    a person picks it. ``help`` explains it there.
+    behind all others. Outputs but those it is ``always_in`` leave it out of a run for which ``known`` is
+    False. The page shows it ``at_first``, or when a person picks it. ``help`` explains it there.
     """
 
     value: Callable[[Row], Any]
@@ -63,6 +63,7 @@ class Column:
     on_page: Callable[[Row], Any] | None = None
     last_in: tuple[Output, ...] = ()
     known: Callable[[Run], bool] = lambda run: True
+    always_in: tuple[Output, ...] = ("csv",)
     at_first: bool = False
     help: str = ""
 
@@ -84,24 +85,20 @@ class Column:
 
 
 def _interval(row: Row) -> str:
-    """``1.38 ms – 1.47 ms``, or the reason why there is none."""
-    if row.interval is not None:
-        return " – ".join(map(text.seconds, row.interval))
-    return "1 process" if row.processes == 1 else text.MISSING
+    """``1.38 ms – 1.47 ms``"""
+    return text.MISSING if row.interval is None else " – ".join(map(text.seconds, row.interval))
 
 
 COLUMNS: tuple[Column, ...] = (
     Column(
         value=lambda row: row.rank,
-        as_text=lambda row: text.MISSING if row.told_rank is None else str(row.told_rank),
-        on_page=lambda row: row.told_rank,
+        as_text=lambda row: text.MISSING if row.rank is None else str(row.rank),
         unit=RANK,
         csv="rank",
         text="rank",
         page="rank",
         at_first=True,
-        help="Place among the right strategies; ties share one. A single process has a rank only where the gap is far "
-        "beyond what processes differ by.",
+        help="Place among the right strategies; ties share one.",
     ),
     Column(
         value=lambda row: row.slug,
@@ -167,6 +164,7 @@ COLUMNS: tuple[Column, ...] = (
         page="× floor",
         last_in=("csv",),
         known=limit.tells,
+        always_in=("csv", "text"),
         help="Latency over the theoretical floor (estimate): the least time that the bytes and the arithmetic of a "
         "call allow. The probes behind it are good to ±15 %.",
     ),
@@ -248,12 +246,24 @@ COLUMNS: tuple[Column, ...] = (
         page="page faults",
         help="Minor page faults of a call: memory that is fetched from the system anew. Median of its samples.",
     ),
+    Column(
+        value=lambda row: row.default_s,
+        unit=SECONDS,
+        csv="default_memory_s",
+        text="default memory",
+        page="default memory",
+        last_in=("csv",),
+        known=lambda run: any(item.has_default_memory for item in run.measurements),
+        help="Latency with this machine's default allocator in place of a pool, of one process.",
+    ),
     Column(value=lambda row: row.sentence, csv="error"),
     Column(value=lambda row: " ".join(warning.message for warning in row.measurement.warnings), csv="warnings"),
     Column(value=lambda row: " ".join((row.sentence, *row.notes)).strip(), page="note"),
 )
 
 
-def of(output: Output) -> list[Column]:
-    """The columns of an output, in their order there."""
-    return sorted((column for column in COLUMNS if column.head(output)), key=lambda column: output in column.last_in)
+def of(output: Output, run: Run | None = None) -> list[Column]:
+    """The columns of an output, in their order there; those that are known of a run, where one is given."""
+    shown = (column for column in COLUMNS if column.head(output))
+    known = (column for column in shown if run is None or output in column.always_in or column.known(run))
+    return sorted(known, key=lambda column: output in column.last_in)

@@ -87,7 +87,7 @@ def _measured(run: Run) -> list[str]:
     if run.kind == "sweep":
         parts += _sweep(run)
     else:
-        parts.append(grid(table.head(), _body(run)))
+        parts.append(grid(table.head(run), _body(run)))
         # One paragraph each: a list would make a bullet of a sentence.
         parts += [plain(line) for line in (*table.limits(run), *payoff.sentences(run))]
     if run.control is not None:
@@ -148,7 +148,7 @@ def _reasons(run: Run) -> str:
 def _body(run: Run) -> list[list[str]]:
     """The cells of the terminal's table, in Markdown."""
     return [
-        [(code if column.unit.code else plain)(column.written(row)) for column in columns.of("text")]
+        [(code if column.unit.code else plain)(column.written(row)) for column in columns.of("text", run)]
         for row in rows.listed(run)
     ]
 

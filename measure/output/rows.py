@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from measure.judge import limit
+from measure.judge import default_memory, limit
 from measure.judge.analysis import ranks
+from measure.judge.default_memory import USUAL
 from measure.model import text
 from measure.model.run import Limit, Measurement, Run, Stage
 from measure.statistics import break_even, intervals
@@ -13,13 +14,12 @@ from measure.statistics.intervals import Level
 from measure.statistics.levels import shown_levels
 
 _DONE: Stage = "done"
-# What people take who do not measure: TensorFlow's own name for a map first.
-USUAL = ("map_fn.graph", "loop.eager")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own.
+    """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own;
+    ``default_s``: latency with the machine's default allocator.
 
     ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in, and
     ``tied`` is true where it is not alone there. ``limit`` is that of the run.
@@ -53,6 +53,7 @@ class Row:
     processes: int = 0
     samples: int = 0
     faults: float | None = None
+    default_s: float | None = None
     peak_bytes: int | None = None
     output_bytes: int | None = None
     temporary_bytes: int | None = None
@@ -78,16 +79,10 @@ class Row:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The ends of its latency's interval; None where it is not timed, or in one process: one has no interval."""
-        if self.low_s is None or self.high_s is None or self.processes == 1:
+        """The ends of its latency's interval; None where it is not timed."""
+        if self.low_s is None or self.high_s is None:
             return None
         return self.low_s, self.high_s
-
-    @property
-    def told_rank(self) -> int | None:
-        """Its rank where the data tell it: one process that ties with others is too few to say which of them it is
-        like, and ranks only where the gap is far beyond what processes differ by."""
-        return None if self.tied and self.processes == 1 else self.rank
 
     @property
     def status(self) -> str:
@@ -132,7 +127,7 @@ def ranked_first(run: Run) -> list[Measurement]:
 def listed(run: Run) -> list[Row]:
     """The rows of a run without what only the page shows (factors, intervals of first calls), `ranked_first`."""
     places = _places(run)
-    return [_row(m, order, run, places.get(m.strategy, _UNRANKED)) for order, m in enumerate(ranked_first(run))]
+    return [_row(m, order, run, places.get(m.strategy, {})) for order, m in enumerate(ranked_first(run))]
 
 
 def make(run: Run, baseline: str | None = None) -> list[Row]:
@@ -155,7 +150,7 @@ def make(run: Run, baseline: str | None = None) -> list[Row]:
     for order, m in enumerate(sorted(strategies_of(run), key=position)):
         cost = costs.get(m.strategy)
         row = replace(
-            _row(m, order, run, places.get(m.strategy, _UNRANKED)),
+            _row(m, order, run, places.get(m.strategy, {})),
             first_low_s=cost.first.low_s if cost else None,
             first_high_s=cost.first.high_s if cost else None,
         )
@@ -173,17 +168,18 @@ def _against(row: Row, baseline: str | None, levels: Mapping[str, Level], confid
     return replace(row, factor=ratio.ratio, factor_low=ratio.low, factor_high=ratio.high)
 
 
-_UNRANKED: dict[str, Any] = {}
-
-
 def _places(run: Run) -> dict[str, dict[str, Any]]:
-    """Each ranked strategy's rank, the number of its tie group, and whether it has company there."""
+    """Each ranked strategy's rank, the number of its tie group, and whether it has company there; the latency of those
+    that were timed with the default allocator too."""
     rank = ranks(run.ranking)
-    return {
+    places: dict[str, dict[str, Any]] = {
         slug: {"rank": rank[slug], "tie": number, "tied": len(group) > 1}
         for number, group in enumerate(run.ranking)
         for slug in group
     }
+    for slug, known in default_memory.timed(run).items():
+        places[slug] = places.get(slug, {}) | {"default_s": known.seconds}
+    return places
 
 
 def _row(m: Measurement, order: int, run: Run, place: Mapping[str, Any]) -> Row:

@@ -17,7 +17,7 @@ _FUNCTION_SIGNS = 600
 
 def render(run: Run) -> str:
     """The table, the verdict, and all that has to be known before they are trusted."""
-    parts = [grid([head(), *body(run)]), "", run.verdict]
+    parts = [grid([head(run), *body(run)]), "", run.verdict]
     parts += limits(run)
     parts += payoff.sentences(run)
     if run.control:
@@ -74,21 +74,22 @@ def notes(run: Run) -> list[str]:
     return [text.shortened(" ".join(note.split()), _NOTE_SIGNS) for note in (*of_run, *of_strategies)]
 
 
-def head() -> list[str]:
-    """The heads of the columns."""
-    return [column.text for column in columns.of("text")]
+def head(run: Run) -> list[str]:
+    """The heads of the columns that are known of a run."""
+    return [column.text for column in columns.of("text", run)]
 
 
 def body(run: Run) -> list[list[str]]:
     """The cells under `head`: a list for each strategy."""
-    return [[column.written(row) for column in columns.of("text")] for row in rows.listed(run)]
+    return [[column.written(row) for column in columns.of("text", run)] for row in rows.listed(run)]
 
 
 def resolution(control: Control) -> str:
     """The sentence that says which differences count as none."""
+    differs = text.percent(abs(control.ratio - 1))
     return (
-        f"Differences under {text.percent(control.resolution)} are ties: "
-        "that is how far the same strategy, entered twice, may differ from itself in this run."
+        f"This run tells differences between its fastest down to {text.percent(control.resolution)}; "
+        f"{control.strategy}, entered twice, differed from itself by {differs}."
     )
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from measure.model.run import BreakEven, Latency, Measurement, PaysOff, Run
-from measure.statistics.intervals import gap, of_one
+from measure.statistics.intervals import Level, student_quantile
+from measure.statistics.levels import shown_levels
 
 # Where hardly any strategy of the run had several first calls, their relative standard deviation is taken to be this,
 # or nearly this: between what was seen of outer_product (0.2) and of image_sqrt on a busy machine (0.4).
@@ -58,22 +59,49 @@ def first_call_spread(measurements: Sequence[Measurement]) -> tuple[float, float
     return math.sqrt(squares / degrees), degrees
 
 
-def cost(measurement: Measurement, spread: tuple[float, float], confidence: float) -> Cost | None:
-    """The cost of a strategy, or None where its first call or its latency is not known. ``spread``: of first calls."""
-    if measurement.latency is None or not measurement.first_call_s:
+def cost(measurement: Measurement, level: Level | None, spread: tuple[float, float], confidence: float) -> Cost | None:
+    """The cost of a strategy, or None where its first call or its latency is not known. ``level``: of its latency, an
+    interval without the pace of the machine, in which all share; ``spread``: of first calls."""
+    if measurement.latency is None or not measurement.first_call_s or level is None:
         return None
-    return Cost(of_one(measurement.first_call_s, *spread, confidence), measurement.latency)
+    low_s, high_s = level.interval(confidence)
+    further = Latency(median_s=measurement.latency.median_s, low_s=low_s, high_s=high_s)
+    return Cost(of_one(measurement.first_call_s, *spread, confidence), further)
 
 
 def costs(run: Run) -> dict[str, Cost]:
     """The costs of the strategies of outcome ``ok``, by slug and without twins, in the order of the run."""
-    spread = first_call_spread(run.measurements)
+    spread, levels = first_call_spread(run.measurements), shown_levels(run)
     return {
         item.strategy: its_cost
         for item in run.measurements
         if item.outcome == "ok" and item.twin_of is None
-        if (its_cost := cost(item, spread, run.analysis.confidence)) is not None
+        if (its_cost := cost(item, levels.get(item.strategy), spread, run.analysis.confidence)) is not None
     }
+
+
+def of_one(value_s: float, deviation: float, degrees: float, confidence: float) -> Latency:
+    """A figure that was seen once, with the interval that others' relative ``deviation`` gives it."""
+    factor = math.exp(student_quantile(confidence, degrees) * deviation)
+    return Latency(median_s=value_s, low_s=value_s / factor, high_s=value_s * factor)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A difference of two figures, and how far its interval reaches down and up from it."""
+
+    value: float
+    down: float
+    up: float
+
+
+def gap(a: Latency, b: Latency) -> Gap:
+    """``a`` − ``b`` in seconds, its interval made of theirs by MOVER."""
+    return Gap(
+        a.median_s - b.median_s,
+        math.hypot(a.median_s - a.low_s, b.high_s - b.median_s),
+        math.hypot(a.high_s - a.median_s, b.median_s - b.low_s),
+    )
 
 
 @dataclass(frozen=True)

@@ -1,54 +1,45 @@
 """The order of strategies: tie groups from levels, ordered by memory within. Pure functions of data."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from measure.model.run import Analysis
-from measure.statistics.intervals import Level, Ratio, ratio
+from measure.statistics.intervals import Level, Ratio, difference, ratio
 
 
 class Order:
     """Strategies (or other things that have a `Level`), fastest first, and which of them the data separate.
 
-    All decisions together err with at most 1 − confidence, whichever strategies are equal in truth, and although who is
-    compared with whom is looked up in the data. It is a closed test (Marcus, Peritz and Gabriel 1976) in the manner of
-    Ryan, Einot and Gabriel: two strategies that are ``d`` ranks apart, of ``n``, need a Welch's p under
-    2·(1 − confidence) / (n·d), Bonferroni's share of all pairs of a range of ranks; and every wider range that holds
-    both has to hold a difference too, between its own ends, the two, or an end and one of the two.
-
-    Beyond chance is not enough: a difference also has to be larger than what the run can resolve, and two that are
-    shown to differ by less than the margin tie.
+    Two are separated where the interval of their ratio leaves out 1. All comparisons with the fastest, whichever that
+    is, hold together with the analysis' confidence: each has Bonferroni's share («multiple comparisons with the best»,
+    Hsu 1984).
     """
 
-    def __init__(self, levels: Mapping[str, Level], analysis: Analysis, resolution: float) -> None:
+    def __init__(self, levels: Mapping[str, Level], analysis: Analysis) -> None:
         self.fastest_first = sorted(levels, key=lambda name: (levels[name].log_mean, name))
-        self._places = {name: place for place, name in enumerate(self.fastest_first)}
-        self._levels = [levels[name] for name in self.fastest_first]
-        self._analysis, self._resolution = analysis, resolution
-        self._ratios: dict[tuple[int, int], Ratio] = {}
+        self._levels, self._analysis = levels, analysis
+        self._of_each = 1 - (1 - analysis.confidence) / max(1, len(levels) - 1)
 
     def ratio(self, slower: str, faster: str) -> Ratio:
-        """Latency of the one over that of the other, which is no slower."""
-        return self._ratio(self._places[faster], self._places[slower])
+        """Latency of the one over that of the other."""
+        return ratio(self._levels[slower], self._levels[faster], self._analysis.confidence)
 
     def separated(self, slower: str, faster: str) -> bool:
-        """True if the one is slower than the other beyond chance, by more than the run can resolve, and by more than
-        the margin or at least not surely by less."""
-        fast, slow = self._places[faster], self._places[slower]
-        apart = self._ratio(fast, slow)
-        if fast == slow or apart.ratio <= 1 + self._resolution or equivalent(apart, self._analysis.margin):
-            return False
-        count = len(self._levels)
-        bound = 2 * (1 - self._analysis.confidence) / count
-        if apart.p < bound / (count - 1):
-            return True  # the two alone hold a difference that is enough for every range
-        return all(
-            any(
-                self._ratio(*pair).p < bound / (last - first)
-                for pair in ((fast, slow), (first, last), (first, slow), (fast, last))
-            )
-            for first in range(fast + 1)
-            for last in range(slow, count)
-        )
+        """True if the one is slower than the other beyond chance."""
+        return ratio(self._levels[slower], self._levels[faster], self._of_each).low > 1
+
+    @property
+    def resolution(self) -> float:
+        """The smallest difference (relative) that is told between the two fastest; 0 of a single one."""
+        if len(self.fastest_first) < 2:
+            return 0.0
+        first, second = (self._levels[name] for name in self.fastest_first[:2])
+        return math.expm1(difference(second, first).half(self._of_each))
+
+    def within(self, factor: float) -> list[str]:
+        """The fastest, and all that are less than ``factor`` times slower, fastest first."""
+        ordered = self.fastest_first
+        return [name for name in ordered if self.ratio(name, ordered[0]).ratio < factor]
 
     def groups(self) -> list[list[str]]:
         """Tie groups, fastest first: the fastest of those that are left with all that are not separated from it, so
@@ -58,16 +49,6 @@ class Order:
             groups.append([name for name in left if name == left[0] or not self.separated(name, left[0])])
             left = [name for name in left if name not in groups[-1]]
         return groups
-
-    def _ratio(self, fast: int, slow: int) -> Ratio:
-        if (fast, slow) not in self._ratios:
-            self._ratios[fast, slow] = ratio(self._levels[slow], self._levels[fast], self._analysis.confidence)
-        return self._ratios[fast, slow]
-
-
-def equivalent(difference: Ratio, margin: float) -> bool:
-    """True if two are shown to differ by less than the margin."""
-    return 1 / (1 + margin) < difference.low and difference.high < 1 + margin
 
 
 def by_memory(tied: Sequence[str], peak_bytes: Mapping[str, int]) -> list[str]:

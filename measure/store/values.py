@@ -40,6 +40,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("mismatch_share", "margin"), _SHARE),
     "resolution": (0.0, 1e24),
     "confidence": (0.5, 0.9999),
+    "spread": (0.0, 1e9),
     "calls_per_sample": (1, 1e12),
 }
 # Mapbench's own words, which quote nobody. An error's may come from anywhere, terminal colours included.

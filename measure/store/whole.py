@@ -243,7 +243,7 @@ def _check_measurement(item: Measurement, path: Path) -> None:
         lengths = [len(replica.rounds), len(replica.at_s), len(replica.samples_s)]
         if len(set(lengths)) > 1:
             refuse(its_path, f"rounds, at_s and samples_s have {lengths[0]}, {lengths[1]} and {lengths[2]} values")
-        for name, counted in (("faults", replica.faults), ("kernel_s", replica.kernel_s)):
+        for name, counted in (("faults", replica.faults), ("kernel_s", replica.kernel_s), ("cpu_s", replica.cpu_s)):
             if counted and len(counted) != len(replica.samples_s):
                 refuse((*its_path, name), f"there are {len(counted)} for {len(replica.samples_s)} samples")
         if any(before > after for before, after in pairwise(replica.rounds)):

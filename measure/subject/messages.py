@@ -76,15 +76,15 @@ class CallFirst(_Command, frozen=True, tag="first_call"):
     """Answered by `FirstCall`."""
 
 
-class TakeSamples(_Command, frozen=True, tag="samples"):
-    """Answered by `Sampled`, once or several times."""
+class TakeTurn(_Command, frozen=True, tag="turn"):
+    """Answered by `Sampled`."""
 
 
 class Stop(_Command, frozen=True, tag="stop"):
     """The subject ends."""
 
 
-Command = CallFirst | TakeSamples | Stop
+Command = CallFirst | TakeTurn | Stop
 
 
 # --- from a subject --------------------------------------------------------------------------------------------------
@@ -105,14 +105,14 @@ class FirstCall(Said, frozen=True, tag="first_call"):
 
 
 class Sampled(Said, frozen=True, tag="sampled"):
-    """Samples as they were taken, ``seconds`` per call of ``calls`` in a row each, with the minor page ``faults`` and
-    the seconds in the kernel of a call of each. ``last``: there are no more."""
+    """The samples of a turn, ``seconds`` per call of ``calls`` in a row each, with the minor page ``faults`` of a call,
+    its seconds in the kernel and those of processors."""
 
     calls: int
     seconds: list[float]
     faults: list[float]
     kernel_s: list[float]
-    last: bool
+    cpu_s: list[float]
 
 
 class Checked(Said, frozen=True, tag="checked"):

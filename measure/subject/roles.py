@@ -32,6 +32,8 @@ from measure.subject.traced import compiles_element, told_fallback, traced
 # For how long a strategy is called for a rough figure of its latency; one whose first call is long is not, and is not
 # called with new values either.
 _ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
+# Where a call takes longer, calls with other values would take more time than they are worth.
+_LONG_CALL_S = 0.1
 _EXPECTED = "expected.pickle"
 _LONGEST_WARNING = 2_000
 
@@ -109,9 +111,10 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     others = [sentence for sentence in said if not told_fallback(sentence)]
     sender.send(messages.Measured(usage, others, fallbacks, retraces))
     # Only now: of many calls TensorFlow warns that they trace anew, and what is measured is safe if one of them fails.
-    is_long = first_call_s >= _LONG_FIRST_CALL_S
-    sender.send(messages.Rough(None if is_long else _rough_s(call)))
+    rough_s = _rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None
+    sender.send(messages.Rough(rough_s))
     compiles = spec.mode == "xla" or compiles_element(spec.name)
+    is_long = rough_s is None or rough_s > _LONG_CALL_S
     sender.send(NOTHING if is_long or traces.names else anew(call, elems, compiles=compiles))
 
 
@@ -143,9 +146,8 @@ def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
         match command:
             case messages.CallFirst():
                 sender.send(messages.FirstCall(clock.call()))
-            case messages.TakeSamples():
-                for sampled in clock.samples():
-                    sender.send(sampled)
+            case messages.TakeTurn():
+                sender.send(clock.turn())
             case messages.Stop():
                 return
 

@@ -1,8 +1,8 @@
-"""Latency inside a subject: calls until the process is at its pace, then many short samples of calls in a row."""
+"""Latency inside a subject: turns, each of calls until the process is at its pace, then a few short samples."""
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from measure.subject.messages import Sampled
@@ -13,28 +13,25 @@ except ImportError:  # Windows counts neither
     resource = None  # type: ignore[assignment]
 
 # A sample is the mean of as many calls in a row as take this long: a hundred times what the clock takes and what the
-# kernel's counters do, and so short that of twenty samples some lie between two disturbances.
+# kernel's counters do, and so short that some lie between two disturbances.
 SAMPLE_S = 0.003
 MOST_CALLS = 4_096
-# Calls before the first sample. Those of several threads, which a kernel spreads over its processors only as they prove
-# busy, come to their pace within 20 to 100 ms.
-WARM_S = 0.06
-# Samples of one process last this long, all together, and there are at least so many of them.
-SAMPLING_S = 0.06
-LEAST_SAMPLES = 3
-# A call that takes this long is at its pace after the first one, and another process says more than another call.
-LONG_CALL_S = 0.5
-# What was sampled is said this often: calls that are long arrive one by one, so that a crash costs none of them.
-_SAY_EVERY_S = 0.1
+# Samples of one turn last this long, all together. What one turn is off by, mostly by where its threads were put, does
+# not get less in a longer one, and that of two turns is independent: many short ones tell most in a given time.
+TURN_S = 0.006
+# Calls before the first sample of a turn, and of the first turn.
+WARM_S, FIRST_WARM_S = 0.004, 0.02
+# A call that takes this long comes to its pace by itself, and is a turn of its own.
+LONG_CALL_S = 0.1
 
 
-def usage() -> tuple[int, float]:
-    """Minor page faults of this process so far, of all its threads, and the seconds that it has spent in the kernel;
-    zeros where the system does not tell."""
+def usage() -> tuple[float, float, float]:
+    """Minor page faults of this process so far, of all its threads, the seconds that they have spent in the kernel, and
+    those of processors in all; zeros where the system does not tell."""
     if resource is None:
-        return 0, 0.0
+        return 0.0, 0.0, 0.0
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_minflt, used.ru_stime
+    return used.ru_minflt, used.ru_stime, used.ru_utime + used.ru_stime
 
 
 class Clock:
@@ -46,6 +43,7 @@ class Clock:
 
     def __init__(self, strategy: Callable[[Any], Any], elems: Any, synchronise: Callable[[], None]) -> None:
         self._strategy, self._elems, self._synchronise = strategy, elems, synchronise
+        self._calls, self._call_s = 0, 0.0  # of a sample; known from the first turn on
 
     def call(self) -> float:
         """Seconds of one call."""
@@ -67,40 +65,36 @@ class Clock:
         self._synchronise()
         return (clock() - start) / calls
 
-    def samples(self) -> Iterator[Sampled]:
-        """Come to the pace, then yield samples as they are taken, those of a tenth of a second together."""
-        # What exists by now (graphs, compiled code) is not garbage: keep the collector, which users pay for too, from
-        # walking over it again and again.
-        gc.collect()
-        gc.freeze()
-        quickest_s = self._come_to_pace()
-        calls = max(1, min(MOST_CALLS, round(SAMPLE_S / max(quickest_s, 1e-9))))
-        least = 1 if quickest_s > LONG_CALL_S else LEAST_SAMPLES
-        taken = 0
-        seconds: list[float] = []
-        faults: list[float] = []
-        kernel_s: list[float] = []
-        begun_s = said_s = time.perf_counter()
-        while True:
-            faults_before, kernel_before_s = usage()
-            seconds.append(self.mean(calls))
-            faults_after, kernel_after_s = usage()
-            faults.append(round((faults_after - faults_before) / calls, 3))
-            kernel_s.append(round((kernel_after_s - kernel_before_s) / calls, 9))
-            taken += 1
-            now_s = time.perf_counter()
-            last = taken >= least and now_s - begun_s >= SAMPLING_S
-            if last or now_s - said_s >= _SAY_EVERY_S:
-                yield Sampled(calls, seconds, faults, kernel_s, last)
-                seconds, faults, kernel_s, said_s = [], [], [], now_s
-            if last:
-                return
+    def turn(self) -> Sampled:
+        """Come to the pace, then take samples, all of as many calls in a row; one at the least."""
+        if not self._calls:
+            # What exists by now (graphs, compiled code) is not garbage: keep the collector, which users pay for too,
+            # from walking over it again and again.
+            gc.collect()
+            gc.freeze()
+            first = self._sample(1)
+            self._call_s, self._calls = first[0], 1
+            if self._call_s >= LONG_CALL_S:
+                return Sampled(1, *([figure] for figure in first))
+            self._call_s = min(self._call_s, self._come_to_pace(FIRST_WARM_S))
+            self._calls = max(1, min(MOST_CALLS, round(SAMPLE_S / max(self._call_s, 1e-9))))
+        elif self._call_s < LONG_CALL_S:
+            self._come_to_pace(WARM_S)
+        samples, end_s = [self._sample(self._calls)], time.perf_counter() + TURN_S - SAMPLE_S
+        while time.perf_counter() < end_s:
+            samples.append(self._sample(self._calls))
+        return Sampled(self._calls, *map(list, zip(*samples, strict=True)))
 
-    def _come_to_pace(self) -> float:
+    def _sample(self, calls: int) -> tuple[float, ...]:
+        """Seconds of a call, its page faults, its seconds in the kernel and of processors: the mean of ``calls``."""
+        before, seconds, after = usage(), self.mean(calls), usage()
+        return seconds, *(round((end - begin) / calls, 9) for begin, end in zip(before, after, strict=True))
+
+    def _come_to_pace(self, seconds: float) -> float:
         """Call for a while, and at least once; seconds of the quickest call, since a disturbed one would make samples
         too short."""
-        end = time.perf_counter() + WARM_S
+        end_s = time.perf_counter() + seconds
         quickest_s = self.call()
-        while time.perf_counter() < end:
+        while time.perf_counter() < end_s:
             quickest_s = min(quickest_s, self.call())
         return quickest_s

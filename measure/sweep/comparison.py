@@ -4,23 +4,25 @@ Far from where lines cross, one process of each strategy is enough; near a cross
 processes are asked for later. Neither a twin nor process peaks are measured.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from measure.engine import deriving, stages
 from measure.engine.bench import Bench, Settings
 from measure.engine.dialogue import Dialogues
 from measure.engine.launcher import Launcher
 from measure.engine.record import View
-from measure.engine.sampling import Plan, Sampling
+from measure.engine.turns import FAR, Turns
 from measure.judge import advice
+from measure.model.forecast import process_s
 from measure.model.request import Request
-from measure.model.run import Error, Measurement, Point, Status
+from measure.model.run import Analysis, Error, Measurement, Point, Status
 from strategies.spec import Estimate
 
-# Sampling wants a budget even where the sweep's is spent: what was begun is measured once.
-LEAST_BUDGET_S = 1.0
+# Where the sweep's budget is spent, what was begun is measured once: forecasts are right within this factor.
+_WITHIN = 3.0
 
 
 class PointComparison:
@@ -41,6 +43,10 @@ class PointComparison:
 
     def cancel(self) -> None:
         self._bench.cancel()
+
+    def know(self, analysis: Analysis) -> None:
+        """``analysis``: the sweep's, as it is known by now."""
+        self._record.set_run(analysis=structs.replace(self._record.run.analysis, spread=analysis.spread))
 
     def begin(self, started_s: float, left_out: Mapping[str, Error], taken: Point | None = None) -> None:
         """Compute the reference. ``left_out``: strategies that are not run here, with the reason; ``taken``: what an
@@ -90,25 +96,30 @@ class PointComparison:
         """Run them once more with oneDNN off, and say where that is right."""
         stages.rerun_without_onednn(self._bench)
 
-    def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> Status:
-        """Time one process of everybody that has none yet, or of those ``slugs``; ``budget`` where time was too short
-        for that."""
+    def time(self, budget_s: float, slugs: Sequence[str] | None = None) -> None:
+        """Time one process of everybody that has none yet, or of those ``slugs``. Where nothing is known of the spread
+        between processes, those near the fastest have a second one."""
         untimed = [slug for slug in self._record.working() if not self._record[slug].replicas]
-        return self._sample([slug for slug in untimed if slugs is None or slug in slugs], budget_s, _first)
+        untimed = [slug for slug in untimed if slugs is None or slug in slugs]
+        costs = (self._bench.forecast.per_strategy[slug] for slug in untimed)
+        needed_s = sum(process_s(cost.first_call_s, cost.latency_s) for cost in costs)
+        with self._taking_turns(max(budget_s, _WITHIN * needed_s)) as turns:
+            turns.time_first(self._bench.quickest_first(untimed))
+            if self._record.run.analysis.spread is UNSET and slugs is None:
+                turns.time_more(self.within(FAR), 2)
 
-    def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> Status:
+    def time_more(self, slugs: Sequence[str], processes: int, budget_s: float) -> None:
         """Time so many further processes of these strategies."""
-        return self._sample(slugs, budget_s, _further(processes))
+        with self._taking_turns(budget_s) as turns:
+            turns.time_more(slugs, processes)
 
     def contenders(self) -> list[str]:
         """The leader, and all that the ranking does not separate from it."""
-        standing = self._record.standing()
-        return standing.contenders() if standing.levels else []
+        return next(iter(self._record.order().groups()), [])
 
     def within(self, factor: float) -> list[str]:
         """The leader, and all that are less than ``factor`` times slower."""
-        standing = self._record.standing()
-        return standing.within(factor) if standing.levels else []
+        return self._record.order().within(factor)
 
     def measurement(self, slug: str) -> Measurement:
         return self._record[slug]
@@ -138,23 +149,8 @@ class PointComparison:
         """Remove its files."""
         self._bench.remove_files()
 
-    def _sample(self, slugs: Sequence[str], budget_s: float, plan: Plan) -> Status:
-        status, _ = stages.time_latencies(self._bench, slugs, max(budget_s, LEAST_BUDGET_S), plan)
+    @contextlib.contextmanager
+    def _taking_turns(self, budget_s: float) -> Iterator[Turns]:
+        with stages.taking_turns(self._bench, budget_s) as turns:
+            yield turns
         self._bench.say(result=True)
-        return status
-
-
-def _first(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
-    """The plan of everybody's first process."""
-    return ("complete", "") if sampling.visit_all(slugs) else ("budget", "")
-
-
-def _further(processes: int) -> Plan:
-    """The plan of so many further processes of each strategy."""
-
-    def sample(sampling: Sampling, slugs: Sequence[str]) -> tuple[Status, str]:
-        for _ in range(processes):
-            sampling.visit(slugs)
-        return "complete", ""
-
-    return sample

@@ -22,7 +22,7 @@ def leading(known: Evidence, analysis: Analysis) -> list[Timed]:
     tie margin, and all that the verdict would say to tie with it; fastest first. For points of one case, as those of a
     swept option are."""
     by_name = {f"{timed.place} {line.line.slug}": timed for line in known.lines for timed in line.timed}
-    order = ranking.Order({name: timed.level for name, timed in by_name.items()}, analysis, resolution=0.0)
+    order = ranking.Order({name: timed.level for name, timed in by_name.items()}, analysis)
     return [
         by_name[name]
         for rank, name in enumerate(order.fastest_first)

@@ -208,7 +208,9 @@ def _interpolated(
         share = (values - start) / (end - start) if straight else np.linspace(0.0, 1.0, _STEPS)
         first, its_terms = _between(pair.first[place], pair.first[place + 1], share, straight=straight)
         second, other_terms = _between(pair.second[place], pair.second[place + 1], share, straight=straight)
-        parts.append((values, first - second, intervals.half_width([*its_terms, *other_terms], confidence)))
+        terms = [*its_terms, *other_terms]
+        quantile = intervals.student_quantile(confidence, min(degrees for _, degrees in terms))
+        parts.append((values, first - second, quantile * np.sqrt(sum(variance for variance, _ in terms))))
     values, difference, half = (np.concatenate(part) for part in zip(*parts, strict=True))
     return values, difference, half
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from measure.engine.record import View
-from measure.model.forecast import visit_s
-from measure.model.processes import AT_POINT
+from measure.engine.turns import FAR
+from measure.model.forecast import process_s
 from measure.model.run import Point
 from measure.sweep import contenders
 from measure.sweep.evidence import Timed
 from measure.sweep.lines import latencies_s
-from measure.sweep.sites import Site, fewest_processes, strategies_at
+from measure.sweep.sites import AT_POINT, Site, fewest_processes, strategies_at
 from measure.sweep.survey import Survey
 
 # More values of an option that lead than so many are not told apart.
@@ -41,14 +41,14 @@ def doubt(survey: Survey) -> None:
 
 
 def _another_process_s(timed: Timed) -> float:
-    return visit_s(timed.measurement.first_call_s or 0.0, math.exp(timed.level.log_mean))
+    return process_s(timed.measurement.first_call_s or 0.0, math.exp(timed.level.log_mean))
 
 
 def doubt_leaders(survey: Survey, site: Site) -> None:
     """A second process for what may lead at a point, by one process of each."""
-    comparison, rules = survey.begun(site), survey.comparisons.settings.rules
-    near = comparison.within(rules.doubted_within)[: contenders.MOST_LEADERS]
-    few = [slug for slug in near if comparison.processes(slug) < rules.doubted]
+    comparison = survey.begun(site)
+    near = comparison.within(FAR)[: contenders.MOST_LEADERS]
+    few = [slug for slug in near if comparison.processes(slug) < 2]
     if len(near) > 1 and few:
         survey.sample(site, few, 1)
 

@@ -4,20 +4,17 @@ The spread between processes is pooled over the whole sweep, as a point far from
 are made once: crossovers, fits, intervals and the verdict rest on the same ones.
 """
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
+from msgspec import UNSET, structs
 
-from measure.model.run import Axis, Measurement, Point
-from measure.statistics.intervals import ASSUMED_SPREAD, Level, level, spread_of
-from measure.statistics.levels import Levels, levels_of
+from measure.model.digits import rounded
+from measure.model.run import Analysis, Axis, Measurement, Point
+from measure.statistics.intervals import Level
+from measure.statistics.levels import Levels, levels_of, spread_of
 from measure.sweep.lines import Line, lines
-
-# A strategy at a point whose processes differ by so many times what is usual says nothing of others.
-_OUTLYING = 4.0
-# The usual is looked for among what was seen and so many assumed ones: of few it is not known which is the odd one.
-_ASSUMED = 3
 
 
 @dataclass(frozen=True)
@@ -72,22 +69,13 @@ def evidence(points: Sequence[Point], axes: Sequence[Axis]) -> Evidence:
 
 def point_levels(points: Sequence[Point]) -> list[Levels]:
     """The levels of each point, with one spread between processes for all of them."""
-    alone = [levels_of(point.measurements) for point in points]
-    spread = spread_of(_usual([values for levels in alone for values in levels.logs.values()]))
-    return [
-        replace(levels, by_slug={slug: level(values, spread) for slug, values in levels.logs.items()}, spread=spread)
-        for levels in alone
-    ]
+    analysis = with_spread(Analysis(), points)
+    return [levels_of(point.measurements, analysis) for point in points]
 
 
-def _usual(logs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The strategies at a point whose processes differ no more than is usual. What is odd gets more processes because
-    it is odd: what these differ by is true of it, and not of all others."""
-    several = [values for values in logs if len(values) > 1]
-    deviations = [float(values.std(ddof=1)) for values in several]
-    usual = float(np.median([*deviations, *[ASSUMED_SPREAD] * _ASSUMED]))
-    return [
-        values
-        for values, deviation in zip(several, deviations, strict=True)
-        if deviation <= _OUTLYING * max(ASSUMED_SPREAD, usual)
-    ]
+def with_spread(analysis: Analysis, points: Sequence[Point]) -> Analysis:
+    """The analysis of a sweep with the spread between processes of one strategy at one point, over all points, if any
+    strategy has two at one."""
+    alone = (levels_of(point.measurements).logs.values() for point in points)
+    spread = spread_of(itertools.chain.from_iterable(alone))
+    return structs.replace(analysis, spread=rounded((spread.deviation, spread.degrees)) if spread.degrees else UNSET)

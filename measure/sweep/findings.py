@@ -1,6 +1,6 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -8,8 +8,9 @@ from measure.judge import analysis
 from measure.judge.verdict import verdict as comparison_verdict
 from measure.model.digits import rounded
 from measure.model.run import Analysis, Point, Run, Status
+from measure.statistics.levels import Levels, latency
 from measure.sweep import crossovers, regions, scaling, values
-from measure.sweep.evidence import Evidence, evidence
+from measure.sweep.evidence import Evidence, evidence, point_levels, with_spread
 
 _OPEN = ("waiting", "running")
 _NOTHING = "Nothing was ranked at any point: each point says why."
@@ -71,12 +72,12 @@ def analyse(run: Run, known: Evidence | None = None) -> Run:
     """The sweep with intervals, crossovers, fits and verdict computed anew from its points. ``known``: their levels,
     where somebody has made them already."""
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
-    run = replace(run, analysis=now)
+    run = replace(run, analysis=with_spread(now, run.points))
+    run = replace(run, points=_pooled(run, known.levels if known else point_levels(run.points)))
     if len(run.axes) == 1:
         known = known or evidence(run.points, run.axes)
         run = replace(
             run,
-            points=_pooled(run, known),
             crossovers=rounded(crossovers.crossovers(known, run.analysis)),
             fits=rounded(scaling.fits(known, run.analysis.confidence)),
         )
@@ -86,17 +87,19 @@ def analyse(run: Run, known: Evidence | None = None) -> Run:
     return replace(run, verdict=verdict(run, known))
 
 
-def _pooled(run: Run, known: Evidence) -> list[Point]:
-    """The points of a line with the intervals of the crossovers: by itself, a point of one process each knows nothing
-    of how far processes differ."""
+def _pooled(run: Run, known: Sequence[Levels]) -> list[Point]:
+    """The points with the intervals and ranks that all of them give: by itself, a point of one process each knows
+    nothing of how far processes differ."""
     made = []
-    for point, levels in zip(run.points, known.levels, strict=True):
+    for point, levels in zip(run.points, known, strict=True):
         measurements = [
-            replace(item, latency=analysis.latency_of(item.strategy, levels, run.analysis.confidence))
+            replace(item, latency=rounded(latency(item, levels, run.analysis.confidence)))
             for item in point.measurements
         ]
-        body = analysis.with_break_even(comparison(run, replace(point, measurements=measurements)))
-        pooled = replace(point, measurements=body.measurements)
+        # What is inferred from the points around it has no levels.
+        groups = analysis.tie_groups(measurements, levels, run.analysis) or point.ranking
+        body = replace(comparison(run, replace(point, measurements=measurements)), ranking=groups)
+        pooled = replace(point, measurements=analysis.with_break_even(body).measurements, ranking=groups)
         if point.verdict and point.ranking and point.measurements:
             # It quotes the leader's interval.
             pooled = replace(pooled, verdict=comparison_verdict(comparison(run, pooled), levels.by_slug))

@@ -143,7 +143,7 @@ def plan(
         if len(request.axes) == 2:
             # No cell of a map is won by one process of what may lead.
             for slug in sorted(kept, key=lambda slug: kept[slug].latency_s)[: contenders.MOST_LEADERS]:
-                costs[key(at)][slug] += forecast.visit_s(kept[slug].first_call_s, kept[slug].latency_s)
+                costs[key(at)][slug] += forecast.process_s(kept[slug].first_call_s, kept[slug].latency_s)
         if known:
             begun.add(key(at))
     for where, slug in over_budget(costs, begun, GRID_SHARE * budget_s / share):
@@ -247,4 +247,4 @@ def over_budget(
 def _cell_s(estimate: Estimate) -> float:
     """Seconds of one strategy at one point."""
     memory_s = 0.5 * estimate.first_call_s + forecast.MEMORY_CALLS * estimate.latency_s
-    return _CELL_S + memory_s + forecast.visit_s(estimate.first_call_s, estimate.latency_s)
+    return _CELL_S + memory_s + forecast.process_s(estimate.first_call_s, estimate.latency_s)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from measure.model.processes import AT_POINT
 from measure.model.run import Crossover, Point
 from measure.sweep.lines import latencies_s, line_of, lines
-from measure.sweep.sites import Site, fewest_processes
+from measure.sweep.sites import AT_POINT, Site, fewest_processes
 from measure.sweep.survey import Survey
 
 # A crossing is refined until its interval spans less than this factor, with at most so many points between the grid's.

@@ -12,6 +12,9 @@ from measure.sweep.lines import line_of
 from measure.sweep.needs import Plan, key
 from measure.sweep.request import SweepRequest
 
+# The number of processes beside a crossing, and of leaders that tie.
+AT_POINT = 3
+
 
 @dataclass
 class Site:

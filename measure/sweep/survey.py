@@ -17,6 +17,7 @@ from measure.model.run import Error
 from measure.sweep import omissions
 from measure.sweep.comparison import PointComparison
 from measure.sweep.draft import Draft
+from measure.sweep.evidence import with_spread
 from measure.sweep.lines import line_of
 from measure.sweep.needs import Plan
 from measure.sweep.request import SweepRequest
@@ -81,6 +82,7 @@ class Survey:
             if site.point.status == "waiting":
                 site.point = replace(site.point, status="running")
             comparison.begin(self.started_s, self.left_out(site), site.taken)
+        comparison.know(with_spread(self.draft.run.analysis, self.draft.run.points))
         return comparison
 
     def measure(self, site: Site, budget_s: float) -> None:

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace as changed
 from typing import Any
 
-from measure.engine import race
 from measure.engine.bench import Settings
 from measure.engine.clock import Clock, TimeIsUp
 from measure.engine.dialogue import HOST_LOST, Cancelled, Dialogues, HostLost
 from measure.engine.launcher import Launcher
-from measure.engine.record import View
+from measure.engine.record import View, seed_of
 from measure.judge import advice
 from measure.machine import environment
 from measure.model import text
@@ -56,14 +55,14 @@ class Sweep:
         self._launcher, self._dialogues = launcher, Dialogues(launcher, Clock(settings.bound_s))
         self._doubtful = doubtful
         self._is_map, self._by_option = len(request.axes) == 2, request.axes[0].kind == "option"
-        comparisons = Comparisons(run_id, launcher, self._dialogues, changed(settings, process_peaks_s=0.0))
+        comparisons = Comparisons(run_id, launcher, self._dialogues, changed(settings, process_peaks=False))
         run = Run(
             id=run_id,
             kind="sweep",
             parent=parent,
             created=utc_now(),
             request=request.base.record(),
-            analysis=Analysis(seed=race.seed(run_id)),
+            analysis=Analysis(seed=seed_of(run_id)),
             axes=list(request.axes),
             digest={},
         )

@@ -4,6 +4,7 @@ All values of all strategies are of one case: they are judged as the strategies 
 sweep's levels.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,7 @@ def sentence(known: Evidence, analysis: Analysis) -> str:
     if not candidates:
         return ""
     by_name = {f"{place:09}": candidate for place, candidate in enumerate(candidates)}
-    order = ranking.Order({name: candidate.level for name, candidate in by_name.items()}, analysis, resolution=0.0)
+    order = ranking.Order({name: candidate.level for name, candidate in by_name.items()}, analysis)
     first, *others = order.fastest_first
     behind = [by_name[name] for name in others if order.separated(name, first)]
     leading: dict[str, list[_Candidate]] = {}
@@ -61,13 +62,12 @@ def sentence(known: Evidence, analysis: Analysis) -> str:
 def _lead(axis: str, leading: dict[str, list[_Candidate]], confidence: float) -> str:
     """The words for one that is fastest, or for all that tie, with what they take."""
     candidates = [candidate for of_line in leading.values() for candidate in of_line]
-    latencies = [intervals.latency(candidate.level, confidence) for candidate in candidates]
+    medians = [math.exp(candidate.level.log_mean) for candidate in candidates]
     if len(candidates) == 1:
-        [(line, of_line)], [latency] = leading.items(), latencies
+        [(line, of_line)] = leading.items()
         with_value = "" if of_line[0].value is None else f" with {axis} {of_line[0].value:,}"
-        seconds = text.seconds_with_interval(latency.median_s, latency.low_s, latency.high_s)
+        seconds = text.seconds_with_interval(medians[0], *candidates[0].level.interval(confidence))
         return f"{line} is fastest{with_value}: {seconds}"
-    medians = [latency.median_s for latency in latencies]
     span = text.span_of_seconds(min(medians), max(medians))
     if len(leading) == 1:
         [(line, of_line)] = leading.items()

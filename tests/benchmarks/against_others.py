@@ -34,7 +34,6 @@ from pathlib import Path
 from scipy import stats
 
 from measure.engine.bench import Settings
-from measure.engine.race import Rules
 from measure.model import text
 from measure.runner import Runner
 from tests.benchmarks import common, others
@@ -46,7 +45,6 @@ TOOLS = ("Mapbench", "pyperf", "timeit")
 AGAIN = "timeit again"
 # What is measured in a turn, in this order; which comes first moves on. Both of `timeit` are as near to Mapbench.
 SLOTS = ("Mapbench", "timeit", "pyperf", AGAIN)
-_RULES = Rules(contender=2, most=2, most_per_s=0.0)
 _IMAGES = {"batch": 96, "height": 32, "width": 32, "channels": 1}
 _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}
 _TRACE = '''\
@@ -285,7 +283,7 @@ def main() -> None:
                     stack.enter_context(common.busy(every[-1:]))
                     stack.callback(os.sched_setaffinity, 0, every)
                     os.sched_setaffinity(0, every[:-1] or every)  # children inherit it
-                settings = Settings(rules=_RULES, probes=False, process_peaks_s=0.0)
+                settings = Settings(most_processes=2, probes=False, process_peaks=False)
                 runner = stack.enter_context(common.engine(settings))
                 figures = turns(Tools(runner), chosen, arguments.turns)
             compiled = [each.name for each in chosen if each.compiled]

@@ -149,7 +149,7 @@ def nobody_else_works(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured_here(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runners of this process measure with that, quickly."""
     nobody_else_works(monkeypatch)
-    quick = partial(Settings, rules=QUICK, probes=False, process_peaks_s=0.0, timeout_floor_s=RUN_S)
+    quick = partial(Settings, most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
     monkeypatch.setattr(runner, "launcher", lambda *_: launcher)
     monkeypatch.setattr(runner, "Settings", quick)
 

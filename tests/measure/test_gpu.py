@@ -25,7 +25,7 @@ _SIMULATED = """
     from measure.model.run import Correctness, Memory
     from measure.model.roofline import Rates
     from measure.subject import allocations, correctness, memory, probes, subject, trace
-    from measure.subject.messages import CallFirst, Spec, TakeSamples
+    from measure.subject.messages import CallFirst, Spec, TakeTurn
 
     asked, said = [], []
 
@@ -38,7 +38,7 @@ _SIMULATED = """
     def serve(**spec):
         os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
         asked.clear(), said.clear()
-        commands[:] = [CallFirst(), TakeSamples()]
+        commands[:] = [CallFirst(), TakeTurn()]
         subject.serve(Spec(**spec), Channel())
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
 
@@ -191,7 +191,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def compare(launcher: Subjects, device: str = "GPU:1", publish: Callable[[View], None] = lambda view: None) -> Run:
     asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
-    settings = Settings(rules=QUICK)
+    settings = Settings(most_processes=QUICK)
     keep = lambda slug, said, artifacts: True  # noqa: E731
     return Comparison("0" * 24, asked, launcher, publish, settings=settings, keep=keep).run()
 

@@ -114,21 +114,21 @@ def test_a_run_that_is_stopped_ends_with_what_it_knows_and_with_limit_and_peaks(
         """A person has had enough as soon as a strategy is timed."""
 
         def send(self, subject: int, message: Message) -> None:
-            if message["op"] == "samples":
+            if message["op"] == "turn":
                 own.stop(own.queue()[0])
             super().send(subject, message)
 
     subjects = Stopping()
-    with running(subjects, tmp_path, probes=True, process_peaks_s=RUN_S) as own:
+    with running(subjects, tmp_path, probes=True, process_peaks=True, after_s=RUN_S) as own:
         run_id = own.submit(small_request("batched.eager", "batched.graph"))
         run = finished(own, run_id)
         own.stop(run_id)
     assert run.status == "complete" and run.stop_reason.startswith("a person has stopped it")
-    assert len(subjects.visited) == 1 and run.verdict and run.limit is not None
+    assert len(subjects.turns) == 1 and run.verdict and run.limit is not None
     timed, other = sorted(
         (item for item in run.measurements if not item.twin_of), key=lambda item: item.latency is None
     )
-    assert (timed.strategy, timed.outcome) == (subjects.visited[0], "ok") and timed.memory.process_peak_bytes
+    assert (timed.strategy, timed.outcome) == (subjects.turns[0], "ok") and timed.memory.process_peak_bytes
     assert (other.outcome, other.latency) == ("not_run", None)
 
 

@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def server(home: Path, subjects: Gated) -> runner.Runner:
-    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    settings = Settings(most_processes=QUICK, probes=False, process_peaks=False)
     return runner.Runner(store_=Store(home), launcher_=subjects, settings=settings, name="a test", serves=True)
 
 

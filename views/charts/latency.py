@@ -6,9 +6,8 @@ from collections import Counter
 import altair as alt
 import pandas as pd
 
-from measure.judge import limit, ties
+from measure.judge import limit
 from measure.model.run import Limit, Run
-from measure.output.notes import in_words
 from measure.output.rows import Row
 from views.charts import base, texts
 from views.charts.base import (
@@ -157,27 +156,20 @@ def _latency(row: Row) -> str:
     if row.median_s is None:
         return look.MISSING
     if row.interval is None:
-        latency = look.seconds(row.median_s)
-        return texts.ONE_PROCESS.format(latency=latency) if row.processes == 1 else latency
+        return look.seconds(row.median_s)
     return look.seconds_with_interval(row.median_s, *row.interval)
 
 
 def caption(rows: list[Row], run: Run) -> str:
-    """Return what the chart's marks mean, as far as it has them, and why a bracket joins what its bars keep apart;
-    plain text."""
+    """Return what the chart's marks mean, as far as it has them; plain text."""
     timed = [row for row in rows if row.median_s is not None]
     parts = [texts.DOT]
     parts += [texts.BAR] if any(row.interval for row in timed) else []
-    if any(row.processes == 1 for row in timed):
-        parts.append(texts.NO_BAR)
     parts += [texts.BRACKET] if joined(rows) else []
     floor = floor_of(run)
     if floor is not None:
         parts.append(texts.FLOOR.format(floor=limit.FLOOR, about=limit.describe(floor)))
     sentences = [look.sentence("; ".join(parts)), limit.fresh_pages(run) if floor is not None else ""]
-    apart = ties.apart(run)
-    reasons = in_words((row.slug, apart[row.slug]) for row in rows if row.slug in apart)
-    sentences += [texts.JOINED_APART.format(reasons="; ".join(reasons))] if reasons else []
     return " ".join(filter(None, sentences))
 
 

@@ -28,13 +28,14 @@ def one_in(run: Run, slugs: Collection[str]) -> int:
 
 
 def frame(run: Run, slugs: Collection[str]) -> pd.DataFrame:
-    """Return a row for each raw sample that is drawn, in seconds per call, of these strategies and of the twin that any
-    of them has."""
+    """Return a row for each raw sample that is drawn, in seconds per call, of these strategies and of what any of them
+    is entered once more as."""
     points = []
     every = one_in(run, slugs)
     for m in _chosen(run, slugs):
         name = look.label(m.twin_of or m.strategy, m.mode)
-        name = texts.TWIN.format(strategy=name) if m.twin_of else name
+        if m.twin_of:
+            name = (texts.DEFAULT_MEMORY if m.has_default_memory else texts.TWIN).format(strategy=name)
         for replica in m.replicas:
             one_round = len(set(replica.rounds)) == 1
             taken = enumerate(zip(replica.rounds, replica.samples_s, strict=False))

@@ -11,6 +11,7 @@ from measure import beginning
 from measure.model import fit, forecast
 from measure.model.request import (
     ALLOCATORS,
+    DEFAULT_BUDGET_S,
     MOST_BUDGET_S,
     MOST_THREADS,
     Request,
@@ -153,7 +154,9 @@ def raw_request(case: Case, chosen: tuple[str, ...], advanced: dict[str, Any]) -
         "device": case.device,
         # With nothing chosen, a size that is too large for everything is still what has to be said first.
         "strategies": list(chosen) or "all",
-        **{name: advanced[name] for name in ("budget_s", "memory_limit_mib", "threads", "seed", "allocator")},
+        # The usual budget is longer where that is needed.
+        "budget_s": None if advanced["budget_s"] == DEFAULT_BUDGET_S else advanced["budget_s"],
+        **{name: advanced[name] for name in ("memory_limit_mib", "threads", "seed", "allocator")},
     }
 
 

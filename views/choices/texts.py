@@ -112,8 +112,8 @@ LIST = "Strategies as a list"
 LIST_HELP = "The grid above, as text. A strategy's own options can be typed: mapper.mode?option=value"
 BUDGET = "Time budget (s)"
 BUDGET_HELP = (
-    "From 1 to {most:,.0f} s. Sampling ends at the latest after this time; the line at Run says which differences it "
-    "can show."
+    "From 1 to {most:,.0f} s: the time from Run to the verdict. The more is left for timing, the smaller are the "
+    "differences that are told."
 )
 MEMORY_LIMIT = "Memory limit (MiB)"
 MEMORY_LIMIT_HELP = "What needs more than this fails cleanly as out of memory."

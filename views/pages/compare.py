@@ -6,9 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from measure import runner
-from measure.judge import outlook
-from measure.model import text
 from measure.model.run import Run
 from measure.model.run_file import decode
 from measure.runner import Snapshot
@@ -17,13 +14,9 @@ from views.choices.compare import Choices, choose, of_run, unasked
 from views.pages import frame, texts
 from views.result import heading
 from views.ui import look
-from views.ui.memo import Memo
 from workloads import places
 
 _EXAMPLE = Path(__file__).parent.with_name("example_run.json")
-# Of the last runs of this server, so many say how far processes differ on its machine.
-_LATELY = 5
-_SPREADS = Memo("compare page")
 
 
 @functools.cache
@@ -35,17 +28,11 @@ def _needs(chosen: Choices) -> str:
     if chosen.needs is None or chosen.request is None:
         return ""
     count = len(chosen.request.strategies)
-    needs = texts.NEEDS.format(
+    return texts.NEEDS.format(
         asked=texts.STRATEGIES.format(count=count) if count > 1 else texts.ONE_STRATEGY,
         memory=look.size(chosen.needs.peak_bytes),
         time=look.duration(chosen.needs.seconds),
     )
-    if count == 1:
-        return needs
-    lately = [run for run in runner.shared().finished() if run.kind == "compare"][-_LATELY:]
-    spread = _SPREADS.get(tuple(run.id for run in lately), lambda: outlook.spread(lately))
-    sharp = outlook.resolution(chosen.needs, chosen.request.budget_s, spread)
-    return texts.TELLS_APART.format(needs=needs, difference=text.percent(sharp))
 
 
 def _body(snapshot: Snapshot | None, chosen: Choices) -> None:

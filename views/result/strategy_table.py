@@ -44,7 +44,7 @@ def frame(rows: list[Row], run: Run) -> pd.DataFrame:
     """Return all figures of all strategies, as numbers that can be sorted and copied; milliseconds and MiB."""
     if not rows:
         return pd.DataFrame()
-    shown = [column for column in columns.of("page") if column.known(run)]
+    shown = columns.of("page", run)
     made = pd.DataFrame([[column.shown(row) for column in shown] for row in rows], columns=[c.page for c in shown])
     return made.astype({column.page: column.unit.dtype for column in shown if column.unit.dtype})
 

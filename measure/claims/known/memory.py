@@ -2,8 +2,8 @@
 
 from measure.claims.along import MemoryGrows
 from measure.claims.known.order import IMAGES, REPEATS
-from measure.claims.predicates import MoreMemory
-from measure.claims.spec import Claim, Compare, Said, Swept
+from measure.claims.predicates import Figure, MoreMemory
+from measure.claims.spec import Claim, Compare, Said, Script, Swept
 
 _MAXIMA = Compare(
     "outer_reduce",
@@ -17,6 +17,38 @@ _REPEATS_ALONG = Swept(
     (100, 3200),
     size={"repeats": 10_000},
     budget_s=10.0,
+)
+# Beyond 32 MiB the C library maps each buffer for itself, and gives it back when it is freed.
+_FAULTS = Script(
+    """import os
+import subprocess
+import sys
+
+CALLS = '''
+import resource
+import tensorflow as tf
+
+@tf.function
+def outer(x):
+    return x[:, None] * x
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+x = tf.random.uniform([3200])
+for _ in range(5):
+    outer(x)
+before = faults()
+for _ in range(20):
+    outer(x)
+print((faults() - before) / 20 / (3200 * 3200 * 4 / resource.getpagesize()))
+'''
+for name, value in (("c_library", "false"), ("pool", "true")):
+    env = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": value}
+    done = subprocess.run([sys.executable, "-c", CALLS], env=env, stdout=subprocess.PIPE, check=True)
+    report(**{name: round(100 * float(done.stdout))})
+""",
+    seconds=12.0,
 )
 
 CLAIMS = (
@@ -77,5 +109,18 @@ CLAIMS = (
             MoreMemory(REPEATS, "vectorized_map.graph", "vectorized_map.xla", when="`tf.vectorized_map` of the same"),
             MoreMemory(_MAXIMA, "vectorized_map.graph", "vectorized_map.xla", when="and of maxima of products"),
         ),
+    ),
+    Claim(
+        id="c_library_fetches_pages_anew",
+        question="memory",
+        sentence="With the C library's allocator every call of a graph takes a page fault for each page of a large "
+        "output; TensorFlow's pool avoids that.",
+        said=(Said("thread", "https://github.com/tensorflow/tensorflow/issues/12898"),),
+        tests=(
+            Figure(_FAULTS, "c_library", "with it a call faults on {value} % of the pages of 39 MiB", least=90),
+            Figure(_FAULTS, "pool", "with the pool on {value} %", most=1),
+        ),
+        needs_linux=True,
+        note="Where oneDNN is on, as it is on newer CPUs, TensorFlow has a pool without that variable.",
     ),
 )

@@ -13,9 +13,11 @@ from measure.claims.predicates import QuickerBy
 from measure.claims.spec import Compare, Predicate, Script, Seen
 from measure.claims.tries import Tries
 from measure.engine.bench import Settings
-from measure.model.processes import AT_POINT
+from measure.model.forecast import forecast_run
+from measure.model.request import case_of, parse
 from measure.model.run import Evidence, Run
 from measure.statistics.intervals import Level
+from measure.sweep.sites import AT_POINT
 from tests.engine import QUICK
 from tests.measure.claims.test_tries import ID, LINE, PAIR, claim_of, needs, try_all
 from tests.subjects import LOST, Subjects, leave_the_machine
@@ -43,13 +45,16 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
 
     def run(*tests: Predicate, on: Subjects | None = None) -> Run:
         ids = try_all(monkeypatch, [claim_of(f"c{number}", test) for number, test in enumerate(tests)])
-        return Tries(ID, ids, on or Subjects(), lambda view: None, settings=Settings(rules=QUICK)).run()
+        return Tries(ID, ids, on or Subjects(), lambda view: None, settings=Settings(most_processes=QUICK)).run()
 
     return run
 
 
 def budgets(run: Run) -> list[float]:
-    return [item.run.request.budget_s for item in run.evidence or [] if item.run]
+    """Seconds for latencies, beside what is needed before."""
+    asked = parse({"workload": PAIR.workload, "size": dict(PAIR.size), "strategies": list(PAIR.strategies)})
+    needed_s = forecast_run(case_of(asked), asked.strategies).seconds
+    return [round(item.run.request.budget_s - needed_s, 6) for item in run.evidence or [] if item.run]
 
 
 def test_what_cannot_be_told_is_measured_for_longer_and_once_more(tried: Callable[..., Run]):

@@ -141,7 +141,7 @@ def test_a_run_of_claims_ends_where_its_time_is_over_and_its_parts_have_what_is_
 
     clock = stopped_clock(monkeypatch)
     ids = claims(PAIR, OTHER, SCRIPT)
-    settings = Settings(rules=QUICK, bound_s=60.0)
+    settings = Settings(most_processes=QUICK, bound_s=60.0)
     run = Tries(ID, ids, subjects := Late(), lambda view: None, settings=settings).run()
     assert run.status == "budget" and "60 s" in run.stop_reason
     first, second = run.evidence
@@ -155,7 +155,7 @@ def test_stopped_it_ends_the_measurement_that_goes_on_and_keeps_it(claims: Calla
         """A person has had enough as soon as a strategy is timed."""
 
         def send(self, subject: int, message: Message) -> None:
-            if message["op"] == "samples":
+            if message["op"] == "turn":
                 own.stop(own.queue()[0])
             super().send(subject, message)
 
@@ -164,7 +164,7 @@ def test_stopped_it_ends_the_measurement_that_goes_on_and_keeps_it(claims: Calla
     with running(subjects, tmp_path) as own:
         run = finished(own, own.submit_claims())
     assert run.status == "budget"
-    assert needs(run) == [SCRIPT.key, PAIR.key] and len(subjects.visited) == 1
+    assert needs(run) == [SCRIPT.key, PAIR.key] and len(subjects.turns) == 1
 
 
 def test_a_host_that_ends_costs_one_piece(claims: Callable[..., list[str]], tmp_path: Path):

@@ -148,7 +148,7 @@ def test_times_need_an_interval_beyond_a_threshold_or_within_a_share():
     for b, truth in ((2.6, "yes"), (2.0, "unknown"), (1.2, "no"), (0.5, "no")):
         seen = sees(Faster(PAIR, "a.graph", "b.graph", by=2.0), of_pair(item("a.graph", 1.0), item("b.graph", b)))
         assert seen.truth == truth and seen.words.startswith(f"b.graph takes {b:#.3g} × [")
-    for b, truth in ((1.1, "yes"), (1 / 1.1, "yes"), (1.15, "unknown"), (1.25, "no"), (0.8, "no")):
+    for b, truth in ((1.05, "yes"), (1 / 1.05, "yes"), (1.15, "unknown"), (1.35, "no"), (0.7, "no")):
         assert (
             sees(AsFast(PAIR, "a.graph", "b.graph"), of_pair(item("a.graph", 1.0), item("b.graph", b))).truth == truth
         )

@@ -37,7 +37,7 @@ def compare(
     **changes: Any,
 ) -> Run:
     watch: Callable[[View], None] = (lambda view: None) if published is None else published.append
-    settings = settings or Settings(rules=QUICK)
+    settings = settings or Settings(most_processes=QUICK)
     asked = small_request(*slugs or SLUGS, **changes)
     return Comparison(ID, asked, subjects, watch, settings=settings, keep=keep).run()
 
@@ -182,7 +182,7 @@ def test_what_was_measured_before_a_cancel_is_kept_and_the_verdict_stands(role: 
                 comparison.cancel()
             return super().start(spec, events)
 
-    subjects, settings = Cancelling(), Settings(rules=QUICK)
+    subjects, settings = Cancelling(), Settings(most_processes=QUICK)
     comparison = Comparison(
         ID, small_request(*SLUGS), subjects, lambda view: None, settings=settings, keep=lambda *_: True
     )

@@ -138,10 +138,8 @@ def test_a_subject_says_what_it_does_and_ends_when_it_is_told_to(host: HostLaunc
     (one,) = talk(host, [timing("waits, and forks", body)])
     assert one.said == ["ready", "first_call", "sampled"], "its fork does not speak for it"
     assert one.exit is not None and (one.exit["kind"], one.exit["status"], one.exit["signal"]) == ("exit", 0, None)
-    sampled = [messages.read(message) for message in one.messages if message["event"] == "sampled"]
-    assert [said.last for said in sampled] == [False] * (len(sampled) - 1) + [True]
-    seconds = [sample_s for said in sampled for sample_s in said.seconds]
-    assert len(seconds) >= 3 and min(seconds) >= 0.001, "seconds of one call"
+    (sampled,) = [messages.read(message) for message in one.messages if message["event"] == "sampled"]
+    assert sampled.seconds and min(sampled.seconds) >= 0.001, "seconds of one call"
 
 
 def test_what_subjects_inherit_and_what_is_kept_of_their_output(host: HostLauncher):

@@ -190,7 +190,7 @@ def test_a_run_says_that_a_process_of_it_did_not_end(monkeypatch: pytest.MonkeyP
         """The run is cancelled as soon as a strategy is timed."""
 
         def send(self, subject: int, message: Message) -> None:
-            if message["op"] == "samples":
+            if message["op"] == "turn":
                 job.cancel()
             else:
                 super().send(subject, message)
@@ -200,7 +200,7 @@ def test_a_run_says_that_a_process_of_it_did_not_end(monkeypatch: pytest.MonkeyP
 
     leave_the_machine(monkeypatch)
     monkeypatch.setattr(dialogue, "_END_S", 0.0)
-    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    settings = Settings(most_processes=QUICK, probes=False, process_peaks=False)
     job = Comparison("0" * 24, small_request("batched.eager"), Unkillable(), lambda view: None, settings=settings)
     run = job.run()
     assert run.status == "cancelled" and "not_ended" in [warning.code for warning in run.warnings]

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from measure.engine.comparison import Comparison
 from measure.model.run import Run
 from measure.subject.messages import Spec
 from tests.engine import QUICK, small_request
-from tests.subjects import SAMPLES_A_MESSAGE, Message, Subjects, leave_the_machine
+from tests.subjects import SAMPLES_A_TURN, Message, Subjects, leave_the_machine
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager")
 PAUSE_S = 20.0
@@ -67,7 +68,7 @@ class Paused(Subjects):
 
 
 def compare(subjects: Subjects, **changes: Any) -> Run:
-    settings = Settings(rules=QUICK, timeout_floor_s=TIMEOUT_S, bound_s=600.0)
+    settings = Settings(most_processes=QUICK, timeout_floor_s=TIMEOUT_S, bound_s=600.0)
     return Comparison(
         "0" * 24, small_request(*SLUGS, **changes), subjects, lambda view: None, settings=settings, keep=lambda *_: True
     ).run()
@@ -77,10 +78,8 @@ def stood_still(run: Run) -> list[str]:
     return [warning.message for warning in run.warnings if warning.code == "stood_still"]
 
 
-@pytest.mark.parametrize(("at", "sleeps"), [("first_call", False), ("samples", True)])
-def test_what_was_measured_over_a_pause_is_taken_again_by_another_process(
-    clock: SimpleNamespace, at: str, sleeps: bool
-) -> None:
+@pytest.mark.parametrize(("at", "sleeps"), [("first_call", False), ("turn", True)])
+def test_what_was_measured_over_a_pause_is_taken_again(clock: SimpleNamespace, at: str, sleeps: bool) -> None:
     def pause(subject: int) -> None:
         if sleeps:
             clock.asleep_s += PAUSE_S
@@ -92,7 +91,7 @@ def test_what_was_measured_over_a_pause_is_taken_again_by_another_process(
     item = run.measurement("loop.eager")
     assert item.first_call_s == 0.01, "and not as long as the pause"
     assert {sample for replica in item.replicas for sample in replica.samples_s} == {0.005}
-    assert {len(replica.samples_s) for replica in item.replicas} == {2 * SAMPLES_A_MESSAGE}
+    assert {each for replica in item.replicas for each in Counter(replica.rounds).values()} == {SAMPLES_A_TURN}
     assert len({replica.id for replica in item.replicas}) == len(item.replicas)
     assert sorted(slug for group in run.ranking for slug in group) == sorted(SLUGS)
     (said,) = stood_still(run)
@@ -149,7 +148,7 @@ class Stopped(Subjects):
         super().send(subject, message)
 
 
-@pytest.mark.parametrize(("at", "host_pid"), [("first_call", None), ("samples", 999_999)])
+@pytest.mark.parametrize(("at", "host_pid"), [("first_call", None), ("turn", 999_999)])
 def test_a_subject_or_a_host_that_stands_still_for_a_while_is_waited_for(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, at: str, host_pid: int | None
 ) -> None:
@@ -168,4 +167,6 @@ def test_a_subject_or_a_host_that_stands_still_for_a_while_is_waited_for(
     assert run.status == "complete" and {item.outcome for item in run.measurements} == {"ok"} and stood_still(run)
     assert sorted(slug for group in run.ranking for slug in group) == sorted(SLUGS)
     started = [spec.name for spec in subjects.specs if spec.role == "timing"]
-    assert started.count("loop.eager") == len(run.measurement("loop.eager").replicas) + 1, "another one was sampled"
+    again = at == "first_call"  # whoever has made its first call takes another turn
+    replicas = [each for item in run.measurements if item.mapper == "loop" for each in item.replicas]
+    assert started.count("loop.eager") == len(replicas) + again

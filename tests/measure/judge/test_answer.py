@@ -76,7 +76,7 @@ def test_one_that_leads_is_clear_and_says_by_how_much() -> None:
 def test_of_a_tie_the_one_with_the_least_memory_is_taken_and_can_be_settled() -> None:
     tied = timed(batched__graph=1e-3, map_fn__graph=1.0002e-3, loop__eager=5e-3)
     taken = answer.take(with_memory(tied, batched__graph=2 * MIB, map_fn__graph=MIB, loop__eager=MIB))
-    assert (taken.strategy, taken.word) == ("map_fn.graph", "tie") and "3 %" in taken.reason
+    assert (taken.strategy, taken.word) == ("map_fn.graph", "tie") and "7 %" in taken.reason
     assert set(taken.again) == {"batched.graph", "map_fn.graph"} and taken.budget_s == 60.0
     settled = replace(tied, request=replace(tied.request, budget_s=60.0))
     assert answer.take(settled).again == (), "it has had its time"
@@ -87,14 +87,14 @@ def test_where_a_run_cannot_tell_it_says_why_and_what_budget_is_enough(run: Run)
     items = [measurement("batched.graph", constant(1e-3, noisy)), measurement("map_fn.graph", constant(1.1e-3, noisy))]
     blurred = asked_for(analyse(run_of(*items)))
     assert len(blurred.ranking) == 1 and blurred.control is None
-    coarse = replace(blurred, control=replace(run.control, resolution=0.2))
+    coarse = replace(blurred, control=replace(run.control, resolution=0.25))
     assert answer.take(blurred).word == answer.take(coarse).word == "cannot tell"
-    assert "20 %" in answer.take(coarse).reason and "20 %" not in answer.take(blurred).reason
+    assert "25 %" in answer.take(coarse).reason and "25 %" not in answer.take(blurred).reason
     items = [measurement("batched.graph", constant(1e-3, [1.0])), measurement("map_fn.graph", constant(1.1e-3, [1.0]))]
     single = asked_for(analyse(run_of(*items)))
     taken = answer.take(single)
     assert taken.word == "cannot tell" and set(taken.again) == {"batched.graph", "map_fn.graph"}
-    assert taken.budget_s == 20.0
+    assert taken.budget_s == 60.0
     elsewhere = replace(single, request=replace(single.request, workload="elsewhere"))
     assert answer.take(elsewhere).again == (), "it cannot be measured here"
 
@@ -108,7 +108,7 @@ def test_whoever_could_have_won_and_was_not_timed_is_in_the_verdict_and_in_doubt
     short = timed(batched__graph=1e-3, map_fn__graph=2e-3)
     short = asked_for(close(replace(short, measurements=[*short.measurements, *missing]), "budget", "spent", "now"))
     assert unmeasured(short) == ["loop.xla", "map_fn.xla", "batched.xla", "vectorized_map.xla"]
-    assert verdict(short).startswith("batched.graph is fastest of the 2 that were timed: ")
+    assert verdict(short).startswith("batched.graph is fastest of the 2 that were timed, ")
     assert verdict(short).endswith("loop.xla, map_fn.xla, batched.xla and 1 more.")
     taken = answer.take(short)
     assert taken.word == "cannot tell" and taken.reason.startswith("4 of 6 were not timed")
@@ -175,10 +175,10 @@ def test_memory_first_call_and_lines_of_code_are_what_it_costs(run: Run) -> None
 
 
 def test_other_modes_and_less_memory_would_change_it() -> None:
-    run = timed(batched__xla=1e-3, batched__graph=1.5e-3, vectorized_map__graph=1.6e-3, loop__eager=9e-3)
+    run = timed(batched__xla=1e-3, batched__graph=1.5e-3, vectorized_map__graph=1.8e-3, loop__eager=9e-3)
     run = with_memory(
         run, batched__xla=4 * MIB, batched__graph=4 * MIB, vectorized_map__graph=MIB, loop__eager=MIB
     )  # fmt: skip
     eager, graph, thrifty = answer.changes(run)
     assert "loop.eager, 9.00 ms" in eager and "batched.graph, 1.50 ms" in graph
-    assert "vectorized_map.graph, 1.00 MiB and 1.60 ms" in thrifty
+    assert "vectorized_map.graph, 1.00 MiB and 1.80 ms" in thrifty

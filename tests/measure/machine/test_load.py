@@ -145,7 +145,7 @@ def test_in_a_container_with_a_limit_only_what_is_in_it_counts_and_how_often_the
 
 def compared(subjects: Subjects) -> Run:
     request = parse({"workload": "square", "strategies": ["batched.graph"]})
-    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    settings = Settings(most_processes=QUICK, probes=False, process_peaks=False)
     return Comparison("0" * 24, request, subjects, lambda view: None, settings=settings).run()
 
 

@@ -62,7 +62,7 @@ def test_a_column_that_is_added_to_the_list_is_in_every_output(monkeypatch: pyte
     in_csv = {line["strategy"]: line["input_bytes"] for line in csv.DictReader(export.table_csv(run))}
     assert in_csv == {slug: "" if size is None else str(size) for slug, size in held.items()}
     # The outcome may be long: where it is last, it stays last.
-    assert table.head()[-2:] == ["inputs", "outcome"]
+    assert table.head(run)[-2:] == ["inputs", "outcome"]
     assert {cells[1]: cells[-2] for cells in table.body(run)} == words
     grid = [line.split(" | ") for line in export.markdown(run).splitlines() if line.startswith("| ")]
     assert grid[0][-2] == "inputs" and [cells[-2] for cells in grid[2 : len(words) + 2]] == list(words.values())

@@ -1,4 +1,4 @@
-"""From samples to levels: quartiles, the level of a strategy, and what a run can tell."""
+"""From samples to levels: turns, rounds, one variance, and what a run can tell."""
 
 import math
 from pathlib import Path
@@ -11,26 +11,71 @@ from scipy import stats
 from measure.judge import analysis
 from measure.model.run import Analysis, Latency, Measurement, Replica
 from measure.model.run_file import decode
-from measure.statistics import intervals, levels
-from measure.statistics.levels import levels_of, shown_levels
+from measure.statistics import intervals, levels, ranking
+from measure.statistics.levels import RERUN, Spread, levels_of, shown_levels
 from tests.samples import FACTORS, constant, measurement, run_of
 
-# --- of a process, and of a strategy ---------------------------------------------------------------------------------
+# --- of a turn, a process, and a strategy ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("counts", "faster"), [((5, 9, 30, 31), 2), ((9, 5, 31, 30, 9), 3), ((9, 9), 1)])
-def test_a_level_is_the_geometric_mean_of_the_lower_quartiles_of_the_faster_half_of_the_processes(
-    counts: tuple[int, ...], faster: int
-) -> None:
+def in_turns(slug: str, *processes: dict[int, list[float]]) -> Measurement:
+    """A strategy with these processes, each with the samples of a turn, in seconds, by the turn's round."""
+    replicas = [
+        Replica(
+            id=place,
+            calls_per_sample=1,
+            rounds=[number for number, samples_s in turns.items() for _ in samples_s],
+            samples_s=[sample_s for samples_s in turns.values() for sample_s in samples_s],
+        )
+        for place, turns in enumerate(processes)
+    ]
+    return replace(measurement(slug, []), replicas=replicas)
+
+
+def test_a_level_is_the_mean_of_processes_each_of_which_is_the_mean_of_the_lower_quartiles_of_its_turns() -> None:
     rng = np.random.default_rng(1)
-    processes = [rng.lognormal(math.log(2e-3), 0.2, count) for count in counts]
-    evidence = levels_of([measurement("a", [samples.tolist() for samples in processes])])
-    quartiles = [math.log(np.quantile(samples, 0.25)) for samples in processes]
-    assert evidence.logs["a"] == pytest.approx(quartiles, rel=1e-12)
-    assert evidence.by_slug["a"].log_mean == pytest.approx(np.mean(sorted(quartiles)[:faster]), rel=1e-12)
-    few = levels_of([measurement("a", [[1.0, 3.0, 4.0, 8.0]])])
-    assert math.exp(few.logs["a"][0]) == pytest.approx(3.5), "of fewer than five samples it is the median"
-    assert evidence.typical["a"] == pytest.approx(np.mean([math.log(np.median(each)) for each in processes]), rel=1e-12)
+    processes = [{turn: rng.lognormal(math.log(2e-3), 0.2, 4 + turn).tolist() for turn in (1, 2)} for _ in range(3)]
+    evidence = levels_of([in_turns("a", *processes)])
+    quartiles = [np.mean([math.log(np.quantile(turn, 0.25)) for turn in each.values()]) for each in processes]
+    # What the rounds are taken to have done to one strategy alone is shared by its processes.
+    assert evidence.logs["a"] - evidence.logs["a"][0] == pytest.approx(np.array(quartiles) - quartiles[0], abs=1e-12)
+    assert evidence.by_slug["a"].log_mean == pytest.approx(np.mean(evidence.logs["a"]), rel=1e-12)
+    medians = [math.log(np.median([*each[1], *each[2]])) for each in processes]
+    shown = levels.latency(in_turns("a", *processes), evidence, 0.95)
+    assert shown is not None and shown.typical_s == pytest.approx(math.exp(np.mean(medians)), rel=1e-12)
+
+
+def test_what_a_round_does_to_all_is_taken_out_of_ratios_and_shown_as_the_pace() -> None:
+    """The slower one has one process, which was there in the slow rounds alone."""
+    pace = {1: 1.5, 2: 1.4, 3: 1.0, 4: 1.0, 5: 1.1, 6: 1.0}
+    fast = [{turn: [1e-3 * times] for turn, times in pace.items()}] * 30
+    slow = {turn: [2e-3 * pace[turn]] for turn in (1, 2)}
+    evidence = levels_of([in_turns("fast", *fast), in_turns("slow", slow)])
+    ratio = intervals.ratio(evidence.by_slug["slow"], evidence.by_slug["fast"], 0.95)
+    assert ratio.ratio == pytest.approx(2.0, rel=0.02), "and not 2.9"
+    assert evidence.pace == pytest.approx(np.std(np.log(list(pace.values()))), rel=0.1)
+    shown = levels.latency(in_turns("fast", *fast), evidence, 0.95)
+    assert shown is not None and shown.high_s / shown.median_s > 1.3 > ratio.high / ratio.ratio
+
+
+def test_one_variance_is_pooled_over_all_strategies_and_gives_a_lone_process_its_interval() -> None:
+    rng = np.random.default_rng(4)
+    logs = [rng.normal(place, 0.03, count) for place, count in enumerate((2, 3, 6, 1))]
+    squares = sum(float(((values - values.mean()) ** 2).sum()) for values in logs)
+    assert levels.spread_of(logs) == Spread(pytest.approx(math.sqrt(squares / 8)), 8.0)
+    items = [measurement(f"s{place}", [[math.exp(value)] for value in values]) for place, values in enumerate(logs)]
+    evidence = levels_of(items)
+    for slug, count in (("s2", 6), ("s3", 1)):
+        assert evidence.by_slug[slug].variance == pytest.approx(
+            evidence.spread.deviation**2 / count + RERUN**2 / 2, rel=1e-9
+        )
+    assert evidence.by_slug["s3"].degrees >= 8.0
+
+
+def test_one_process_of_each_tells_nothing_but_the_largest_differences() -> None:
+    items = [measurement(f"s{place}", [[1e-3 * times] * 5]) for place, times in enumerate((1.0, 2.79, 100.0))]
+    order = ranking.Order(levels_of(items).by_slug, Analysis())
+    assert order.groups() == [["s0", "s1"], ["s2"]]
 
 
 def lies_within(item: Measurement) -> bool:
@@ -43,7 +88,7 @@ def lies_within(item: Measurement) -> bool:
 
 
 def test_every_latency_lies_within_its_own_samples() -> None:
-    """1,000 random runs: one to five strategies of one to seven processes each, at times of their own, whose pace
+    """1,000 random runs: one to five strategies of one to seven processes each, in rounds of their own, whose pace
     changes over the run, and which are disturbed."""
     rng = np.random.default_rng(7)
     for _ in range(1000):
@@ -57,7 +102,7 @@ def test_every_latency_lies_within_its_own_samples() -> None:
                     Replica(
                         id=number,
                         calls_per_sample=1,
-                        rounds=[1] * count,
+                        rounds=sorted(rng.integers(1, 12, count).tolist()),
                         at_s=(begun_s + 0.003 * np.arange(count)).tolist(),
                         samples_s=(latency_s * np.exp(logs)).tolist(),
                     )
@@ -92,32 +137,27 @@ def test_a_run_of_an_earlier_method_has_the_levels_whose_intervals_it_shows() ->
 # --- what a run can tell ---------------------------------------------------------------------------------------------
 
 
-def test_resolution_is_the_farther_end_of_the_twins_interval() -> None:
-    items = [measurement("a", constant(1e-3, FACTORS)), measurement("a#twin", constant(1.05e-3, FACTORS), twin_of="a")]
+def test_the_control_is_the_ratio_of_the_twins_and_what_is_told_between_the_two_fastest() -> None:
+    items = [
+        measurement("a", constant(1e-3, FACTORS)),
+        measurement("b", constant(2e-3, FACTORS[:2])),
+        measurement("c", constant(3e-3, [1.0])),
+        measurement("a#twin", constant(1.05e-3, FACTORS), twin_of="a"),
+    ]
     evidence = levels_of(items)
-    control = levels.control(items, evidence, 0.95)
+    control = levels.control(items, evidence, Analysis())
     assert control is not None
     twins = intervals.ratio(evidence.by_slug["a#twin"], evidence.by_slug["a"], 0.95)
     assert (control.ratio, control.low, control.high) == (twins.ratio, twins.low, twins.high)
-    assert control.ratio == pytest.approx(1.05, rel=1e-9)
-    assert control.resolution == pytest.approx(twins.high - 1, rel=1e-9)
-    assert levels.resolution(control, evidence, 0.95) == control.resolution
-    # Twins that agree by chance do not promise more than the spread allows.
-    items = [
-        measurement("a", constant(1e-3, [0.9, 1.0, 1.1])),
-        measurement("a#twin", constant(0.9487e-3, [0.999, 1.001, 1.002]), twin_of="a"),
-        measurement("b", constant(2e-3, [0.8, 0.9, 1.0, 1.1, 1.2])),
-    ]
-    control = levels.control(items, levels_of(items), 0.95)
-    assert control is not None and control.resolution > max(control.high - 1, 1 - control.low)
+    assert control.ratio == pytest.approx(1.05, rel=1e-3)
+    a, b = evidence.by_slug["a"], evidence.by_slug["b"]
+    # Two comparisons with the fastest, so that each has half of the error.
+    quantile = stats.t.ppf(1 - 0.05 / 4, min(a.degrees, b.degrees))
+    assert control.resolution == pytest.approx(math.expm1(quantile * math.sqrt(a.variance + b.variance)), rel=1e-9)
 
 
-def test_without_a_twin_the_resolution_is_what_the_spread_lets_the_two_fastest_differ_by() -> None:
-    items = [measurement("a", constant(1e-3, FACTORS)), measurement("b", constant(2e-3, FACTORS[:2]))]
-    evidence = levels_of([*items, measurement("slow", constant(3e-3, [1.0]))])
-    assert levels.control(items, evidence, 0.95) is None
-    # t with the spread as four observations, and half of what their own two processes each have; the mean of the
-    # faster half has a variance 1.35 times as large as that of all.
-    expected = math.expm1(stats.t.ppf(0.975, 4 + 1) * evidence.spread.deviation * math.sqrt(2 * 1.35 / 2))
-    assert levels.resolution(None, evidence, 0.95) == pytest.approx(expected, rel=1e-9)
-    assert levels.resolution(None, levels_of([]), 0.95) == 0.0
+def test_without_a_twin_or_a_second_process_of_any_strategy_there_is_no_control() -> None:
+    several = [measurement("a", constant(1e-3, FACTORS)), measurement("b", constant(2e-3, FACTORS[:2]))]
+    assert levels.control(several, levels_of(several), Analysis()) is None
+    single = [measurement("a", constant(1e-3, [1.0])), measurement("a#twin", constant(1e-3, [1.0]), twin_of="a")]
+    assert levels.control(single, levels_of(single), Analysis()) is None

@@ -50,7 +50,7 @@ def test_running_out_of_memory_is_told_from_other_errors() -> None:
 
 def test_what_a_subject_says_is_what_is_read_and_what_is_no_message_is_not_taken_in() -> None:
     for message in (
-        messages.Sampled(calls=3, seconds=[0.1, 0.2], faults=[1.0, 0.0], kernel_s=[0.0, 0.0], last=True),
+        messages.Sampled(calls=3, seconds=[0.1, 0.2], faults=[1.0, 0.0], kernel_s=[0.0, 0.0], cpu_s=[0.1, 0.2]),
         messages.Rough(None),
         messages.Failed("timeout", "Timeout", "no answer", "…"),
         messages.Saved(),

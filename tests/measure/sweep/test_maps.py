@@ -1,7 +1,5 @@
 """Sweeps over two axes: which cells are measured, and what is seen of them meanwhile."""
 
-from dataclasses import replace
-
 from measure.engine.bench import Settings
 from measure.engine.record import View
 from measure.model.run_file import encode
@@ -39,6 +37,6 @@ def test_a_map_fills_from_its_corners_shows_itself_filling_and_infers_what_lies_
 
 
 def test_no_cell_of_a_map_is_won_by_one_process_of_what_may_lead() -> None:
-    settings = Settings(rules=replace(QUICK, doubted=2, doubted_within=10.0))
-    run = swept(map_of([64, 128], [2, 3]), Sized(seconds=taking(loop=lambda n: 0.02)), settings=settings)
-    assert [len(each.replicas) for point in run.points for each in point.measurements] == [2] * 8
+    settings = Settings(most_processes=QUICK)
+    run = swept(map_of([64, 128], [2, 3]), Sized(seconds=taking(loop=lambda n: 0.012)), settings=settings)
+    assert all(len(each.replicas) >= 2 for point in run.points for each in point.measurements)

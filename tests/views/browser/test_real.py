@@ -53,7 +53,7 @@ def libraries(pid: int) -> set[str]:
 
 def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, server: AppServer):
     asked = "&".join(f"strategies={slug}" for slug in STRATEGIES)
-    open_page(page, server, f"?budget=1&size_batch=8&size_height=16&size_width=16&{asked}")
+    open_page(page, server, f"?budget=60&size_batch=8&size_height=16&size_width=16&{asked}")
     run_id = start(page)
     finish(page)
     run = ended(server, run_id)
@@ -77,7 +77,7 @@ def check(page: Page, code: str, elems: str) -> None:
 
 
 def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
-    open_page(page, server, "?budget=1&strategies=loop.eager")
+    open_page(page, server, "?budget=60&strategies=loop.eager")
     click(page, "button", "Write your own function")
     editor = page.frame_locator("iframe[title*=streamlit_ace]")
     expect(editor.get_by_text("standardize")).to_be_visible()

@@ -101,7 +101,7 @@ def test_a_link_starts_nothing_and_run_asks_for_the_choices_as_they_are_then(fak
 
 def test_what_no_field_can_show_is_replaced_and_said(fake):
     bad = {"workload": "nope", "size_batch": "x", "dtype": "float99", "device": "TPU:0", "budget": "long"}
-    good = {"workload": "image_sqrt", "size_batch": 100, "dtype": "float32", "device": "CPU:0", "budget": 9.0}
+    good = {"workload": "image_sqrt", "size_batch": 100, "dtype": "float32", "device": "CPU:0", "budget": 12.0}
     app = open_page(**bad, threads="1.5", baseline="fast")
     boxes = {box.key: box.value for box in (*app.selectbox, *app.number_input)}
     assert {**good, "threads": None, "baseline": "auto"}.items() <= boxes.items()

@@ -49,7 +49,7 @@ def as_(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
 def own(as_: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     """A runner that really queues, whose simulated subjects begin when they may."""
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
-    settings = Settings(rules=QUICK, probes=False, process_peaks_s=0.0)
+    settings = Settings(most_processes=QUICK, probes=False, process_peaks=False)
     own = Runner(store_=Store(tmp_path), launcher_=(gated := Gated()), settings=settings, name="a test")
     monkeypatch.setattr(runner, "shared", lambda: own)
     own.gate = gated.gate

@@ -7,31 +7,17 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure import runner
-from measure.judge import analysis
 from measure.model.run import Run
 from measure.model.why import Why
-from measure.output import columns, rows
+from measure.output import columns
 from tests import synthetic
 from tests.pages import RUN_ID, ExplainedRunner, calm, open_page
-from views.result import strategy_table, tables
+from views.result import tables
 
 
 @pytest.fixture(scope="module")
 def run() -> Run:
     return synthetic.run(RUN_ID)
-
-
-def test_one_process_has_no_interval_and_a_rank_only_far_beyond_what_processes_differ_by(run: Run) -> None:
-    but = ("batched.xla", "batched.graph", "batched.xla#twin")
-    items = [item if item.strategy in but else replace(item, replicas=item.replicas[:1]) for item in run.measurements]
-    lone = analysis.analyse(replace(run, measurements=items))
-    frame = strategy_table.frame(rows.make(lone), lone).set_index("strategy")
-    assert frame.loc["■ batched.graph", "95 % interval"].count("ms") == 2
-    assert frame.loc["● loop.eager", "95 % interval"] == "1 process"
-    rank = frame["rank"]
-    assert rank["◆ batched.xla"] == rank["■ batched.graph"] == 1
-    # 6 % slower than the fastest by a single process each: nobody knows. 37 times slower: everybody does.
-    assert rank[["◆ vectorized_map.xla", "● batched.eager"]].isna().all() and rank["● map_fn.eager"] == 11
 
 
 def shown(app: AppTest) -> list[str]:
@@ -48,7 +34,7 @@ def test_columns_that_are_picked_stay_through_other_tabs(run: Run, monkeypatch: 
     ]  # fmt: skip
     app.session_state["columns"] = True
     pills = calm(app.run()).pills(key="columns_shown")
-    assert set(pills.options) == {column.page for column in columns.of("page")} - {"strategy"}
+    assert set(pills.options) == {column.page for column in columns.of("page", run)} - {"strategy"}
     assert shown(calm(pills.set_value([]).run())) == ["strategy"]
     picked = ["strategy", "rank", "latency", "largest error"]
     assert shown(calm(pills.set_value(["rank", "largest error", "latency"]).run())) == picked

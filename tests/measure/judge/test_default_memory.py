@@ -1,0 +1,88 @@
+"""Latencies with the machine's default memory: who is slower with it, who leads with it, and what it leaves alone."""
+
+import pytest
+from msgspec.structs import replace
+
+from measure.judge import default_memory
+from measure.judge.analysis import analyse
+from measure.model.run import DEFAULT_MEMORY, Code, Measurement, Run
+from measure.output import columns, export, rows, table
+from measure.statistics.levels import levels_of
+from tests.samples import FACTORS, constant, measurement, run_of
+
+CURE = "TF_CPU_ALLOCATOR_USE_BFC=true before importing TensorFlow avoids them."
+
+
+def with_faults(item: Measurement, faults: float) -> Measurement:
+    replicas = [replace(each, faults=[faults] * len(each.samples_s)) for each in item.replicas]
+    return replace(item, replicas=replicas)
+
+
+def run(*, faults: float = 5_020.0, source: str = "", **default_s: float) -> Run:
+    """``a`` takes 4 ms, ``b`` 5 ms, and ``default_s`` with the default allocator, ``a`` with page faults."""
+    items = [with_faults(measurement(slug, constant(s, FACTORS)), 0.0) for slug, s in (("a", 4e-3), ("b", 5e-3))]
+    items[0] = replace(items[0], code=Code(source=source, sha256=""))
+    items += [
+        with_faults(measurement(slug + DEFAULT_MEMORY, [[seconds] * 5], twin_of=slug), faults * (slug == "a"))
+        for slug, seconds in default_s.items()
+    ]
+    return analyse(run_of(*items))
+
+
+def test_a_leader_that_is_clearly_slower_with_default_memory_is_said_with_its_page_faults() -> None:
+    said = run(a=12.9e-3).verdict
+    assert said.endswith(f" With this machine's default memory a takes 12.9 ms: 5,020 page faults a call. {CURE}")
+    told = default_memory.timed(run(a=12.9e-3))["a"]
+    assert (told.strategy, told.faults, told.pool_faults) == ("a", 5_020.0, 0.0)
+    assert told.ratio.low < 12.9 / 4 < told.ratio.high and told.is_slower
+
+
+def test_who_leads_with_default_memory_is_named_where_the_leader_does_not() -> None:
+    said = run(a=12.9e-3, b=5e-3).verdict
+    assert f"a takes 12.9 ms: 5,020 page faults a call, and b leads at 5.00 ms. {CURE}" in said
+    assert said.startswith("a is fastest, 1.25 × "), "ranks are of memory from a pool"
+
+
+def test_a_leader_of_numpy_is_told_of_its_own_lines() -> None:
+    assert "avoids them" not in (said := run(a=12.9e-3, source="ctypes.CDLL(None).mallopt(-4, 0)").verdict)
+    assert said.endswith("The lines of its script that call mallopt avoid them.")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        run(),
+        run(a=4.4e-3),  # hardly slower
+        run(a=12.9e-3, faults=0.0),  # nothing was counted that says why
+        run(b=12.9e-3),  # not the one to take
+    ],
+)
+def test_nothing_is_said_where_there_is_nothing_to_tell(known: Run) -> None:
+    assert "default memory" not in known.verdict
+
+
+def test_they_change_no_level_no_rank_and_no_control() -> None:
+    twin = measurement("a#twin", constant(4e-3, FACTORS), twin_of="a")
+    noisy = replace(measurement("b" + DEFAULT_MEMORY, [[5e-3, 50e-3, 7e-3, 90e-3, 6e-3]], twin_of="b"))
+    plain = run()
+    plain = analyse(replace(plain, measurements=[*plain.measurements, twin]))
+    more = analyse(replace(plain, measurements=[*plain.measurements, noisy]))
+    ours, theirs = levels_of(more.measurements), levels_of(plain.measurements)
+    for slug, level in theirs.by_slug.items():
+        assert ours.by_slug[slug].log_mean == pytest.approx(level.log_mean)
+        assert ours.by_slug[slug].variance == pytest.approx(level.variance)
+    assert ours.pace == pytest.approx(theirs.pace) and more.ranking == plain.ranking
+    assert more.control is not None and plain.control is not None and more.control.strategy == "a"
+    assert more.control.resolution == pytest.approx(plain.control.resolution)
+    only = replace(plain, measurements=[*run().measurements, noisy])
+    assert analyse(only).control is None
+
+
+def test_the_column_is_there_where_it_was_timed_and_in_csv_always() -> None:
+    timed, untimed = run(a=12.9e-3), run()
+    assert {row.slug: row.default_s for row in rows.make(timed)} == {"a": pytest.approx(12.9e-3), "b": None}
+    assert "default memory" in table.head(timed) and "default memory" not in table.head(untimed)
+    assert "12.9 ms" in table.body(timed)[0] and "default memory" in export.markdown(timed)
+    for of, heads in ((timed, {"default memory"}), (untimed, set())):
+        assert {column.page for column in columns.of("page", of)} & {"default memory"} == heads
+    assert columns.of("csv", untimed)[-1].csv == "default_memory_s"
