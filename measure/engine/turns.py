@@ -104,16 +104,12 @@ class Turns:
                 self._end_s = self._now_s + self._budget_s
             for _ in self._rounds(FIRST_ROUNDS):
                 near = self._record.order().within(FAR)
-                self._end([p for p in self._alive if p.slug not in near and self._call_s(p.slug) > LONG_CALL_S])
+                self.end([p for p in self._alive if p.slug not in near and self._call_s(p.slug) > LONG_CALL_S])
         self._publish()
 
     def time_more(self, slugs: Sequence[str], processes: int) -> None:
         """Time so many processes of these strategies, those that live included."""
         self._take_turns(dict.fromkeys(slugs, processes), FIRST_ROUNDS)
-
-    def end(self) -> None:
-        """End all processes."""
-        self._end(self._alive)
 
     def _take_turns(self, wanted: Mapping[str, int], rounds: int = ROUNDS) -> bool:
         """Have so many processes of each strategy take their turns. True if the time sufficed."""
@@ -142,7 +138,7 @@ class Turns:
 
     def _bring(self, wanted: Mapping[str, int], left_s: float) -> None:
         """End the processes of all others, and start those that are missing, as far as there is time."""
-        self._end([process for process in self._alive if process.slug not in wanted])
+        self.end([process for process in self._alive if process.slug not in wanted])
         alive = [process.slug for process in self._alive]
         missing = [slug for slug, count in wanted.items() for _ in range(count - alive.count(slug))]
         order = self._bench.starting_order(missing, _STARTS_SHARE * left_s)
@@ -187,8 +183,9 @@ class Turns:
             self._dialogues.send(process.subject, messages.Stop())
             process.subject = None
 
-    def _end(self, processes: Sequence[Process]) -> None:
-        for process in [*processes]:
+    def end(self, processes: Sequence[Process] | None = None) -> None:
+        """End these processes, or all."""
+        for process in [*(self._alive if processes is None else processes)]:
             self._stop(process)
             self._alive.remove(process)
             self._record.end_replica(process.slug, process.replica, "done")

@@ -7,7 +7,7 @@ all strategies of the run: it gives every level its interval, that of a strategy
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +19,16 @@ from measure.statistics.ranking import Order
 
 # Other programs make samples longer, never shorter.
 QUANTILE = 0.25
-# In two runs of one comparison a ratio differs by more than the processes of either show: by this relative standard
-# deviation, as ``python -m tests.benchmarks.sharpness`` has measured it.
+# In two runs of one comparison a ratio differs by more than the processes of either show: with this relative standard
+# deviation, intervals hold what ``python -m tests.benchmarks.sharpness`` says of them.
 RERUN = 0.03
 # Where no strategy has two processes, nothing tells what they differ by. One in some dozens is twice as slow.
 UNKNOWN_DEVIATION, _UNKNOWN_DEGREES = 0.3, 4.0
 # A round is held to the usual pace as if by so many turns more: one in which a single process took its turn would
 # otherwise take what is that process' own for the machine's.
 _USUAL_TURNS = 1.0
+# Strategies and rounds are fitted in turns, until they stand still: a file from elsewhere may have very many of both.
+_MOST_STEPS, _EXACT = 200, 1e-13
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,8 @@ class Levels:
 
 def levels_of(measurements: Sequence[Measurement], analysis: Analysis | None = None) -> Levels:
     """The levels of all measurements that have samples; ``analysis``: of the run, which may be a part of a sweep."""
-    timed = {
-        item.strategy: kept for item in measurements if (kept := [each for each in item.replicas if each.samples_s])
-    }
+    sampled = {item.strategy: [each for each in item.replicas if each.samples_s] for item in measurements}
+    timed = {slug: replicas for slug, replicas in sampled.items() if replicas}
     logs, pace = _without_rounds(timed)
     of_sweep = analysis.spread if analysis is not None else UNSET
     spread = spread_of(logs.values()) if of_sweep is UNSET else Spread(of_sweep[0], max(1.0, of_sweep[1]))
@@ -110,38 +111,41 @@ def control(measurements: Sequence[Measurement], levels: Levels, analysis: Analy
 
 def _without_rounds(timed: Mapping[str, Sequence[Replica]]) -> tuple[dict[str, np.ndarray], float]:
     """One logarithm a process, float64 [processes] for each strategy, and the relative standard deviation of rounds."""
+    processes = [(place, replica) for place, replicas in enumerate(timed.values()) for replica in replicas]
     turns = [
-        (strategy, process, number, value)
-        for strategy, replicas in enumerate(timed.values())
-        for process, replica in enumerate(replicas)
-        for number, value in _turns(replica).items()
+        (place, number, round_number, value)
+        for number, (place, replica) in enumerate(processes)
+        for round_number, value in _turns(replica)
     ]
     if not turns:
         return {}, 0.0
-    strategy, process, number, value = map(np.array, zip(*turns, strict=True))
-    rounds, places = np.unique(number, return_inverse=True)
-    # Columns: strategies, rounds; one row a turn, and one a round that holds it to the usual pace.
-    rows = np.zeros((len(turns) + len(rounds), len(timed) + len(rounds)))
-    rows[np.arange(len(turns)), strategy] = 1
-    rows[np.arange(len(turns)), len(timed) + places] = 1
-    rows[len(turns) :, len(timed) :] = math.sqrt(_USUAL_TURNS) * np.eye(len(rounds))
-    wanted = np.concatenate([value, np.zeros(len(rounds))])
+    strategy, process, of_turns, value = map(np.array, zip(*turns, strict=True))
+    rounds, places = np.unique(of_turns, return_inverse=True)
     # What fetches its memory anew scatters by more than a round does: the rounds are those of all others.
-    aside = np.array([slug.endswith(DEFAULT_MEMORY) for slug in timed])[strategy]
-    rows[: len(turns)][aside], wanted[: len(turns)][aside] = 0, 0
-    of_rounds = np.linalg.lstsq(rows, wanted, rcond=None)[0][len(timed) :]
-    value = value - of_rounds[places]
-    logs = {
-        slug: np.array([value[(strategy == place) & (process == each)].mean() for each in range(len(replicas))])
-        for place, (slug, replicas) in enumerate(timed.items())
-    }
-    return logs, float(of_rounds.std())
+    weight = np.array([not slug.endswith(DEFAULT_MEMORY) for slug in timed], dtype=float)[strategy]
+    of_rounds = np.zeros(len(rounds))
+    for _ in range(_MOST_STEPS):
+        of_strategies = np.bincount(strategy, value - of_rounds[places]) / np.bincount(strategy)
+        sums = np.bincount(places, weight * (value - of_strategies[strategy]))
+        shrunk = sums / (np.bincount(places, weight) + _USUAL_TURNS)
+        before, of_rounds = of_rounds, shrunk - shrunk.mean()
+        if np.abs(of_rounds - before).max() < _EXACT:
+            break
+    means = np.bincount(process, value - of_rounds[places]) / np.bincount(process)
+    ends = np.cumsum([len(replicas) for replicas in timed.values()])
+    return dict(zip(timed, np.split(means, ends[:-1]), strict=True)), float(of_rounds.std())
 
 
-def _turns(replica: Replica) -> dict[int, float]:
-    """The logarithm of the lower quartile of each turn's samples, by the turn's round."""
-    rounds, samples_s = np.array(replica.rounds), np.array(replica.samples_s)
-    return {int(each): math.log(np.quantile(samples_s[rounds == each], QUANTILE)) for each in np.unique(rounds)}
+def _turns(replica: Replica) -> Iterator[tuple[int, float]]:
+    """The rounds of a process' turns, each with the logarithm of the lower quartile of its samples."""
+    turns: dict[int, list[float]] = {}
+    for number, sample_s in zip(replica.rounds, replica.samples_s, strict=True):
+        turns.setdefault(number, []).append(sample_s)
+    for number, samples_s in turns.items():
+        ordered = sorted(samples_s)
+        place, part = divmod(QUANTILE * (len(ordered) - 1), 1)
+        low, high = ordered[int(place)], ordered[math.ceil(place + part)]
+        yield number, math.log(low + part * (high - low))
 
 
 def _level(logs: np.ndarray, spread: Spread) -> Level:
