@@ -13,7 +13,7 @@ from measure.statistics.levels import levels_of
 
 # slug → (seconds per call, seconds per element)
 Costs = Mapping[str, tuple[float, float]]
-# Processes of a strategy at a point are visited one round after the other, and points that are refined later.
+# Processes of a strategy at a point are sampled one round after the other, and points that are refined later.
 _ROUND_S = 5.0
 
 
@@ -53,7 +53,7 @@ def point(
     name: str = "batch",
 ) -> Point:
     """A complete point: in each round one process of every strategy, and the fastest as its ranking. ``latencies_s``:
-    the lower quartile of each strategy's samples, at the machine's pace in the middle of the visits."""
+    the lower quartile of each strategy's samples, at the machine's pace in the middle of the rounds."""
     # The disturbed ones are all above it.
     quartile = float(special.ndtri(0.25 / (1 - model.disturbed_share)))
     rounds = np.arange(processes)[:, np.newaxis] - (processes - 1) / 2

@@ -97,7 +97,7 @@ class Bench:
         self.on_gpu = request.device.startswith("GPU")
         self.gpu_bytes: int | None = None  # what TensorFlow may take of the GPU, as far as it is known
         self.started_s: float | None = None
-        # A person wants no more than there is: sampling ends when the visit that goes on has ended.
+        # A person wants no more than there is: sampling ends with the turn that goes on.
         self.stopped = False
         self._publish, self._message, self._version = publish, "", 0
         self._round_number: int | None = None

@@ -144,7 +144,7 @@ class Turns:
         order = self._bench.starting_order(missing, _STARTS_SHARE * left_s)
         order.sort(key=lambda slug: slug.endswith(DEFAULT_MEMORY))  # what is not ranked comes last
         until_s = self._now_s + _STARTS_SHARE * left_s
-        self._bench.say("starting processes", round_number=self._round)
+        self._bench.say("starting processes")
         self._dialogues.hold((self._start(slug, until_s) for slug in order), at_once=_STARTED_AT_ONCE)
 
     def _start(self, slug: str, until_s: float) -> Dialogue:

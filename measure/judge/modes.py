@@ -30,7 +30,7 @@ def reason(run: Run, faster: Measurement, slower: Measurement) -> str:
         said.append(f"{faults:,.0f} page faults a call")
     ours, theirs = _cores(faster), _cores(slower)
     if ours and theirs and ours > _CORES * theirs:
-        said.append(f"{theirs:.1f} cores used where {faster.strategy} uses {ours:.1f}")
+        said.append(f"it uses {theirs:.1f} cores where {faster.strategy} uses {ours:.1f}")
     return text.listed(said)
 
 

@@ -71,9 +71,10 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
-    """The method that made intervals and ranks of samples. ``margin``: two that are shown to differ by less than this,
-    as a share, tie. ``seed``: of the order in which processes take turns, another in each run. ``spread``, of a sweep
-    alone: the relative standard deviation between processes at all points, and its degrees of freedom."""
+    """The method that made intervals and ranks of samples. ``margin``: earlier ones called two that differ by less
+    than this share equal; no tie is said to be closer. ``seed``: of the order in which processes take turns, another in
+    each run. ``spread``, of a sweep alone: the relative standard deviation between processes at all points, and its
+    degrees of freedom."""
 
     version: int = 5
     method: str = (

@@ -128,8 +128,8 @@ COLUMNS: tuple[Column, ...] = (
         text="latency",
         page="latency",
         at_first=True,
-        help="Time of one steady call while nothing disturbs it: of each process the lower quartile of its samples, of "
-        "the faster half of the processes the geometric mean. Older runs have medians, of all processes.",
+        help="Time of one steady call: of the lower quartile of each turn's samples the geometric mean. Older runs "
+        "have what their methods gave.",
     ),
     Column(value=lambda row: row.low_s, unit=SECONDS, csv="low_s"),
     Column(value=lambda row: row.high_s, unit=SECONDS, csv="high_s"),

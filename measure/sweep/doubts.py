@@ -1,6 +1,6 @@
 """Further processes where one of each does not decide: for what stands out from its line, and for leaders that tie.
 
-The values of a swept option are of one case: there the leaders of all points are visited in the same rounds.
+The values of a swept option are of one case: there the leaders of all points take turns in the same rounds.
 """
 
 import math

@@ -184,7 +184,7 @@ class Milestones:
         known = any(item.memory and item.correctness for item in snapshot.run.measurements)
         if self.first_outcome_s is None and known:
             self.first_outcome_s = at_s
-        # After the last visit everything is done, until a process peak is measured.
+        # After the last turn everything is done, until a process peak is measured.
         over = snapshot.state == "finished" or set(snapshot.stages.values()) <= {"done", "process peak"}
         if self.verdict_s is None and snapshot.run.verdict and snapshot.state in ("running", "finished") and over:
             self.verdict_s = at_s
