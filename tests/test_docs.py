@@ -1,4 +1,4 @@
-"""README and docs: every link leads somewhere, every command is one that its program takes, every setting is told."""
+"""README and docs: every link leads somewhere, every command is one that its program takes."""
 
 import argparse
 import importlib
@@ -7,7 +7,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from streamlit import config
 from measure import runner
 from measure.__main__ import main
 from measure.arguments import compare_request, given, parser, sweep_request
-from measure.hosting import Limits
 from measure.output.columns import COLUMNS
 from tests.browser import ROOT
 from tests.subjects import Subjects
@@ -140,18 +138,6 @@ def test_commands_that_are_marked_end_as_the_docs_say(
 
     (example,) = blocks(README, "text")
     assert [table(text) for text in printed] == [table(example)]
-
-
-def test_settings_of_the_docs_are_those_of_the_code() -> None:
-    tops = ("measure", "strategies", "views", "workloads")
-    sources = [ROOT / "app.py", *(path for top in tops for path in (ROOT / top).rglob("*.py"))]
-    named = {name for path in sources for name in re.findall(r"\bMAPBENCH_[A-Z_]+[A-Z]\b", read(path))}
-    named -= {"MAPBENCH_FAMILY"}  # by which processes find their own, and no setting
-    named |= {f"MAPBENCH_{field.name.upper()}" for field in fields(Limits)}
-    text = "".join(read(ROOT / "docs" / page) for page in ("using.md", "hosting.md"))
-    assert sorted(name for name in named if f"`{name}" not in text) == []
-    said = set(re.findall(r"\bMAPBENCH_\w+", "".join(map(read, PAGES))))
-    assert said <= named | {"MAPBENCH_BROWSER", "MAPBENCH_VENV"}, "a setting that nobody reads"
 
 
 def test_every_column_of_the_table_is_explained() -> None:

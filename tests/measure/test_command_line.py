@@ -119,10 +119,6 @@ def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(caps
         printed = capsys.readouterr()
         assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
         assert all(part in printed.err for part in says), printed.err
-    for arguments in ([], ["measure"], ["compare"], ["compare", "outer_product", "--sizes", "3"]):
-        with pytest.raises(SystemExit) as caught:
-            command_line.main(arguments)
-        assert caught.value.code == 2 and "usage:" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_nothing_starts")

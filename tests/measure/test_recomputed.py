@@ -9,25 +9,15 @@ import pytest
 
 from measure.judge import analysis
 from measure.model.run import Analysis, Run
-from measure.model.run_file import decode, encode
+from measure.model.run_file import decode
 from measure.output import rows
 from measure.sweep import findings
 
 ROOT = Path(__file__).parents[2]
-# Of earlier methods: medians of processes' samples, and intervals of other kinds.
-EARLIER = ("run_1", "explained_1", "sweep_1", "map_1", "option_1")
 
 
 def frozen(path: str) -> Run:
     return decode((ROOT / path).read_bytes())
-
-
-def test_a_file_of_an_earlier_method_stays_as_it_is_when_it_is_opened_and_written() -> None:
-    """It gets nothing of what only this method's files have."""
-    for name in EARLIER:
-        run = frozen(f"tests/data/{name}.json")
-        assert run.analysis.version < Analysis().version and decode(encode(run)) == run
-        assert not [word for word in (b"typical_s", b"disturbed", b"digest") if word in encode(run)], name
 
 
 @pytest.mark.parametrize("name", ["run_1", "explained_1"])

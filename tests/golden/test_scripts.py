@@ -1,0 +1,41 @@
+"""The text of every built-in script, shown and run, is the one that it was (`python -m tests.golden.renew`)."""
+
+import hashlib
+from typing import Any
+
+import strategies
+import workloads
+from tests.golden import present
+from tests.golden.renew import differences, golden
+
+# Beside every workload at its defaults: what else stands in a script.
+FURTHER: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
+    ("threads", {"workload": "square", "threads": 2}, ["map_fn.graph"]),
+    ("allocator", {"workload": "square", "allocator": "default"}, ["map_fn.graph", "numpy.eager"]),
+    ("device", {"workload": "square", "device": "GPU:0"}, ["batched.xla"]),
+    ("dtype and seed", {"workload": "outer_product", "dtype": "bfloat16", "seed": 2**32 - 1}, ["loop.eager"]),
+    ("size", {"workload": "outer_product", "size": {"batch": 7, "side": 3}}, ["batched.graph"]),
+    ("memory limit", {"workload": "image_sqrt", "memory_limit_mib": 64}, ["chunked.graph"]),
+    ("options", {"workload": "square"}, ["map_fn.graph?parallel_iterations=3", "chunked.graph?chunk=5"]),
+)
+
+
+def digests() -> dict[str, dict[str, str]]:
+    """Workload and option → strategy → the first digits of its script's SHA-256."""
+    made = {}
+    with workloads.held(), strategies.held():
+        cases = list(FURTHER)
+        for workload in workloads.all():
+            for options in [{}, *({name: value} for name, values in workload.variants.items() for value in values)]:
+                slugs = [strategy.slug for strategy in strategies.all_strategies(workload.variant(options))]
+                name = " ".join([workload.slug, *(f"{option}={value}" for option, value in options.items())])
+                cases.append((name, {"workload": workload.slug, "workload_options": options}, slugs))
+        for name, asked, slugs in cases:
+            texts = present.scripts(asked, slugs)
+            made[name] = {slug: hashlib.sha256(text.encode()).hexdigest()[:16] for slug, text in texts.items()}
+    return made
+
+
+def test_every_script_is_as_it_was() -> None:
+    now = digests()
+    assert sum(map(len, now.values())) > 1_000 and differences(golden("scripts"), now) == []
