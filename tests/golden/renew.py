@@ -1,11 +1,13 @@
 """Writes what the golden tests compare with anew, from the code as it is: `python -m tests.golden.renew`.
 
 Only where another behaviour is meant: the difference that git shows is what changes for users. By hand are written
-``fields.json``, ``refused.txt``, and the links of ``links.json``; ``store.sql`` is a frozen database.
+``refused.txt`` and the links of ``links.json``; ``store.sql`` is a frozen database.
 """
 
 import json
 import math
+import os
+import tempfile
 from typing import Any
 
 from tests.browser import ROOT
@@ -33,9 +35,11 @@ def differences(then: Any, now: Any, tolerance: float = 0.0, path: str = "$") ->
 
 
 def main() -> None:
-    from tests.golden import test_command_line, test_links, test_python, test_ranks, test_scripts
+    os.environ["MAPBENCH_HOME"] = tempfile.mkdtemp()  # where nobody has workloads of their own
+    from tests.golden import test_command_line, test_links, test_python, test_ranks, test_run_files, test_scripts
 
     for name, made in (
+        ("fields", test_run_files.fields()),
         ("scripts", test_scripts.digests()),
         ("options", test_command_line.options()),
         ("columns", test_command_line.columns()),
