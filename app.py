@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from measure import runner
+from measure import client
 from views.ui import allowance, giving_way, look, steps
 
 
@@ -47,7 +47,7 @@ def draw() -> None:
     page.run()
     allowance.draw()
     steps.draw()
-    if runner.shared().host().state == "ready":  # while TensorFlow is loaded, the first pages come first
+    if client.shared().host().state == "ready":  # while TensorFlow is loaded, the first pages come first
         giving_way.give_way()
 
 
@@ -77,6 +77,7 @@ else:
         sys.exit(f"error: {error}")
     except OSError as error:
         sys.exit(f"error: MAPBENCH_METRICS={os.environ['MAPBENCH_METRICS']!r} cannot be had: {error.strerror}")
+    client.shared().ensure_worker()  # now, before threads of pages give way, so that it does not
     around = (Cookie, Preview, Downloads, Uploads)
     giving_way.serve()
     app = st.App(__file__, middleware=[Middleware(part) for part in around])

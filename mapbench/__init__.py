@@ -7,9 +7,12 @@
     mapped = mapbench.best(fn, elems)
 
 They measure in processes of their own, and leave the TensorFlow of their caller alone. A notebook draws their results.
+What they raise, `NotSendable` and `RequestError`, are ValueErrors whose sentence says what is wrong.
 """
 
 from mapbench.api import best, compare, sweep
+from mapbench.elements import NotSendable
 from mapbench.result import Result, SweepResult
+from measure.model.request import RequestError
 
-__all__ = ["Result", "SweepResult", "best", "compare", "sweep"]
+__all__ = ["NotSendable", "RequestError", "Result", "SweepResult", "best", "compare", "sweep"]

@@ -1,24 +1,19 @@
-"""The functions of `mapbench`: each starts a runner of its own, measures, and ends it."""
+"""The functions of `mapbench`."""
 
 import os
-import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import workloads
-from mapbench import progress
 from mapbench.given import given
+from mapbench.measuring import measured
 from mapbench.result import Result, SweepResult
-from measure import runner
 from measure.machine import allocator as allocators
-from measure.model.request import parse
-from measure.model.run import Run
-from measure.sweep.request import parse_sweep
+from measure.model.request import Request, parse
+from measure.sweep.request import SweepRequest, parse_sweep
 from strategies import mappers
 from workloads.functions import Given
-
-# Seconds between two looks at how a run stands, and until a run that was interrupted has to be gone.
-_LOOK_S, _END_S = 0.2, 30.0
 
 
 def compare(
@@ -45,20 +40,19 @@ def compare(
     ``budget`` is seconds until the verdict. ``batched`` is a rewrite for the whole batch, ``reference`` gives its
     right results in NumPy. ``title`` stands in place of the function's name, and ``presets`` are sizes by name, as in
     ``{"Small": {"batch": 10}}``. ``allocator``: ``pool`` times with freed memory kept in the process, as
-    ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without. In a notebook results are shown as they arrive;
-    elsewhere progress goes to stderr; neither if ``quiet``. An interrupt ends the measuring, and what is known by then
-    is returned.
+    ``TF_CPU_ALLOCATOR_USE_BFC=true`` does it, ``default`` without. Progress goes to stderr, unless ``quiet``. An
+    interrupt ends the measuring, and what is known by then is returned.
 
-    Raises `NotSendable` or `measure.model.request.RequestError`, both ValueErrors, with a sentence.
+    Raises `NotSendable` or `RequestError`, both ValueErrors, with a sentence.
     """
     code = given(fn, elems, batched, reference, title, presets)
     asked = {"size": size, "strategies": strategies, "budget_s": budget}
     asked |= {"device": device, "seed": seed, "allocator": allocator}
 
-    def submit(own: runner.Runner, slug: str) -> str:
-        return own.submit(parse({**asked, "workload": slug}))
+    def request(workload: str) -> Request:
+        return parse({**asked, "workload": workload})
 
-    return Result(_measured(code, seed, quiet, submit), _live(code, fn, batched))
+    return Result(measured(code, seed, quiet, request), _live(code, fn, batched))
 
 
 def sweep(
@@ -88,8 +82,8 @@ def sweep(
     asked = {"size": size, "strategies": strategies, "budget_s": budget}
     asked |= {"device": device, "seed": seed, "allocator": allocator}
 
-    def submit(own: runner.Runner, slug: str) -> str:
-        sizes = {parameter.name for parameter in workloads.get(slug).sizes}
+    def request(workload: str) -> SweepRequest:
+        sizes = {parameter.name for parameter in workloads.get(workload).sizes}
         options = {option.name for mapper in mappers() for option in mapper.options} - sizes
         axes = [
             {
@@ -99,58 +93,29 @@ def sweep(
             }
             for name, values in over.items()
         ]
-        return own.submit_sweep(parse_sweep({**asked, "workload": slug, "axes": axes}))
+        return parse_sweep({**asked, "workload": workload, "axes": axes})
 
-    return SweepResult(_measured(code, seed, quiet, submit), _live(code, fn, batched))
+    return SweepResult(measured(code, seed, quiet, request), _live(code, fn, batched))
 
 
 def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], Any]:
-    """Return the mapped function of the fastest right strategy, ready to be called with a batch of any length.
+    """Return the mapped function of the fastest right strategy, ready to be called with a batch of any length. Its name
+    is that of the strategy; where others tie with it, a warning names them.
 
     ``options`` are those of `compare`; ``allocator`` is the one of this process, where it is not named. Raises what
-    `compare` does, and ValueError where no strategy was timed.
+    `compare` does, ValueError where no strategy was timed, and KeyboardInterrupt where it is interrupted.
     """
     here = allocators.of_processor(os.environ, onednn=False)
     options.setdefault("allocator", "pool" if here == allocators.BFC else "default")
     result = compare(fn, elems, **options)
-    return result.mapped(result.leader)
+    if result.run.status == "cancelled":
+        raise KeyboardInterrupt
+    leader = result.leader
+    if others := result.run.ranking[0][1:]:
+        warnings.warn(f"{leader} ties with {', '.join(others)}: a rerun may name another of them", stacklevel=2)
+    return result.mapped(leader)
 
 
 def _live(code: Given, fn: Callable[..., Any], batched: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
     """The functions that were given, by their names in the code."""
     return {code.function: fn} | ({code.batched: batched} if batched is not None else {})
-
-
-def _measured(code: Given, seed: int, quiet: bool, submit: Callable[[runner.Runner, str], str]) -> Run:
-    """Have a runner look at the function and measure what is submitted; the run, which an interrupt ends early."""
-    told = progress.of(quiet)
-    own = runner.Runner(name=f"Python, {code.function}")
-    try:
-        told.say("TensorFlow is being loaded, and the function looked at")
-        run_id = submit(own, own.give(code, seed=seed))
-        try:
-            _watch(own, run_id, told)
-        except KeyboardInterrupt:
-            own.cancel(run_id)
-            own.wait(run_id, _END_S)
-        snapshot = own.snapshot(run_id)
-    finally:
-        _close(own)
-    assert snapshot is not None, "what was queued is known"
-    told.end(snapshot.run)
-    return snapshot.run
-
-
-def _watch(own: runner.Runner, run_id: str, told: progress.Progress) -> None:
-    """Wait for a run's end, and tell what happens meanwhile."""
-    while not own.wait(run_id, _LOOK_S):
-        snapshot = own.snapshot(run_id)
-        if snapshot is not None:
-            told.look(snapshot)
-
-
-def _close(own: runner.Runner) -> None:
-    """End the runner and its processes, also where whoever waits for that is interrupted again."""
-    closing = threading.Thread(target=own.close, name="mapbench-close")
-    closing.start()
-    closing.join()

@@ -1,14 +1,14 @@
 """Elements that are alive here as a file that every process reads, and as the code that makes them of it."""
 
-import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from workloads import elems_file
-from workloads.own import without_addresses
+from workloads.discovery import without_addresses
 
 _LOADED = elems_file.NAME
 
@@ -20,41 +20,25 @@ class NotSendable(ValueError):
         super().__init__(without_addresses(message))
 
 
-def kept(elems: Any) -> str:
+def store(elems: Any) -> str:
     """Keep arrays or ragged tensors, or a nest of dicts and tuples of them; the code that makes them again, by the name
     of `elems_file.NAME`. Raises `NotSendable` with a sentence."""
-    _check_bytes(_bytes(elems))  # before anything is copied
     arrays: list[np.ndarray] = []
     made = _expression(elems, arrays)
-    _check_bytes(sum(array.nbytes for array in arrays))  # a list of numbers does not tell its own
+    _check_bytes(arrays)
     with tempfile.TemporaryDirectory() as folder:
         if made == f'{_LOADED}["0"]':
             file = Path(folder, "elems.npy")
             np.save(file, arrays[0])
-            return elems_file.kept(str(file))
+            return elems_file.store(str(file))
         file = Path(folder, "elems.npz")
         np.savez(file, **{str(place): array for place, array in enumerate(arrays)})  # type: ignore[arg-type]
-        return f"{elems_file.kept(str(file))}\n{_LOADED} = {made}"
+        return f"{elems_file.store(str(file))}\n{_LOADED} = {made}"
 
 
-def _check_bytes(held: int) -> None:
-    if held > elems_file.MOST_BYTES:
+def _check_bytes(arrays: Sequence[Any]) -> None:
+    if (held := sum(getattr(array, "nbytes", 0) for array in arrays)) > elems_file.MOST_BYTES:
         raise NotSendable(f"the elements hold {elems_file.too_many(held)}")
-
-
-def _bytes(part: Any) -> int:
-    """The bytes of arrays and tensors in a nest, without a copy of any; 0 for what does not tell."""
-    if isinstance(part, dict):
-        return sum(map(_bytes, part.values()))
-    if isinstance(part, tuple):
-        return sum(map(_bytes, part))
-    if isinstance(part, list):
-        return sum(getattr(row, "nbytes", 0) for row in part)
-    part = getattr(part, "flat_values", part)  # a ragged tensor's
-    if (held := getattr(part, "nbytes", None)) is not None:
-        return int(held)
-    shape, dtype = getattr(part, "shape", None), getattr(part, "dtype", None)
-    return 0 if shape is None or None in shape else math.prod(shape) * getattr(dtype, "size", 0)
 
 
 def _expression(part: Any, arrays: list[np.ndarray], pad: str = "") -> str:
@@ -72,6 +56,7 @@ def _expression(part: Any, arrays: list[np.ndarray], pad: str = "") -> str:
         return "{\n" + "".join(f"{inner}{name!r}: {written(one)},\n" for name, one in part.items()) + f"{pad}}}"
     if isinstance(part, tuple):
         return "(\n" + "".join(f"{inner}{written(one)},\n" for one in part) + f"{pad})"
+    _check_bytes(part if isinstance(part, list) else [part])  # before they are copied
     if (values_and_splits := _ragged(part)) is not None:
         values, splits = values_and_splits
         held = _held(_array(values), arrays)

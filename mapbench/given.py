@@ -26,6 +26,7 @@ from workloads.functions import Given
 
 # What a run may hold of pickled values: it goes into the run file.
 MOST_PICKLED_BYTES = 2 * 2**20
+_MOST_QUOTED = 20  # lines of a function's source, as a comment
 _PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))
 
 
@@ -76,16 +77,23 @@ class _Code:
         except _NoSource:
             # What was added on the way is not needed.
             self._imports, self._blocks = imports, blocks
-        name = getattr(fn, "__name__", "")
-        name = name if name.isidentifier() and name not in self._blocks else f"pickled_{role}"
+        name = self._free(getattr(fn, "__name__", ""), role)
         self._imports |= dict.fromkeys(("import base64", "import cloudpickle"))
         lines = "\n".join(f'    "{line}"' for line in textwrap.wrap(base64.b64encode(_pickled(fn, role)).decode(), 100))
-        self._blocks[name] = f"{name} = cloudpickle.loads(base64.b64decode(\n{lines}\n))"
+        self._blocks[name] = f"{_quoted(fn)}{name} = cloudpickle.loads(base64.b64decode(\n{lines}\n))"
+        return name
+
+    def _free(self, name: str, role: str) -> str:
+        """A name for a function that has this one elsewhere: that of its role where it is none or is taken."""
+        imported = {line.split()[-1].partition(".")[0] for line in self._imports}
+        name = name if name.isidentifier() and name not in self._blocks and name not in imported else role
+        while name in self._blocks or name in imported:
+            name += "_"
         return name
 
     def add_elements(self, elems: Any) -> str:
         """Add arrays or ragged tensors, or a nest of dicts and tuples of them; the name that they have in the code."""
-        text = elements.kept(elems)
+        text = elements.store(elems)
         if "tensorflow." in text:
             self._imports["import tensorflow"] = None
         self._blocks[elems_file.NAME] = text
@@ -104,13 +112,11 @@ class _Code:
         module, path = place
         self._imports[f"import {module}"] = None
         name = path.rpartition(".")[2]
-        text = f"{name} = {module}.{path}"
-        imported = {line.split()[-1].partition(".")[0] for line in self._imports}
+        if self._blocks.get(name) == f"{name} = {module}.{path}":
+            return name
         # A module may be called as its function is, as in `copy.copy`, and so may a function of another module.
-        if name in imported or self._blocks.get(name, text) != text:
-            name = f"imported_{role}"
-            text = f"{name} = {module}.{path}"
-        self._blocks[name] = text
+        name = self._free(name, role)
+        self._blocks[name] = f"{name} = {module}.{path}"
         return name
 
     def _add_source(self, fn: Callable[..., Any]) -> str:
@@ -156,6 +162,15 @@ def _source(fn: Callable[..., Any]) -> str:
     if not source.startswith(("def ", "@")):  # a lambda with a name, say
         raise _NoSource
     return source
+
+
+def _quoted(fn: Callable[..., Any]) -> str:
+    """The source of a function that is pickled, as a comment for who reads the code; empty where it has none."""
+    try:
+        source = textwrap.dedent(inspect.getsource(fn)).strip("\n")
+    except (OSError, TypeError):
+        return ""
+    return "".join(f"# {line}\n" for line in source.splitlines()[:_MOST_QUOTED])
 
 
 def _is_installed(module: ModuleType | None) -> bool:
@@ -228,8 +243,8 @@ def _pickled(fn: Callable[..., Any], role: str) -> bytes:
             cloudpickle.register_pickle_by_value(module)
         data = cloudpickle.dumps(fn)
     except Exception as error:  # whatever the objects that it holds may raise
-        said = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
-        raise NotSendable(f"{role} cannot be sent to another process: {said}") from None
+        what = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+        raise NotSendable(f"{role} cannot be sent to another process: {what}") from None
     finally:
         if is_own:
             cloudpickle.unregister_pickle_by_value(module)

@@ -1,61 +1,85 @@
 """The results of what Python asked for."""
 
 import ast
+import html
+import importlib
 import linecache
+import sys
 import tempfile
 import webbrowser
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mapbench import drawing, notebook
 from measure.model.run import Run
 from measure.model.run_file import encode
 from measure.output import columns, rows, sweep_table, table
 from measure.sweep import findings
-from measure.sweep.places import readable
+from measure.sweep.lines import readable
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# The charts that answer what was asked; the page has more.
+_SHOWN = ("latency", "memory", "map")
+# Reasons that are named where no strategy can be.
+_MOST_REASONS = 3
+
 
 class _Measured:
-    """A run that has ended. In a notebook it draws itself."""
+    """A run that has ended. Printed, it is the report that the command line prints; a notebook adds its charts."""
 
     def __init__(self, run: Run, live: dict[str, Callable[..., Any]]) -> None:
         """``live``: the functions that were given, by their names in the run's code."""
         self.run = run
         self._live = live
-        self._html = ""
 
     @property
     def verdict(self) -> str:
         """The sentence that names the fastest strategies, or says why none can be named."""
         return self.run.verdict
 
+    @property
+    def charts(self) -> list[Any]:
+        """Altair's charts of latency and memory, or the map of a sweep over two sizes."""
+        from views.charts import files  # which loads Altair
+
+        drawn = (files.chart(self.run, name) for name in _SHOWN if name in files.of(self.run))
+        return [chart for chart in drawn if chart is not None]
+
     def save(self, path: str | Path) -> None:
         """Write the run file, which the app and the command line open."""
         Path(path).write_bytes(encode(self.run) + b"\n")
 
     def show(self) -> None:
-        """Show verdict, charts and table: in a notebook below its cell, elsewhere in a browser, from a file in the
-        folder for temporary ones."""
-        if (display := notebook.display()) is not None:
-            display(self)
+        """Show report and charts: in a notebook below its cell, elsewhere in a browser, from a file in the folder for
+        temporary ones."""
+        if _is_notebook():
+            self._ipython_display_()
             return
         path = Path(tempfile.gettempdir(), f"mapbench-{self.run.id}.html")
-        path.write_text(drawing.page(self.run), encoding="utf-8")
+        charts = "".join(chart.to_html(inline=True) for chart in self.charts)
+        title = html.escape(f"Mapbench: {self.run.request.title}")
+        path.write_text(
+            f"<!doctype html><title>{title}</title><pre>{html.escape(str(self))}</pre>{charts}", encoding="utf-8"
+        )
         print(path)
         webbrowser.open(path.as_uri())
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """The drawing for a notebook, and the table for where that cannot be shown."""
-        self._html = self._html or drawing.fragment(self.run)
-        return {"text/html": self._html, "text/plain": repr(self)}
+    def _ipython_display_(self) -> None:
+        print(self)
+        if _is_notebook():
+            display = importlib.import_module("IPython.display").display  # no package that is asked for
+            for chart in self.charts:
+                display(chart)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.run.request.title}, {self.run.status}: {self.verdict}>"
 
 
 class Result(_Measured):
-    """A comparison with its verdict. Printed, it is the table that the command line prints."""
+    """A comparison with its verdict."""
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -65,9 +89,11 @@ class Result(_Measured):
     @property
     def leader(self) -> str:
         """The first of the fastest right strategies; ValueError where none was timed."""
-        if not self.run.ranking:
-            raise ValueError(f"no strategy can be named: {self.run.verdict}")
-        return self.run.ranking[0][0]
+        if self.run.ranking:
+            return self.run.ranking[0][0]
+        reasons = Counter(item.error.message for item in rows.strategies_of(self.run) if item.error is not None)
+        whys = [f"{reason} ({count} ×)" for reason, count in reasons.most_common(_MOST_REASONS)]
+        raise ValueError(f"no strategy can be named: {'; '.join(whys) or self.run.verdict}")
 
     def code(self, strategy: str) -> str:
         """Return the script of a strategy; KeyError where it was not measured."""
@@ -76,7 +102,8 @@ class Result(_Measured):
         return code.source
 
     def mapped(self, strategy: str) -> Callable[[Any], Any]:
-        """Return the live function, mapped by a strategy: a function of a batch of any length. Loads TensorFlow."""
+        """Return the live function, mapped by a strategy, whose name it has: a function of a batch of any length. Loads
+        TensorFlow."""
         import numpy as np
         import tensorflow as tf
 
@@ -89,14 +116,19 @@ class Result(_Measured):
         file = f"<mapbench {strategy}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # AutoGraph reads it
         exec(compile(text, file, "exec"), space)
-        return lambda elems: space["strategy"](space["tensors"](elems))
 
-    def __repr__(self) -> str:
+        def mapped(elems: Any) -> Any:
+            return space["strategy"](space["tensors"](elems))
+
+        mapped.__name__ = mapped.__qualname__ = strategy
+        return mapped
+
+    def __str__(self) -> str:
         return table.render(self.run)
 
 
 class SweepResult(_Measured):
-    """A sweep with its verdict. Printed, it is the tables that the command line prints."""
+    """A sweep with its verdict."""
 
     @property
     def table(self) -> "pd.DataFrame":
@@ -114,8 +146,14 @@ class SweepResult(_Measured):
                 return Result(findings.comparison(self.run, point), self._live)
         raise KeyError(f"no such point: {'; '.join(readable(point.at) for point in self.run.points)} are swept")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return sweep_table.render(self.run)
+
+
+def _is_notebook() -> bool:
+    """True below a cell of a notebook; IPython is asked where it is there already, and a terminal's has no kernel."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def _frame(axes: list[str], bodies: list[tuple[tuple[int, ...], Run]]) -> "pd.DataFrame":

@@ -1,1 +1,1 @@
-"""The evidence: from a request through processes and samples to a run; the command line and the runner."""
+"""The evidence: from a request through processes and samples to a run; pages, worker and command line."""

@@ -17,6 +17,7 @@ import msgspec
 from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.text import size as in_words
+from measure.recording import unmeasured
 from measure.store.entries import RUNNING
 from measure.store.store import Store
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def listed(store: Store) -> list[Listed]:
     """All runs, the newest first."""
-    sizes, waits = store.keeping.sizes(), set(store.orders.waiting())
+    sizes, waits = store.keeping.sizes(), {work.id for work in store.queue.all() if work.holder is None}
     return [
         Listed(
             id=entry.id,
@@ -116,12 +117,14 @@ def _list(store: Store, arguments: argparse.Namespace) -> None:
 
 
 def _cancel(store: Store, arguments: argparse.Namespace) -> None:
-    states = {one.id: one.state for one in listed(store)}
-    state = states.get(arguments.id)
-    if state not in (RUNNING, WAITING):
-        raise RequestError(f"run {arguments.id} {'has ended' if state else 'is not known here'}: nothing is cancelled")
-    store.orders.cancel(arguments.id)
-    print("it ends in about a second; where its server is gone, when the next one starts")
+    kept = store.look(arguments.id)
+    if kept is None or kept.work is None:
+        raise RequestError(f"run {arguments.id} {'has ended' if kept else 'is not known here'}: nothing is cancelled")
+    if store.withdraw(unmeasured(kept.run)):
+        print("it waited, and is cancelled")
+    else:
+        store.queue.order(arguments.id, "cancel")
+        print("it ends in about a second")
 
 
 def _delete(store: Store, arguments: argparse.Namespace) -> None:
@@ -155,16 +158,16 @@ def _prune(store: Store, arguments: argparse.Namespace) -> None:
 
 
 def _drain(store: Store, arguments: argparse.Namespace) -> None:
-    store.orders.drain()
+    store.queue.drain()
     print("no new runs are taken: «resume» takes them again, also after a restart")
     while (going := [one.id for one in listed(store) if one.state == RUNNING]) and arguments.wait:
         time.sleep(_WAIT_S)
-    waits = len(store.orders.waiting())
+    waits = sum(work.holder is None for work in store.queue.all())
     print(f"{len(going):,} runs are measured and end, {waits:,} wait and are kept for the next server")
 
 
 def _resume(store: Store, arguments: argparse.Namespace) -> None:
-    print("new runs are taken again" if store.orders.resume() else "new runs were taken all the time")
+    print("new runs are taken again" if store.queue.resume() else "new runs were taken all the time")
 
 
 def _said(done: str, ids: Sequence[str], asked: Sequence[str]) -> None:

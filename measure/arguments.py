@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import strategies
 import workloads
 from measure import admin_arguments
+from measure.engine import deriving
 from measure.model.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
 from measure.model.run import Run
 from measure.output import export_command
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
     claims = commands.add_parser("claims", help="try what is said about mapping, and say what is true here")
     claims.add_argument("claim", nargs="*", help="ids of claims; none lists them")
+    claims.add_argument("--list", action="store_true", help="list them, as without a name")
     claims.add_argument("--all", action="store_true", help="try all of them")
     claims.add_argument("--markdown", action="store_true", help="print verdicts as Markdown")
     _add_output(claims)
@@ -72,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="workloads, their sizes and defaults, strategies, devices")
     listing.add_argument("--json", action="store_true")
 
+    commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
     admin_arguments.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
     return whole
@@ -205,14 +208,16 @@ def given(arguments: argparse.Namespace) -> Given | None:
             raise RequestError(f"{flag} {value} is in another file than {function}: give both in one")
         names[flag] = name
     if names["--elems"].endswith((".npy", ".npz")):
-        names["--elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.kept(names['--elems'])}\n"
-    return Given(
+        names["--elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.store(names['--elems'])}\n"
+    named = Given(
         code=code,
         function=function,
         elems=names["--elems"],
         batched=names["--batched"],
         reference=names["--reference"],
     )
+    deriving.check(named)
+    return named
 
 
 def _given_before(run_id: str) -> Given | None:

@@ -1,29 +1,39 @@
 """The conditions that a request has to meet before it is queued, beside those of `parse`; and the bounds of runs."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from measure import hosting
+from measure.admission import Refused, beyond
 from measure.claims.spec import QUESTIONS, Claim
 from measure.claims.tries import seconds_of
-from measure.engine.launcher import Launcher
-from measure.jobs import Snapshot
+from measure.hosting import Limits
 from measure.machine import environment
 from measure.model import bound, fit, text
 from measure.model.request import Request, RequestError
 from measure.model.run import Point
+from measure.pool.launcher import Launcher
+from measure.store.store import Kept
 from measure.sweep import continuing
 from measure.sweep.needs import SweepForecast, forecast_sweep
 from measure.sweep.request import SweepRequest
 
-
-def run_bound_s(budget_s: float) -> float:
-    """The seconds within which a comparison with this budget ends, and so does an explanation of it."""
-    return hosting.limits().run_s or bound.of_comparison(budget_s)
+Asked = Request | SweepRequest | Sequence[Claim]
 
 
-def sweep_bound_s(budget_s: float) -> float:
-    """The seconds within which a sweep with this budget ends."""
-    return hosting.limits().sweep_s or bound.of_sweep(budget_s)
+def bound_s(asked: Asked, *, why: bool = False) -> float:
+    """The seconds within which a comparison ends, or a sweep, or as many of these claims are tried as can be. ``why``:
+    reasons are asked for too."""
+    limits = hosting.limits()
+    if isinstance(asked, Request):
+        return min(limits.run_s or math.inf, bound.of_comparison(asked, why=why))
+    seconds = bound.of(asked.base.budget_s) if isinstance(asked, SweepRequest) else bound.of_claims(seconds_of(asked))
+    return min(limits.sweep_s or math.inf, seconds)
+
+
+def explanation_bound_s(request: Request) -> float:
+    """The seconds within which an explanation ends."""
+    return min(hosting.limits().run_s or math.inf, bound.of_explanation(request))
 
 
 def most_bytes() -> int | None:
@@ -32,19 +42,14 @@ def most_bytes() -> int | None:
     return None if mib is None else mib * 2**20
 
 
-def claims_bound_s(tried: Sequence[Claim]) -> float:
-    """The seconds within which these are tried, or as many of them as can be."""
-    return hosting.limits().sweep_s or bound.of_claims(seconds_of(tried))
-
-
 def claims_refusal(tried: Sequence[Claim]) -> str | None:
     """The sentence that says why these claims cannot be tried at once, and which can be; None where they can."""
-    bound_s, takes_s = claims_bound_s(tried), seconds_of(tried)
-    if takes_s <= bound_s:
+    ends_s, takes_s = bound_s(tried), seconds_of(tried)
+    if takes_s <= ends_s:
         return None
     groups = {title: [claim for claim in tried if claim.question == question] for question, title in QUESTIONS.items()}
-    short = [f"«{title}»" for title, claims in groups.items() if claims and seconds_of(claims) <= bound_s]
-    return bound.cannot(takes_s, bound_s, f"try {text.either(short)} by itself" if short else "try fewer of them")
+    short = [f"«{title}»" for title, claims in groups.items() if claims and seconds_of(claims) <= ends_s]
+    return bound.cannot(takes_s, ends_s, f"try {text.either(short)} by itself" if short else "try fewer of them")
 
 
 def refusal(request: Request) -> str | None:
@@ -52,6 +57,23 @@ def refusal(request: Request) -> str | None:
     return fit.check(request, environment.available_memory(), most_bytes()) or bound.check(
         request, hosting.limits().budget_s
     )
+
+
+def check(request: Asked, devices: tuple[str, ...], limits: Limits) -> None:
+    """Raise `Refused` where a request is beyond what is allowed, names a device that is not there, or can neither fit
+    nor end in time."""
+    if isinstance(request, Request | SweepRequest):
+        base = request.base if isinstance(request, SweepRequest) else request
+        if reason := beyond(request, limits):
+            raise Refused("limit", reason)
+        if reason := missing(base, devices):
+            raise Refused("machine", reason)
+    if isinstance(request, SweepRequest):
+        reason = sweep_refusal(request)
+    else:
+        reason = refusal(request) if isinstance(request, Request) else claims_refusal(request)
+    if reason:
+        raise Refused("machine", reason)
 
 
 def missing(request: Request, devices: tuple[str, ...]) -> str | None:
@@ -63,27 +85,28 @@ def missing(request: Request, devices: tuple[str, ...]) -> str | None:
 
 def sweep_needs(request: SweepRequest, taken: Iterable[Point] = ()) -> SweepForecast:
     """The forecast of a sweep here: what of it will be run in the memory that there is, and in its time."""
-    bound_s, available_bytes, most = sweep_bound_s(request.base.budget_s), environment.available_memory(), most_bytes()
-    return forecast_sweep(request, available_bytes if most is None else min(available_bytes, most), taken, bound_s)
+    available_bytes, most = environment.available_memory(), most_bytes()
+    room = available_bytes if most is None else min(available_bytes, most)
+    return forecast_sweep(request, room, taken)
 
 
 def sweep_refusal(request: SweepRequest) -> str | None:
     """The sentence that says why no point of a sweep can be measured here; None where one can."""
-    skipped = sweep_needs(request).skipped
-    return skipped[0][1] if len(skipped) == len(request.points()) else None
+    needs = sweep_needs(request)
+    return None if needs.points else needs.skipped[0][1]
 
 
-def taken_over(request: SweepRequest, run_id: str, snapshot: Snapshot | None, launcher: Launcher) -> list[Point]:
+def taken_over(request: SweepRequest, run_id: str, kept: Kept | None, launcher: Launcher) -> list[Point]:
     """The points of a sweep that has ended which a request goes on with. Raises `RequestError` where it cannot."""
-    if snapshot is None:
+    if kept is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
-    if snapshot.state != "finished":
+    if kept.work is not None:
         raise RequestError(f"run {run_id} is not finished: cancel it before it is continued")
-    if refusal := continuing.refusal(snapshot.run, imported=snapshot.imported):
+    if refusal := continuing.refusal(kept.run, imported=kept.imported):
         raise RequestError(refusal)
     here = environment.collect(
         start_method=launcher.start_method,
         threads=request.base.threads,
         tensorflow=launcher.state().details or {},
     )
-    return continuing.taken_over(snapshot.run, request, here)
+    return continuing.taken_over(kept.run, request, here)

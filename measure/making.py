@@ -1,4 +1,4 @@
-"""The making of what measures: for a request that somebody asks, and for one that waited for a server that is gone."""
+"""The making of what measures: of a request that somebody asks, and of work that waits in the store."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,76 +7,102 @@ from functools import partial
 import msgspec
 
 from measure import beginning
-from measure.admission import Visitor
 from measure.claims.tries import Tries, chosen
-from measure.engine import explanation
+from measure.engine import deriving, explanation
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.engine.launcher import Launcher
-from measure.job import Job, Measuring
-from measure.jobs import Jobs, Snapshot
-from measure.model.asked import Asked
-from measure.model.request import Request, RequestError, parse, raw_of
+from measure.engine.explanation import Keep
+from measure.engine.record import View
+from measure.model.job import Job
+from measure.model.request import Request, RequestError, again
 from measure.model.run import Point, Run
+from measure.pool.launcher import Launcher
+from measure.recording import Measuring
+from measure.store.store import Kept
 from measure.sweep.request import SweepRequest, of_run
 from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
+from workloads import functions, places
 from workloads.discovery import DiscoveryError
+
+Publish = Callable[[View], None]
 
 
 class Making:
-    """Makes jobs with one launcher. All methods raise `RequestError` where that cannot be."""
+    """Makes what measures with one launcher. All methods raise `RequestError` where that cannot be."""
 
-    def __init__(self, jobs: Jobs, launcher: Launcher, settings: Settings) -> None:
-        self._jobs, self._launcher, self._settings = jobs, launcher, settings
+    SETTINGS = Settings()
 
-    def comparison(self, run_id: str, request: Request, parent: str | None, asked: Asked) -> Job:
-        keep = partial(self._jobs.writer.keep_artifacts, run_id) if asked.why else None
+    def __init__(self, launcher: Launcher, settings: Settings | None = None, *, executes: bool = True) -> None:
+        """``executes``: functions of a person's own are looked at, at sizes at which that was not done yet: the
+        launcher is ready then, and the machine nobody else's."""
+        self._launcher, self._executes = launcher, executes
+        self._settings = replace(settings or self.SETTINGS, most_bytes=beginning.most_bytes())
+
+    def comparison(
+        self, run_id: str, request: Request, publish: Publish, parent: str | None = None, keep: Keep | None = None
+    ) -> Measuring:
+        """``keep``: takes the reasons of strategies; without it none are looked for."""
+        self._look(request)
         make = partial(Comparison, run_id, request, keep=keep, parent=parent)
-        return self._job(run_id, make, beginning.run_bound_s(request.budget_s), asked)
+        return self._made(make, publish, beginning.bound_s(request, why=keep is not None))
 
     def sweep(
-        self, run_id: str, request: SweepRequest, parent: str | None, asked: Asked, taken: Sequence[Point]
-    ) -> Job:
+        self, run_id: str, request: SweepRequest, publish: Publish, parent: str | None = None,
+        taken: Sequence[Point] = (),
+    ) -> Measuring:  # fmt: skip
+        """``taken``: points of an earlier sweep that are not measured again."""
+        self._look(*map(request.comparison, request.points()))
         make = partial(Sweep, run_id, request, parent=parent, taken=taken)
-        return self._job(run_id, make, beginning.sweep_bound_s(request.base.budget_s), asked)
+        return self._made(make, publish, beginning.bound_s(request))
 
-    def claims(self, run_id: str, ids: Sequence[str], parent: str | None, asked: Asked) -> Job:
-        make = partial(Tries, run_id, ids, parent=parent)
-        return self._job(run_id, make, beginning.claims_bound_s(chosen(ids)), asked)
+    def claims(self, run_id: str, ids: Sequence[str], publish: Publish, parent: str | None = None) -> Measuring:
+        return self._made(partial(Tries, run_id, ids, parent=parent), publish, beginning.bound_s(chosen(ids)))
 
-    def again(self, run: Run, asked: Asked, find: Callable[[str], Snapshot | None]) -> Job:
-        """The job that a run waits for. ``find``: finds the sweep that is to be continued."""
-        if run.request.own is not msgspec.UNSET:
-            raise RequestError("a function of a person's own is not kept longer than its server: give it again")
+    def taken_over(self, request: SweepRequest, run_id: str | None, find: Callable[[str], Kept | None]) -> list[Point]:
+        """The points of a sweep that is to be continued; none where there is none. ``find``: finds it."""
+        return beginning.taken_over(request, run_id, find(run_id), self._launcher) if run_id else []
+
+    def waiting(
+        self, run: Run, job: Job, publish: Publish, keep: Keep, find: Callable[[str], Kept | None]
+    ) -> Measuring:
+        """What measures a run that waits in the store. ``find``: finds the sweep that is to be continued."""
+        _know_function(run)
         if run.kind == "claims":
-            return self.claims(run.id, run.claims or (), run.parent, asked)
+            return self.claims(run.id, run.claims or (), publish, run.parent)
         if run.kind == "compare":
-            return self.comparison(run.id, parse(raw_of(run.request)), run.parent, asked)
-        request, before = of_run(run), asked.continue_from
-        taken = beginning.taken_over(request, before, find(before), self._launcher) if before else []
-        return self.sweep(run.id, request, run.parent, asked, taken)
+            return self.comparison(run.id, again(run.request), publish, run.parent, keep if job.why else None)
+        sweep = of_run(run)
+        return self.sweep(run.id, sweep, publish, run.parent, self.taken_over(sweep, job.continue_from, find))
 
-    def explanation(self, job_id: str, snapshot: Snapshot | None, visitor: Visitor, waits_as: Asked | None) -> Job:
-        """The job that explains a run that has ended."""
-        if snapshot is None or snapshot.state != "finished":
-            raise RequestError("a run can be explained when it has ended")
-        run = snapshot.run
-        if refusal := explanation.refusal(run, self._launcher.state().details, imported=snapshot.imported):
+    def explanation(self, run: Run, publish: Publish, keep: Keep, *, imported: bool) -> Measuring:
+        """What explains a run that has ended."""
+        if refusal := explanation.refusal(run, self._launcher.state().details, imported=imported):
             raise RequestError(refusal)
-        bound_s = beginning.run_bound_s(run.request.budget_s)
-        settings, publish = replace(self._settings, bound_s=bound_s), partial(self._jobs.take, job_id)
-        try:
-            keep = partial(self._jobs.keep_reasons, run.id)
-            measuring = explanation.Explanation(run, self._launcher, publish, keep, settings=settings)
-        except (ScriptError, DiscoveryError) as error:
-            raise RequestError(str(error)) from error
-        return Job(measuring, measuring.view(), visitor, None, bound_s, explains=run.id, saved=True, waits_as=waits_as)
+        _know_function(run)
+        make = partial(_explanation, run, keep)
+        return self._made(make, publish, beginning.explanation_bound_s(again(run.request)))
 
-    def _job(self, run_id: str, make: Callable[..., Measuring], bound_s: float, asked: Asked) -> Job:
-        settings, publish = replace(self._settings, bound_s=bound_s), partial(self._jobs.take, run_id)
+    def _look(self, *requests: Request) -> None:
+        for request in requests if self._executes else ():
+            deriving.look(self._launcher, request)
+
+    def _made(self, make: Callable[..., Measuring], publish: Publish, bound_s: float) -> Measuring:
         try:
-            measuring = make(launcher=self._launcher, publish=publish, settings=settings)
+            return make(launcher=self._launcher, publish=publish, settings=replace(self._settings, bound_s=bound_s))
         except (ScriptError, DiscoveryError) as error:
             raise RequestError(str(error)) from error
-        return Job(measuring, measuring.view(), bound_s=bound_s, waits_as=asked)
+
+
+def _know_function(run: Run) -> None:
+    """Make a workload of the function of a person's own that a run was asked for, which was given here: what comes from
+    elsewhere is never queued."""
+    if run.request.own is msgspec.UNSET:
+        return
+    if places.hosted():
+        raise RequestError("no code of a person's own is executed on a hosted server")
+    functions.add(run.request.own)
+
+
+def _explanation(run: Run, keep: Keep, *, launcher: Launcher, publish: Publish, settings: Settings) -> Measuring:
+    return explanation.Explanation(run, launcher, publish, keep, settings=settings)

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Metric, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from measure import runner
+from measure import client
 from measure.machine.environment import VERSION
 from measure.model import place
 
@@ -25,25 +25,25 @@ def serve(address: str, port: int) -> None:
 
 
 class _Server(Collector):
-    """The figures of this process' runner, taken when they are asked for: the first time starts it."""
+    """The figures of this server and its worker, taken when they are asked for."""
 
     def collect(self) -> Iterator[Metric]:
-        own = runner.shared()
-        host, queue, tally = own.host(), own.queue(), own.admission.tally
+        own = client.shared()
+        worker, queue = own.host(), own.queue()
         yield _gauge("info", "The version that runs.", [((VERSION,), 1)], "version")
-        ready = host.state in ("ready", "absent")
+        ready = worker.state in ("ready", "absent")
         yield _gauge(
             "ready", "1 if this server does what it is for: measures, or shows runs as a viewer.", [((), ready)]
         )
         yield _gauge("queue_length", "Runs and explanations that are going or waiting.", [((), len(queue))])
-        runs = tally.runs().items()
+        runs = [(name.split(), count) for name, count in worker.runs.items()]
         yield _counter("runs", "Runs that have ended, by kind and status.", runs, "kind", "status")
-        outcomes = [((outcome,), count) for outcome, count in tally.outcomes().items()]
+        outcomes = [((outcome,), count) for outcome, count in worker.outcomes.items()]
         yield _counter("strategies", "Strategies of runs that have ended, by outcome.", outcomes, "outcome")
-        refusals = [((reason,), count) for reason, count in tally.refusals().items()]
+        refusals = [((reason,), count) for reason, count in own.refusals.items()]
         yield _counter("refusals", "Requests that were not accepted, by reason.", refusals, "reason")
-        yield _counter("measured_seconds", "Seconds in which something was measured.", [((), tally.measured_s)])
-        yield _counter("host_restarts", "Ends of the measuring process that was to go on.", [((), host.restarts)])
+        yield _counter("measured_seconds", "Seconds in which something was measured.", [((), worker.measured_s)])
+        yield _counter("host_restarts", "Ends of the measuring process that was to go on.", [((), worker.restarts)])
         yield _gauge("resident_bytes", "Resident memory of processes.", _resident_bytes(), "process")
         yield _gauge("home_bytes", "Files in the folder of all that is kept.", [((), _home_bytes())])
 
@@ -63,12 +63,14 @@ def _counter(name: str, about: str, values: Values, *labels: str) -> Metric:
 
 
 def _resident_bytes() -> Values:
-    """The memory of this process, of the measuring one, and of its subjects. Pages that a subject shares with the one
-    that it was forked from count in both."""
+    """The memory of this process, of its worker, of the host, and of its subjects. Pages that a subject shares with the
+    host that it was forked from count in both."""
     server = psutil.Process()
-    hosts = server.children()
-    below = [process for process in server.children(recursive=True) if process not in hosts]
-    return [(("server",), _resident([server])), (("host",), _resident(hosts)), (("subjects",), _resident(below))]
+    workers = server.children()
+    hosts = [process for worker in workers for process in worker.children()]
+    below = [process for process in server.children(recursive=True) if process not in (*workers, *hosts)]
+    groups = {"server": [server], "worker": workers, "host": hosts, "subjects": below}
+    return [((name,), _resident(processes)) for name, processes in groups.items()]
 
 
 def _resident(processes: list[psutil.Process]) -> float:

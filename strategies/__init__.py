@@ -1,21 +1,22 @@
 """The mappers: ways in which a function is mapped, one file each.
 
-A file with a module-level ``MAPPER`` is all that a new one takes. Besides this package, ``mappers`` in the folder of
-what is kept is looked through, and so are the folders, or single files, of the environment variable MAPBENCH_MAPPERS.
-Such files are executed in processes of their own, never in this one.
+A file with a module-level ``MAPPER``, here also a tuple of a family, is all that a new one takes. Besides this
+package, ``mappers`` in the folder of what is kept is looked through, and so are the folders, or single files, of the
+environment variable MAPBENCH_MAPPERS. Such files are executed by whoever measures, as a test
+runner does with its plug-ins.
 """
 
-import dataclasses
 import functools
 from collections.abc import Hashable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import workloads
-from strategies import kinds, rewrites
-from strategies.spec import ELEMENT, MODES, Estimate, Mapper, Plan, Strategy
+from strategies import rewrites
+from strategies.conversions import is_ragged
+from strategies.spec import ELEMENT, MODES, Mapper, Strategy
 from workloads import RESERVED, discovery
+from workloads.case import Case
 from workloads.spec import Workload
 
 
@@ -36,13 +37,6 @@ def check(mapper: Mapper) -> None:
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
     if any(option.name == ELEMENT for option in mapper.options):
         raise ValueError(f"{mapper.slug}: an option is named {ELEMENT!r}, which is every mapper's: choose another name")
-    for mode in mapper.modes:
-        options = {option.name: option.default for option in mapper.options}
-        plan = Plan(mode, 8, 4_096, 4_096, 1, 1, 3, 1_000, 0, 0, options)
-        if mapper.choose is not None:
-            plan = dataclasses.replace(plan, options={**options, **mapper.choose(plan)})
-        if not isinstance(mapper.estimate(plan), Estimate):
-            raise TypeError(f"{mapper.slug}: {mapper.estimate.__name__} gives no Estimate")
     for function in (*filter(None, (mapper.apply, mapper.apply_ragged)), *mapper.helpers):
         discovery.check_sourced(function)
         if function.__name__ in RESERVED:
@@ -65,11 +59,6 @@ def _with_rewrites(offers: discovery.Offers[Mapper], version: Hashable) -> Mappi
     return {**offers.items, **rewrites.mappers_of(workloads.all(), offers.items)}
 
 
-def held() -> AbstractContextManager[None]:
-    """Hold what there is for this thread: a person's own files are not looked at again meanwhile."""
-    return _discovery.held()
-
-
 def mappers() -> tuple[Mapper, ...]:
     """Return every mapper, in order."""
     return tuple(sorted(_by_slug().values(), key=lambda mapper: (mapper.order, mapper.slug)))
@@ -84,7 +73,7 @@ def mapper(slug: str) -> Mapper:
 
 
 def load_file(path: str | Path) -> Mapper:
-    """Execute one file *in this process*, and return its mapper; `discovery.DiscoveryError` with a sentence."""
+    """Execute one file, and return its mapper; `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 
@@ -124,10 +113,21 @@ def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> s
 
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:
     """Return the sentence that says why the strategy cannot work for the workload; None where it may."""
-    chosen = mapper(strategy.mapper)
-    why = chosen.unsupported.get(strategy.mode)
-    why = why or workload.why_unsupported(f"{strategy.mapper}.{strategy.mode}")
-    return why or kinds.refusal(chosen, strategy.mode, workload)
+    chosen, mode = mapper(strategy.mapper), strategy.mode
+    if why := chosen.unsupported.get(mode) or workload.why_unsupported(f"{strategy.mapper}.{mode}"):
+        return why
+    case = Case(workload, workload.default_size(), workload.dtypes[0])
+    elements, results = case.leaves(workload.element_input), case.leaves(workload.element_output)
+    for leaves, what in ((elements, "elements"), (results, "results")):
+        if mode == "xla" and any(leaf.dtype == "string" for leaf in leaves):
+            return f"XLA takes no text, which the {what} are"
+    if chosen.apply is None or not is_ragged([*elements, *results]):
+        return None
+    if mode in chosen.one_shape:
+        return chosen.one_shape[mode]
+    if is_ragged(results) and chosen.apply_ragged is None:
+        return f"{chosen.title} stacks results of one shape, and the lengths of these differ"
+    return None
 
 
 def all_strategies(workload: Workload) -> list[Strategy]:

@@ -1,13 +1,7 @@
 """A Python for over tf.range: AutoGraph turns it into a loop that TensorFlow runs."""
 
-import dataclasses
-from typing import TYPE_CHECKING
-
-from strategies import map_fn
-from strategies.spec import Estimate, Mapper, Plan
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from strategies.spec import Mapper
+from workloads.spec import tf
 
 
 def map_with_autograph(fn, elems, signature):
@@ -26,16 +20,11 @@ def map_with_autograph(fn, elems, signature):
     return tf.nest.map_structure(lambda array: array.stack(), arrays)
 
 
-def estimate(plan: Plan) -> Estimate:
-    return map_fn.estimate(dataclasses.replace(plan, options={"parallel_iterations": 10}))
-
-
 MAPPER = Mapper(
     slug="autograph",
     title="AutoGraph loop",
     summary="for index in tf.range(n) inside tf.function, which AutoGraph turns into a tf.while_loop",
     apply=map_with_autograph,
-    estimate=estimate,
     # Eager, AutoGraph does nothing: this would be the Python loop again.
     modes=("graph", "xla"),
     default_modes=(),

@@ -1,12 +1,8 @@
 """Chunks of a few elements, each vectorised, mapped one after another: speed of the one, memory of the other."""
 
-from typing import TYPE_CHECKING
-
-from strategies import chunks, estimates, vectorized_map
-from strategies.spec import MODES, Estimate, Mapper, Plan
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from strategies import vectorized_map
+from strategies.spec import CHUNK, Mapper
+from workloads.spec import tf
 
 
 def map_in_chunks(fn, elems, signature, chunk):
@@ -46,38 +42,15 @@ def map_in_chunks(fn, elems, signature, chunk):
     return outputs
 
 
-def estimate(plan: Plan) -> Estimate:
-    chunk = max(1, plan.options["chunk"])
-    parts = -(-plan.batch // chunk)
-    held = min(plan.batch, chunk) * chunks.element_bytes(plan)
-    peak = plan.output_bytes + max(plan.output_bytes, held)
-    passes_s = estimates.work_s(plan, (plan.input_bytes + plan.output_bytes) * (2 + 0.08 * plan.element_ops))
-    passes_s += plan.batched_temporary_bytes / estimates.BYTES_PER_S
-    fresh_s = estimates.fresh_pages_s(plan)
-    if plan.mode == "eager":
-        # Every chunk is traced and converted anew.
-        latency = parts * (5.5e-3 + plan.element_ops * 2.6e-3) + passes_s
-        return Estimate(peak, 0.06 + latency + fresh_s, latency, parts * (20 + 65 * plan.element_ops))
-    if plan.mode == "graph":
-        latency = estimates.GRAPH_CALL_S + parts * (10e-6 + plan.element_ops * 5e-6) + passes_s
-        first_call = 0.15 + 0.008 * plan.element_ops + latency + fresh_s
-        return Estimate(peak, first_call, latency, 12 + parts * (9 + 2 * plan.element_ops))
-    latency = estimates.XLA_CALL_S + estimates.work_s(plan, plan.output_bytes, estimates.SEQUENTIAL_BYTES_PER_S)
-    first_call = 0.2 + 0.012 * plan.element_ops + latency + fresh_s
-    return Estimate(peak, first_call, latency, 3 * plan.output_leaves)
-
-
 MAPPER = Mapper(
     slug="chunked",
     title="Vectorised chunks",
     summary="chunks of a few elements, each vectorised, one after another: memory follows the chunk, not the batch",
     apply=map_in_chunks,
-    estimate=estimate,
-    one_shape=dict.fromkeys(MODES, vectorized_map.ONE_SHAPE),
+    steps="chunks",
+    one_shape=vectorized_map.ONE_SHAPE,
     # Eager, every chunk would be traced anew.
     default_modes=("graph",),
-    options=(chunks.OPTION,),
-    choose=chunks.choose,
-    reason=chunks.reason,
+    options=(CHUNK,),
     order=40,
 )

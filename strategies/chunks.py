@@ -1,9 +1,8 @@
 """The size of a chunk that nobody has chosen: as many elements as a fast memory holds."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from strategies.spec import Option, Plan
+import strategies
+from strategies.spec import CHUNK, Mapper, Strategy
+from workloads.case import Case
 
 KIB, MIB = 2**10, 2**20
 # What a chunk may take on a CPU: of a last-level cache of today as much as leaves room for what stands beside it. The
@@ -19,47 +18,58 @@ _WHOLE = 1.5
 # Of a memory limit, the rest is for inputs, the output and what stands beside the chunk.
 _LIMIT_SHARE = 0.25
 
-OPTION = Option(
-    "chunk",
-    default=0,
-    help="elements vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
-    least=0,
-    most=1_000_000,
-)
 
-
-def room_bytes(plan: Plan) -> int:
+def room_bytes(case: Case, memory_limit_mib: int | None = None) -> int:
     """Return the bytes that a chunk's inputs, outputs and temporaries may take."""
-    room = GPU_BYTES if plan.device.startswith("GPU") else CPU_BYTES
-    if plan.memory_limit_mib is not None:
-        room = min(room, int(_LIMIT_SHARE * plan.memory_limit_mib * MIB))
-    return room
+    room = GPU_BYTES if case.device.startswith("GPU") else CPU_BYTES
+    return room if memory_limit_mib is None else min(room, int(_LIMIT_SHARE * memory_limit_mib * MIB))
 
 
-def element_bytes(plan: Plan) -> int:
+def output_bytes(case: Case, mapper: Mapper) -> int:
+    """Return the bytes of what the mapped function gives for the whole batch, or of a rewrite's output."""
+    if mapper.rewrite is not None:
+        return case.output_bytes
+    return case.batch * sum(leaf.bytes for leaf in case.leaves(case.workload.element_output))
+
+
+def element_bytes(case: Case, mapper: Mapper) -> int:
     """Return the bytes that one element of a chunk takes."""
-    return (plan.input_bytes + plan.output_bytes + plan.batched_temporary_bytes) // max(1, plan.batch)
+    of_batch = case.input_bytes + output_bytes(case, mapper) + case.batch * case.cost.temporary_bytes
+    return of_batch // max(1, case.batch)
 
 
-def choose(plan: Plan) -> dict[str, Any]:
-    """Choose the largest chunk whose tensors fit the room, at least 1 and at most the batch; or the whole batch, where
-    chunks would save little memory and none is short."""
-    if _whole_is_small(plan):
-        return {"chunk": max(1, plan.batch)}
-    return {"chunk": max(1, min(plan.batch, room_bytes(plan) // max(1, element_bytes(plan))))}
+def chosen(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> dict[str, int]:
+    """Return the ``chunk`` of a strategy whose mapper takes one, where it is left at its default: the largest whose
+    tensors fit the room, at least 1 and at most the batch; or the whole batch, where chunks would save little memory
+    and none is short."""
+    mapper = strategies.mapper(strategy.mapper)
+    if CHUNK not in mapper.options or CHUNK.name in strategy.options:
+        return {}
+    if _whole_is_small(case, mapper, memory_limit_mib):
+        return {CHUNK.name: max(1, case.batch)}
+    fits = room_bytes(case, memory_limit_mib) // max(1, element_bytes(case, mapper))
+    return {CHUNK.name: max(1, min(case.batch, fits))}
 
 
-def _whole_is_small(plan: Plan) -> bool:
+def length(case: Case, strategy: Strategy) -> int:
+    """Return the elements of a chunk of a strategy, chosen or asked for; 0 where its mapper takes none."""
+    return int({**chosen(case, strategy), **strategy.options}.get(CHUNK.name, 0))
+
+
+def _whole_is_small(case: Case, mapper: Mapper, memory_limit_mib: int | None) -> bool:
     """True if no memory limit is set, and the whole batch needs hardly more than chunks of it."""
-    whole_bytes = plan.output_bytes + plan.batched_temporary_bytes
-    return plan.memory_limit_mib is None and whole_bytes <= _WHOLE * (2 * plan.output_bytes + room_bytes(plan))
+    output = output_bytes(case, mapper)
+    whole = output + case.batch * case.cost.temporary_bytes
+    return memory_limit_mib is None and whole <= _WHOLE * (2 * output + room_bytes(case))
 
 
-def reason(plan: Plan, chosen: Mapping[str, Any]) -> str:
-    chunk = chosen["chunk"]
-    if chunk >= plan.batch and _whole_is_small(plan):
+def reason(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> str:
+    """Return the sentence that says why the chunk was chosen."""
+    mapper, chunk = strategies.mapper(strategy.mapper), chosen(case, strategy, memory_limit_mib)[CHUNK.name]
+    room = room_bytes(case, memory_limit_mib) / MIB
+    if chunk >= case.batch and _whole_is_small(case, mapper, memory_limit_mib):
         return f"chunk={chunk}, the whole batch, was chosen: chunks would save little memory"
-    if chunk >= plan.batch:
-        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room_bytes(plan) / MIB:.3g} MiB"
-    taken = chunk * element_bytes(plan) / MIB
-    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room_bytes(plan) / MIB:.3g} MiB"
+    if chunk >= case.batch:
+        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room:.3g} MiB"
+    taken = chunk * element_bytes(case, mapper) / MIB
+    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room:.3g} MiB"

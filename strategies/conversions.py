@@ -1,9 +1,11 @@
 """Conversions of elements and results into the tensors that strategies map: functions whose source scripts hold."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workloads.functions import has_named
 from workloads.spec import leaves, type_nest
 
 if TYPE_CHECKING:
@@ -33,11 +35,34 @@ def made_dense(output):
     return tf.nest.map_structure(one, output)
 
 
+def as_tuples(output):
+    if isinstance(output, dict):
+        return {key: as_tuples(part) for key, part in output.items()}
+    if isinstance(output, list):
+        return [as_tuples(part) for part in output]
+    return tuple(as_tuples(part) for part in output) if isinstance(output, tuple) else output
+
+
+def in_float64(nest, integers=False):
+    if isinstance(nest, tuple):
+        return tuple(in_float64(part, integers) for part in nest)
+    return nest.astype(np.float64) if integers or nest.dtype.kind not in "iub" else nest
+
+
 def is_ragged(nest: type_nest) -> bool:
     """True if elements or results, a nest of `Leaf`, have leaves whose lengths differ from element to element."""
     return any(leaf.is_ragged for leaf in leaves(nest))
 
 
-def is_sparse(output: type_nest) -> bool:
-    """True if a result, a nest of `Leaf`, has leaves that strategies make dense."""
-    return any(leaf.sparse for leaf in leaves(output))
+def result_converters(output: type_nest) -> list[Callable[..., Any]]:
+    """The functions that make an element's result, a nest of `Leaf`, one that strategies can stack: dense tensors, and
+    plain tuples in place of named ones."""
+    is_sparse = any(leaf.sparse for leaf in leaves(output))
+    return [*([made_dense] if is_sparse else []), *([as_tuples] if has_named(output) else [])]
+
+
+def converted(call: str, converters: Sequence[Callable[..., Any]]) -> str:
+    """The source of a call whose result goes through converters, the last of them first."""
+    for function in reversed(converters):
+        call = f"{function.__name__}({call})"
+    return call

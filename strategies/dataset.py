@@ -1,12 +1,9 @@
-"""tf.data: a pipeline that calls the function for each slice, in several threads if asked, and makes one batch."""
+"""tf.data: a pipeline that calls the function for each slice or chunk, in several threads if asked."""
 
-from typing import TYPE_CHECKING
-
-from strategies import estimates
-from strategies.spec import Estimate, Mapper, Option, Plan
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from strategies import vectorized_map
+from strategies.loop import JIT_COMPILE
+from strategies.spec import CHUNK, Mapper, Option
+from workloads.spec import tf
 
 
 def map_with_dataset(fn, elems, signature, num_parallel_calls=None):
@@ -23,47 +20,51 @@ def map_ragged_with_dataset(fn, elems, num_parallel_calls=None):
     return dataset.ragged_batch(tf.nest.flatten(elems)[0].shape[0], drop_remainder=True).get_single_element()
 
 
-# Making, optimising and closing a pipeline; one element's way through it.
-PIPELINE_S = 4e-3
-_ELEMENT_S = 20e-6
-_OP_S = 1e-6
+def map_batches_with_dataset(fn, elems, signature, chunk, num_parallel_calls=None):
+    def vectorised(part):
+        return tf.vectorized_map(fn, part)
 
-XLA = "XLA compiles no tf.data pipelines: use dataset.graph, or another mapper"
+    batch = tf.nest.flatten(elems)[0].shape[0]
+    if batch == 0:  # an empty pipeline has no element to get
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
+    # In a tuple of one, since map would hand the parts of a nested slice over one by one.
+    dataset = tf.data.Dataset.from_tensor_slices((elems,)).batch(chunk)
+    dataset = dataset.map(vectorised, num_parallel_calls=num_parallel_calls)
+    return dataset.unbatch().batch(batch, drop_remainder=True).get_single_element()
 
-OPTIONS = (
-    Option(
-        "num_parallel_calls",
-        default=1,
-        help="calls of the function at a time; -1 leaves it to tf.data (AUTOTUNE)",
-        values=(1, 2, 4, 8, 16, 32, 64, -1),
-    ),
-    Option("jit_compile", default=False, help="compile the element function with XLA", values=(False, True)),
+
+_UNSUPPORTED = {"xla": "XLA compiles no tf.data pipelines: use dataset.graph, or another mapper"}
+_PARALLEL = Option(
+    "num_parallel_calls",
+    default=1,
+    help="calls of the function at a time; -1 leaves it to tf.data (AUTOTUNE)",
+    values=(1, 2, 4, 8, 16, 32, 64, -1),
 )
 
-
-def estimate(plan: Plan) -> Estimate:
-    latency = (
-        PIPELINE_S
-        + plan.batch * (_ELEMENT_S + plan.element_ops * _OP_S)
-        + estimates.work_s(plan, plan.input_bytes + 2 * plan.output_bytes)
-    )
-    trace_s = plan.element_ops * estimates.TRACE_OP_S
-    if plan.mode == "eager":
-        latency += 0.02 + trace_s  # the function is traced in every call
-    peak = estimates.stacked_bytes(plan) + plan.input_bytes
-    events = plan.batch * (6 + 2 * plan.element_ops)
-    return Estimate(peak, 0.1 + trace_s + latency + estimates.fresh_pages_s(plan), latency, events)
-
-
-MAPPER = Mapper(
-    slug="dataset",
-    title="tf.data map",
-    summary="a tf.data pipeline calls the function for each slice and batches the results; eager, it traces every time",
-    apply=map_with_dataset,
-    apply_ragged=map_ragged_with_dataset,
-    estimate=estimate,
-    unsupported={"xla": XLA},
-    default_modes=(),
-    options=OPTIONS,
-    order=50,
+MAPPER = (
+    Mapper(
+        slug="dataset",
+        title="tf.data map",
+        summary="a tf.data pipeline calls the function for each slice and batches the results; "
+        "eager, it traces every time",
+        apply=map_with_dataset,
+        apply_ragged=map_ragged_with_dataset,
+        steps="pipeline",
+        unsupported=_UNSUPPORTED,
+        default_modes=(),
+        options=(_PARALLEL, JIT_COMPILE),
+        order=50,
+    ),
+    Mapper(
+        slug="dataset_batched",
+        title="tf.data map of chunks",
+        summary="a tf.data pipeline that batches first, so that each call works on a chunk, vectorised",
+        apply=map_batches_with_dataset,
+        steps="pipeline",
+        one_shape=vectorized_map.ONE_SHAPE,
+        unsupported=_UNSUPPORTED,
+        default_modes=(),
+        options=(CHUNK, _PARALLEL),
+        order=52,
+    ),
 )

@@ -1,63 +1,102 @@
-"""The cost of ops, calls and copies: the constants and small formulas from which the mappers forecast.
+"""The forecast of a strategy before it is run: bytes, seconds and allocation events, from metadata alone.
 
-A forecast decides what is offered by default and what a run needs; it never stands in for a measurement. All constants
-were fitted on a 2-core x86 server with TensorFlow 2.21 on the CPU, over three workloads at four sizes each, and checked
-at three others; tests/data/forecast_measured.csv holds what was measured. The plain numbers in a mapper's first call
-are the seconds that tracing, converting or compiling takes at the least, and what one op adds.
+A forecast decides what is offered by default and what a run needs; it never stands in for a measurement. The paces
+were fitted on a 2-core x86 server with TensorFlow 2.21 on the CPU, over three workloads at seven sizes each: what was
+measured of loops, vectorised ops and rewrites is in tests/data/forecast_measured.csv, and `python -m
+tests.measure.model.test_forecast` says how far forecasts are from it.
 """
 
-from strategies.spec import Plan
+from typing import NamedTuple
 
-# Least time of one call, seconds: the op itself, a tf.function without and with XLA.
-EAGER_CALL_S = 20e-6
-GRAPH_CALL_S = 200e-6
-XLA_CALL_S = 180e-6
+import strategies
+from strategies import chunks
+from strategies.spec import Estimate, Strategy
+from workloads.case import Case
 
-# One op of an eager element function in a Python loop, its Python layers included; a bare op on tensors at hand; one
-# slice of one input.
-EAGER_OP_S = 60e-6
-EAGER_BARE_OP_S = 25e-6
-EAGER_SLICE_S = 80e-6
-
-# One op of an unrolled graph at run time, and what each unrolled element adds beside its ops.
-GRAPH_OP_S = 0.55e-6
-GRAPH_ELEMENT_S = 1.5e-6
-
-# Tracing: one op once, and per unrolled element beside its ops; compiling with XLA on top of it.
-TRACE_OP_S = 1.05e-3
-TRACE_ELEMENT_S = 1.5e-3
-COMPILE_OP_S = 1.6e-3
-COMPILE_ELEMENT_S = 11e-3
-
-# Bytes written per second by whole-batch ops on all cores, and by XLA's sequential loops on one.
-BYTES_PER_S = 12e9
-SEQUENTIAL_BYTES_PER_S = 4e9
-FLOPS_PER_S = 10e9
-
-# Tensors that describe shapes and the scratch of matrix products, bytes per op of a vectorised function.
-SCRATCH_BYTES_PER_OP = 450
+# Bytes read and written per second by ops on all cores, and by loops on one; floating-point operations per second.
+_BYTES_PER_S, _SEQUENTIAL_BYTES_PER_S, _FLOPS_PER_S = 12e9, 4e9, 10e9
+# What describes shapes and the scratch of matrix products take, of each op of a vectorised function.
+_SCRATCH_BYTES = 450
+# Iterations of a loop of TensorFlow's that are in flight at once, where nobody says how many.
+_IN_FLIGHT = 10
+# A rewrite has few ops, however many the element function has, such as one for each pixel.
+_MOST_OPS_OF_REWRITE = 30
 
 
-def work_s(plan: Plan, written_bytes: float, bytes_per_s: float = BYTES_PER_S) -> float:
-    """Seconds for writing the bytes or doing the whole batch's arithmetic, whichever takes longer."""
-    return max(written_bytes / bytes_per_s, plan.batch * plan.element_flops / FLOPS_PER_S)
+class _Pace(NamedTuple):
+    """Seconds of a call, of each step in it and of each op of a step; of a first call, beside a call, and of each op
+    that is traced or compiled; allocations and deallocations of a step, and of each op of it."""
+
+    call_s: float
+    step_s: float
+    op_s: float
+    first_s: float
+    traced_op_s: float
+    step_events: float
+    op_events: float
 
 
-def fresh_pages_s(plan: Plan) -> float:
-    """Seconds that a first call adds, in which the operating system maps and clears memory for the output."""
-    return 2 * plan.output_bytes / BYTES_PER_S
+_EAGER_S, _GRAPH_S, _XLA_S, _PIPELINE_S = 20e-6, 200e-6, 180e-6, 4e-3
+_PIPELINE = _Pace(_PIPELINE_S, 20e-6, 1e-6, 0.1, 1e-3, 6, 2)
+_NUMPY = _Pace(0, 6e-6, 2e-6, 1e-3, 0, 0, 0)
+# (`strategies.spec.Mapper.steps`, mode) → the pace.
+_PACES = {
+    ("python", "eager"): _Pace(_EAGER_S, 100e-6, 60e-6, 0.04, 0, 6, 3),
+    ("python", "graph"): _Pace(_GRAPH_S, 1.5e-6, 0.55e-6, 0.1, 1.2e-3, 3, 0.3),
+    ("python", "xla"): _Pace(_XLA_S, 1.5e-6, 0.55e-6, 0.1, 4.5e-3, 0, 0),
+    ("compiled", "eager"): _Pace(_EAGER_S, 240e-6, 0.6e-6, 0.05, 1e-3, 10, 0),
+    ("while", "eager"): _Pace(_EAGER_S, 400e-6, 60e-6, 0.1, 0, 6, 3),
+    ("while", "graph"): _Pace(_GRAPH_S, 6e-6, 0.7e-6, 0.13, 4.5e-3, 9, 0.55),
+    ("while", "xla"): _Pace(_XLA_S, 0, 0, 0.16, 9e-3, 0, 0),
+    ("pipeline", "eager"): _PIPELINE._replace(call_s=0.03),
+    ("pipeline", "graph"): _PIPELINE,
+    ("vectorised", "eager"): _Pace(_EAGER_S, 4e-3, 2.6e-3, 0.06, 0, -60, 65),
+    ("vectorised", "graph"): _Pace(_GRAPH_S, 0, 15e-6, 0.07, 4e-3, 0, 0),
+    ("vectorised", "xla"): _Pace(_XLA_S, 0, 0, 0.14, 6e-3, 0, 0),
+    ("chunks", "eager"): _Pace(_EAGER_S, 5.5e-3, 2.6e-3, 0.06, 0, 20, 65),
+    ("chunks", "graph"): _Pace(_GRAPH_S, 10e-6, 5e-6, 0.15, 8e-3, 9, 2),
+    ("chunks", "xla"): _Pace(_XLA_S, 0, 0, 0.2, 12e-3, 0, 0),
+    ("whole", "eager"): _Pace(_EAGER_S, 0, 25e-6, 0.006, 3e-3, 1, 1),
+    ("whole", "graph"): _Pace(_GRAPH_S, 0, 0, 0.07, 1.5e-3, 0, 0),
+    ("whole", "xla"): _Pace(_XLA_S, 0, 0, 0.13, 3e-3, 0, 0),
+    ("called_back", "eager"): _Pace(_GRAPH_S, 320e-6, 2e-6, 0.2, 0, 14, 0),
+    ("called_back", "graph"): _Pace(_GRAPH_S, 60e-6, 2e-6, 0.2, 0, 14, 0),
+}
 
 
-def eager_loop_s(plan: Plan) -> float:
-    """Seconds for slicing and calling the element function for every element from Python."""
-    return plan.batch * (plan.input_leaves * EAGER_SLICE_S + plan.element_ops * EAGER_OP_S)
+def estimate(case: Case, strategy: Strategy) -> Estimate:
+    """Return the forecast of a strategy, as on a CPU."""
+    mapper, mode = strategies.mapper(strategy.mapper), strategy.mode
+    steps_as, whole = mapper.steps, mapper.steps in ("vectorised", "whole")
+    key = "compiled" if mapper.compiled and mode == "eager" else steps_as  # in a graph the function is inlined
+    ops = min(case.cost.ops, _MOST_OPS_OF_REWRITE) if steps_as == "whole" else case.cost.ops
+    pace = _NUMPY if mapper.arrays else _PACES.get((key, mode)) or _PACES[key, "graph"]
+    output_bytes, temporary_bytes = chunks.output_bytes(case, mapper), case.batch * case.cost.temporary_bytes
+    chunk = chunks.length(case, strategy)
+    steps = 1 if whole else -(-case.batch // chunk) if steps_as == "chunks" else case.batch
+    traced = steps if steps_as == "python" and mode != "eager" else 1
 
+    copied_bytes = 0 if steps_as == "whole" or mode == "xla" else case.input_bytes + output_bytes
+    moved_bytes = output_bytes + temporary_bytes + copied_bytes
+    is_sequential = mapper.arrays or (mode == "xla" and steps_as in ("while", "chunks"))
+    moved_s = moved_bytes / (_SEQUENTIAL_BYTES_PER_S if is_sequential else _BYTES_PER_S)
+    latency_s = pace.call_s + steps * (pace.step_s + ops * pace.op_s)
+    latency_s += max(moved_s, case.batch * case.cost.flops / _FLOPS_PER_S)
+    # In a first call the operating system maps and clears memory for the output.
+    first_call_s = pace.first_s + traced * (ops + 1) * pace.traced_op_s + latency_s + 2 * output_bytes / _BYTES_PER_S
 
-def eager_loop_events(plan: Plan) -> int:
-    """Allocations and deallocations of the same: begin, end and stride of a slice, one output and more per op."""
-    return plan.batch * (6 * plan.input_leaves + 3 * plan.element_ops)
-
-
-def stacked_bytes(plan: Plan, in_flight: int = 1) -> int:
-    """Peak where elements' outputs are kept apart and then copied into one tensor."""
-    return plan.output_bytes + max(plan.output_bytes, in_flight * plan.element_temporary_bytes)
+    if whole:
+        scratch_bytes = ops * _SCRATCH_BYTES if steps_as == "vectorised" and mode != "xla" else 0
+        peak_bytes = output_bytes + temporary_bytes + scratch_bytes
+    elif chunk:
+        peak_bytes = output_bytes + max(output_bytes, min(chunk, case.batch) * chunks.element_bytes(case, mapper))
+    elif mode == "xla" and steps_as == "while":  # each output is written into its place
+        peak_bytes = output_bytes + case.cost.temporary_bytes
+    else:  # the outputs of all elements are there when they are put together
+        in_flight = 1
+        if (steps_as, mode) == ("while", "graph"):
+            in_flight = min(case.batch, strategy.options.get("parallel_iterations", _IN_FLIGHT))
+        peak_bytes = output_bytes + max(output_bytes, in_flight * case.cost.temporary_bytes)
+    peak_bytes += case.input_bytes if steps_as == "pipeline" else 0
+    events = 1 + int(steps * (pace.step_events + ops * pace.op_events))
+    return Estimate(peak_bytes, first_call_s, latency_s, events)

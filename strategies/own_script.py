@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategies import loop
-from strategies.conversions import is_ragged, is_sparse, tensors
+from strategies.conversions import is_ragged, result_converters, tensors
 from strategies.layout import ScriptError, keywords, layout, tensor_spec
 from strategies.layout import imports as standard_imports
 from workloads import functions
@@ -28,7 +28,10 @@ WRAPPER = "mapped_fn"
 _VARIABLES = ("elems", "signature", WRAPPER, "strategy", "outputs", "reference_output")
 # What code with a function in it that has no source calls.
 _PICKLED = "cloudpickle"
-RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense")
+RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense", "as_tuples")
+# Of so many elements at most right results are computed, one after the other: those of 100,000 take minutes.
+MOST_COMPARED = 1_000
+_MOST_NAMED = 20  # names of a person's code in a sentence
 
 
 def with_batch(elems, batch):
@@ -63,9 +66,9 @@ def slice_by_slice(fn, elems):
 
 def facts(case: Case) -> Facts:
     """Return what was derived of the case's function at its size."""
-    known = functions.get(case.workload.slug, case.size) or functions.get(case.workload.slug)
-    assert known is not None, "a workload of a given function is only made with its facts"
-    return known.facts
+    derived = functions.get(case.workload.slug, case.size) or functions.get(case.workload.slug)
+    assert derived is not None, "a workload of a given function is only made with its facts"
+    return derived.facts
 
 
 def code(case: Case) -> str:
@@ -101,43 +104,63 @@ def seeds(given: Given, seed: int) -> str:
     return ""
 
 
-def elements(given: Given, known: Facts, values: dict[str, int]) -> str:
+def elements(given: Given, derived: Facts, values: dict[str, int]) -> str:
     """The source of what is mapped over; ``values``: the sizes and the seed."""
-    if not known.is_called:
+    if not derived.is_called:
         return given.elems
-    return f"{given.elems}({keywords({name: values[name] for name in known.parameters})})"
+    return f"{given.elems}({keywords({name: values[name] for name in derived.parameters})})"
 
 
 def data(case: Case) -> list[str]:
     """The lines that make the elements."""
-    given, known = _given(case), facts(case)
-    made = elements(given, known, {**case.size, "seed": case.seed})
+    given, derived = _given(case), facts(case)
+    made = elements(given, derived, {**case.size, "seed": case.seed})
     return [layout(f"elems = with_batch({made}, {case.batch})")]
 
 
+def compared(case: Case) -> int:
+    """The number of elements whose results are compared: all, or `MOST_COMPARED` from the first to the last."""
+    at_once = facts(case).reference == "given" or is_ragged(case.call(case.workload.element_output))
+    return case.batch if at_once else min(case.batch, MOST_COMPARED)
+
+
 def reference(case: Case) -> list[str]:
-    """The lines that compute the right results."""
+    """The lines that compute the right results; where they are of some elements, ``compared`` has their numbers."""
     given, how = _given(case), facts(case).reference
+    lines = []
+    if (number := compared(case)) < case.batch:
+        lines = [
+            f"compared = np.linspace(0, {case.batch - 1}, {number}).round().astype(int)",
+            "elems = tf.nest.map_structure(lambda leaf: tf.gather(leaf, compared), elems)",
+        ]
     if how == "given":
         arrays = "tf.nest.map_structure(lambda leaf: leaf.numpy(), elems)"
         return [layout(f"reference_output = {given.reference}({arrays})")]
     elems = "in_float64(elems)" if how == "float64" else "elems"
     result = case.call(case.workload.element_output)
-    name = WRAPPER if is_sparse(result) else given.function
+    name = WRAPPER if result_converters(result) else given.function
     if is_ragged(result):
         mapped = f"{loop.map_ragged_with_loop.__name__}({name}, {elems}, signature)"
         return [layout(f"signature = {tensor_spec(result)}"), layout(f"reference_output = in_float64({mapped})")]
-    return [layout(f"reference_output = slice_by_slice({name}, {elems})")]
+    return [*lines, layout(f"reference_output = slice_by_slice({name}, {elems})")]
 
 
 def check(given: Given) -> None:
-    """Raise `ScriptError` with a sentence where the code binds a name that every script uses itself, or lacks one that
-    was named; SyntaxError where it is no Python."""
-    bound = _bound(ast.parse(given.code))
+    """Raise `ScriptError` with a sentence where the code is no Python, binds a name that every script uses itself, or
+    lacks one that was named. Nothing is executed."""
+    try:
+        compile(given.code, "<your code>", "exec")
+        bound = _bound(ast.parse(given.code))
+    except SyntaxError as error:
+        raise ScriptError(f"line {error.lineno}: {error.msg}") from None
+    except ValueError as error:  # it has null bytes
+        raise ScriptError(str(error)) from None
+    except (RecursionError, MemoryError):  # of the parser, which does not say where
+        raise ScriptError("the code is nested too deeply for Python: split its longest expression") from None
     for name, what in ((given.function, "function"), (given.elems, "elems"), (given.batched, "batched rewrite"),
                        (given.reference, "reference")):  # fmt: skip
         if name and name not in bound and "*" not in bound:
-            there = ", ".join(sorted(bound)) or "nothing"
+            there = ", ".join(sorted(bound)[:_MOST_NAMED]) or "nothing"
             raise ScriptError(f"the code has no {name!r}, which was named as the {what}: it defines {there}")
     for name in RESERVED:
         if name in bound and name != "elems":

@@ -1,13 +1,66 @@
-"""Mappers for rewrites that a workload has under names of its own: the name is the mapper's."""
+"""Mappers that call a workload's own rewrite on the whole batch, of a name that is known or of any other."""
 
 from collections.abc import Iterable, Mapping
 
-from strategies import batched
-from strategies.spec import MODES, Mapper
+from strategies.spec import CHUNK, MODES, Mapper
 from workloads.spec import Workload
 
 # Words that stand for several strategies, or for none, where strategies are chosen.
 WORDS = ("all", "default", "none", *MODES)
+
+MAPPER = (
+    Mapper(
+        slug="batched",
+        title="Hand-written batch",
+        summary="no mapping at all: the workload's rewrite works on the whole batch at once",
+        rewrite="batched",
+        steps="whole",
+        order=90,
+    ),
+    Mapper(
+        slug="accumulate",
+        title="Accumulated chunks",
+        summary="vectorised chunks one after another, each added to the result: "
+        "memory follows the chunk, not the batch",
+        rewrite="accumulate",
+        steps="chunks",
+        default_modes=("graph", "xla"),
+        options=(CHUNK,),
+        order=91,
+    ),
+    Mapper(
+        slug="jacobian",
+        title="GradientTape.jacobian",
+        summary="the losses of all examples, and one Jacobian of them by the parameters, which TensorFlow vectorises",
+        rewrite="jacobian",
+        steps="whole",
+        order=92,
+    ),
+    Mapper(
+        slug="tape_batch_jacobian",
+        title="GradientTape.batch_jacobian",
+        summary="one forward pass over the batch, and batch_jacobian, which knows that examples do not mix",
+        rewrite="tape_batch_jacobian",
+        steps="whole",
+        order=94,
+    ),
+    Mapper(
+        slug="recompute",
+        title="tf.recompute_grad",
+        summary="the batched rewrite under tf.recompute_grad: intermediates are computed again instead of kept",
+        rewrite="recompute",
+        steps="whole",
+        order=96,
+    ),
+    Mapper(
+        slug="ragged",
+        title="Ragged tf.map_fn",
+        summary="tf.map_fn with a RaggedTensorSpec, for outputs whose shape depends on the values, then padded",
+        rewrite="ragged",
+        steps="while",
+        order=98,
+    ),
+)
 
 
 def mappers_of(workloads: Iterable[Workload], known: Mapping[str, Mapper]) -> dict[str, Mapper]:
@@ -47,8 +100,7 @@ def _mapper(name: str, holders: list[str]) -> Mapper:
         slug=name,
         title=f"Rewrite {name}",
         summary=f"a rewrite for the whole batch that the workload {' and '.join(holders)} brings along",
-        apply=None,
-        estimate=batched.estimate,
         rewrite=name,
+        steps="whole",
         order=96,
     )

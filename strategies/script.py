@@ -15,12 +15,11 @@ from types import CodeType
 from typing import Any
 
 import strategies
-from strategies import loop, own_script, planning
-from strategies.conversions import is_ragged, is_sparse, made_dense, tensors
+from strategies import chunks, loop, own_script
+from strategies.conversions import converted, in_float64, is_ragged, result_converters, tensors
 from strategies.layout import ScriptError, docstring, imports, join, keywords, layout, pool, settings, tensor_spec
 from strategies.spec import ELEMENT, Mapper, Strategy
 from workloads.case import Case
-from workloads.own import source_of
 from workloads.spec import Workload
 
 _DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
@@ -65,8 +64,7 @@ def build(
         made = _call(case, workload.variables)
         data.append(layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
     blocks: list[str] = []
-    plan = planning.plan(case, strategy, memory_limit_mib)
-    chosen = {**planning.chosen(plan, strategy), **strategy.options}
+    chosen = {**chunks.chosen(case, strategy, memory_limit_mib), **strategy.options}
     output = case.call(workload.element_output)
     apply = mapper.apply_ragged if is_ragged(output) and mapper.apply_ragged else mapper.apply
     if apply is None:
@@ -77,11 +75,10 @@ def build(
         element = _element(workload, mapper, chosen.pop(ELEMENT, None))
         used = [element, apply]
         decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
-        fn, sparse = element.__name__, mapper.element == "element" and is_sparse(output)
-        if decorator or workload.variables or case.keywords(element) or sparse:
-            call = _mapped_call(case, element, "x")
-            inner = layout(f"return made_dense({call})" if sparse else f"return {call}", 4)
-            converters += [made_dense] if sparse else []
+        fn, changes = element.__name__, result_converters(output) if mapper.element == "element" else []
+        if decorator or workload.variables or case.keywords(element) or changes:
+            inner = layout(f"return {converted(_mapped_call(case, element, 'x'), changes)}", 4)
+            converters += changes
             fn = "fn" if workload.own is None else own_script.WRAPPER
             blocks.append(f"{decorator}def {fn}(x):\n{inner}")
         arguments = [fn, "elems"]
@@ -155,35 +152,34 @@ def build_reference(case: Case) -> str:
         result = case.call(workload.element_output)
         mapped = loop.map_ragged_with_loop if is_ragged(result) else own_script.slice_by_slice
         sources = list(map(_source, (*own_script.HELPERS, own_script.in_float64, mapped)))
-        if is_sparse(result):
-            inner = layout(f"return made_dense({_mapped_call(case, workload.element, 'x')})", 4)
-            sources += [_source(made_dense), f"def {own_script.WRAPPER}(x):\n{inner}"]
+        if changes := result_converters(result):
+            inner = layout(f"return {converted(_mapped_call(case, workload.element, 'x'), changes)}", 4)
+            sources += [*map(_source, changes), f"def {own_script.WRAPPER}(x):\n{inner}"]
         data = [*own_script.data(case), *own_script.reference(case)]
         head = docstring(case, "the right results")
         return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))
     modules = "import numpy as np"
     if case.dtype == "bfloat16":
         modules = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{modules}"
-    arguments = ["elems", "*variables", *_keyword_parts(case, workload.reference)]
+    right = workload.reference or workload.rewrites["numpy"]
+    in_parts = ("{}", "*{}") if workload.reference else ("in_float64({})", "*in_float64({})")
+    arguments = [part.format(name) for part, name in zip(in_parts, ("elems", "variables"), strict=True)]
+    result = f"{right.__name__}({', '.join([*arguments, *_keyword_parts(case, right)])})"
     data = [
         layout(f"elems = {_call(case, workload.inputs)}"),
         layout(f"variables = {_call(case, workload.variables) if workload.variables else '()'}"),
-        layout(f"reference_output = {workload.reference.__name__}({', '.join(arguments)})"),
+        layout(f"reference_output = {result if workload.reference else f'in_float64({result}, integers=True)'}"),
     ]
     script = join(
         docstring(case, "reference in float64"),
         modules,
         "",
-        *map(_source, _with_helpers([*_makers(workload), workload.reference], workload.helpers)),
+        *map(_source, [] if workload.reference else [in_float64]),
+        *map(_source, _with_helpers([*_makers(workload), right], workload.helpers)),
         "\n".join(data),
     )
     _check_names(script, f"reference of {workload.slug}", "np")
     return script
-
-
-def build_settings(device: str, threads: int | None = None) -> str:
-    """Return the script that only makes the settings of the others: the device, and the size of TensorFlow's pools."""
-    return f"import tensorflow as tf\n\n{settings(device, threads)}\n"
 
 
 def _makers(workload: Workload) -> list[Callable[..., Any]]:
@@ -209,7 +205,7 @@ def _keyword_parts(case: Case, function: Callable[..., Any]) -> list[str]:
 
 @functools.cache
 def _source(function: Callable[..., Any]) -> str:
-    return textwrap.dedent(source_of(function))
+    return textwrap.dedent(inspect.getsource(function))
 
 
 def _with_helpers(

@@ -9,29 +9,17 @@ from workloads.spec import Option
 MODES = ("eager", "graph", "xla")
 # The option of a strategy that names another of the workload's element functions.
 ELEMENT = "element"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All that a mapper's forecast may depend on. Bytes are of the whole batch unless named ``element``.
-
-    ``output_bytes`` are those of the mapped function's output, or of a rewrite's. ``device`` is ``CPU:0`` or ``GPU:n``;
-    ``memory_limit_mib`` is the request's.
-    """
-
-    mode: str
-    batch: int
-    input_bytes: int
-    output_bytes: int
-    output_leaves: int
-    input_leaves: int
-    element_ops: int
-    element_flops: int
-    element_temporary_bytes: int
-    batched_temporary_bytes: int
-    options: Mapping[str, Any] = field(default_factory=dict)
-    device: str = "CPU:0"
-    memory_limit_mib: int | None = None
+# The elements of a chunk, which `strategies.chunks` chooses where nobody does.
+CHUNK = Option(
+    "chunk",
+    default=0,
+    help="elements vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
+    least=0,
+    most=1_000_000,
+)
+# How a mapper goes through the batch: element by element, from Python, in a loop of TensorFlow's, through tf.data or by
+# calls back into Python; with each op on the whole batch or on chunks; or by a rewrite.
+Steps = Literal["python", "while", "pipeline", "called_back", "vectorised", "chunks", "whole"]
 
 
 @dataclass(frozen=True)
@@ -54,10 +42,11 @@ class Mapper:
 
     ``apply(fn, elems[, signature], **options)`` is TensorFlow code whose source goes into a strategy's script; this
     process never calls it. It gets ``signature`` (a nest of ``tf.TensorSpec`` of one element's output) where it names
-    it, and the options that differ from their defaults. ``helpers`` are further functions that its source needs.
-    ``rewrite`` names the workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a
-    mapper has no ``apply``. ``estimate(plan)`` forecasts one strategy. Of its ``modes``, those in ``default_modes`` are
-    what "default" stands for; ``unsupported`` says of modes in a sentence why they cannot work.
+    it, and the options that differ from their defaults; one that has the option `CHUNK` gets a
+    chunk that depends on the case. ``helpers`` are further functions that its source needs. ``rewrite`` names the
+    workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a mapper has no
+    ``apply``. Of its ``modes``, those in ``default_modes`` are what "default" stands for; ``unsupported`` says of
+    modes in a sentence why they cannot work. ``steps``, of which forecasts are made, is how it goes through the batch.
 
     ``apply_ragged`` takes the place of ``apply`` where the lengths of results differ from element to element; without
     it the mapper takes no such results. ``one_shape`` says of modes in a sentence why elements and results need one
@@ -65,31 +54,33 @@ class Mapper:
 
     ``element`` is which of the workload's element functions is mapped; a ``numpy_element`` gets variables as arrays.
     ``arrays``: the batch is handed over as NumPy arrays, not tensors. ``compiled``: the element function is a
-    ``tf.function`` of its own, made once; an option ``jit_compile`` makes it one under XLA, for any mapper. ``choose``
-    gives options that depend on the case where they are left at their defaults: they stand in the script, and
-    ``reason(plan, chosen)`` says why. ``memory`` is how the memory of a call is seen.
+    ``tf.function`` of its own, made once; an option ``jit_compile`` makes it one under XLA, for any mapper.
     """
 
     slug: str
     title: str
     summary: str
-    apply: Callable[..., Any] | None
-    estimate: Callable[[Plan], Estimate]
+    apply: Callable[..., Any] | None = None
     modes: tuple[str, ...] = MODES
     default_modes: tuple[str, ...] = MODES
     options: tuple[Option, ...] = ()
     rewrite: str | None = None
     helpers: tuple[Callable[..., Any], ...] = ()
     order: int = 100  # place in lists and grids; ties go by slug
+    steps: Steps = "while"
     element: Literal["element", "numpy_element"] = "element"
     arrays: bool = False
     compiled: bool = False
     unsupported: Mapping[str, str] = field(default_factory=dict)
-    choose: Callable[[Plan], Mapping[str, Any]] | None = None
-    reason: Callable[[Plan, Mapping[str, Any]], str] | None = None
     apply_ragged: Callable[..., Any] | None = None
     one_shape: Mapping[str, str] = field(default_factory=dict)
-    memory: Literal["events", "events_with_numpy", "tracemalloc"] = "events"
+
+    @property
+    def memory(self) -> Literal["events", "events_with_numpy", "tracemalloc"]:
+        """How the memory of a call is seen."""
+        if self.arrays:
+            return "tracemalloc"
+        return "events" if self.element == "element" else "events_with_numpy"
 
     @property
     def takes_elements(self) -> bool:

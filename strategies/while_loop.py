@@ -1,12 +1,7 @@
 """tf.while_loop with a TensorArray for each output: what tf.map_fn does, written out."""
 
-from typing import TYPE_CHECKING
-
-from strategies import map_fn
 from strategies.spec import Mapper, Option
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import tf
 
 
 def map_with_while_loop(fn, elems, signature, parallel_iterations=10):
@@ -34,7 +29,6 @@ MAPPER = Mapper(
     title="tf.while_loop",
     summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
     apply=map_with_while_loop,
-    estimate=map_fn.estimate,
     default_modes=(),
     options=(
         Option(

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.context import ContextProxy
 
-from measure.engine.host_launcher import HostLauncher
+from measure.pool.host_launcher import HostLauncher
 from measure.store.store import Store
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched
 from tests.deadlines import ANSWER_S
@@ -122,7 +122,7 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _functions_of_a_file() -> Iterator[None]:
     """Functions that a file of tests gives are no workloads of the next one."""
     with pytest.MonkeyPatch.context() as patch:
-        for known in ("_known", "_workloads"):
+        for known in ("_derived", "_workloads"):
             patch.setattr(functions, known, {})
         yield
 
@@ -190,7 +190,7 @@ def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
     yield server
     kept = Store(server.home)
     with going_on(server):
-        eventually(lambda: not any(kept.look(run_id).live for run_id in kept.ids()), "nothing is measured")
+        eventually(lambda: not any(kept.look(run_id).work for run_id in kept.ids()), "nothing is measured")
     log = server.new_log()
     assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
 

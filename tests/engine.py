@@ -2,9 +2,11 @@
 
 import contextlib
 import itertools
+import json
 import os
 import queue
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,25 +16,32 @@ from typing import Any
 import psutil
 import pytest
 
-from measure import runner
-from measure.engine import host_launcher
+from measure import local
+from measure.client import Client
+from measure.engine import deriving
 from measure.engine.bench import Settings
-from measure.engine.host_launcher import HostLauncher
-from measure.engine.launcher import Event, Launcher
+from measure.making import Making
 from measure.model import request
 from measure.model.run import Run
+from measure.pool import process
+from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Event, Launcher
+from measure.recording import FAULT
 from measure.store import store
 from measure.subject.messages import Spec
+from measure.worker import Worker
 from tests.deadlines import RUN_S
 from tests.subjects import Subjects, leave_the_machine
 from tests.warm import WARM
+from workloads import functions
+from workloads.functions import Given
 
 ROOT = Path(__file__).parent.parent
 # As few processes as a comparison can do with: what it decides is not looked at here.
 QUICK = 2  # most_processes
 
 _MAPPER = '''
-from strategies.spec import Estimate, Mapper
+from strategies.spec import Mapper
 
 
 def map_rightly(fn, elems):
@@ -63,7 +72,7 @@ MAPPER = Mapper(
     title="{slug}",
     summary="made by a test",
     apply=map_with_{slug},
-    estimate=lambda plan: Estimate(plan.output_bytes, 0.01, 0.001, 100),
+    steps="whole",
     modes={modes!r},
     default_modes=(),
     helpers=(map_rightly, count_calls, is_timed),
@@ -143,7 +152,7 @@ def running_host(folder: Path, warm: bool = False) -> Iterator[HostLauncher]:
     """A host of its own that is ready; a warm one was forked from the nursery, which has imported TensorFlow."""
     with pytest.MonkeyPatch.context() as patch:
         if warm:
-            patch.setattr(host_launcher, "subprocess", WARM)
+            patch.setattr(process, "subprocess", WARM)
         launcher = HostLauncher(folder / "host.log")
         try:
             assert launcher.wait_ready(RUN_S, lambda: False), launcher.state()
@@ -153,21 +162,71 @@ def running_host(folder: Path, warm: bool = False) -> Iterator[HostLauncher]:
             launcher.close()
 
 
+class Own:
+    """A client with the worker that does what it asks for: when a test says so, or in a thread of its own."""
+
+    def __init__(self, client: Client, worker: Worker) -> None:
+        self.client, self.worker = client, worker
+        self._thread: threading.Thread | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def work(self) -> None:
+        """Do all that waits."""
+        while self.worker.work_one():
+            pass
+
+    def look_at(self, given: Given) -> str:
+        """Make a workload of a function of a person's own, as a check does; its slug."""
+        return functions.add(deriving.derive(given, {}, 0, self.worker.launcher))
+
+    def begin(self) -> None:
+        """Do what waits, and what will, beside the test."""
+        woken = threading.Event()
+        self._thread = threading.Thread(target=self.worker.work, args=(woken,), daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the worker, as when its process is told to end."""
+        self.worker.end()
+        if self._thread is not None:
+            self._thread.join()
+        self.worker.store.close()
+
+    def measure(self, asked: request.Request) -> Run:
+        """The run of a request, as it is stored."""
+        run_id = self.client.submit(asked)
+        self.work()
+        snapshot = self.client.snapshot(run_id)
+        assert snapshot is not None and snapshot.state == "finished", snapshot
+        assert FAULT not in snapshot.run.stop_reason, snapshot.run.stop_reason
+        return snapshot.run
+
+
 @contextlib.contextmanager
-def running(
-    launcher: Launcher, folder: Path, kept: store.Store | None = None, **settings: Any
-) -> Iterator[runner.Runner]:
-    """A quick runner with a store of its own, on a launcher that others may use after it."""
-    kept = kept or store.Store(folder)
+def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
+    """A client and a quick worker on a store in a folder, on a launcher that others may use after it."""
     settings = {"most_processes": QUICK, "probes": False, "process_peaks": False, "timeout_floor_s": RUN_S} | settings
-    own = runner.Runner(store_=kept, launcher_=Lent(launcher), settings=Settings(**settings), name="a test")
+    worker = Worker(store.Store(folder), launcher, settings=Settings(**settings), name="a test")
+    own = Own(Client(store.Store(folder)), worker)
     with pytest.MonkeyPatch.context() as patch:
         if isinstance(launcher, Subjects):
             leave_the_machine(patch)
+        worker.tell()
         try:
             yield own
         finally:
-            own.close()
+            own.end()
+            own.client.close()
+
+
+def measure_here(launcher: Launcher, patch: pytest.MonkeyPatch) -> None:
+    """Have commands of this process measure with that, quickly."""
+    quick = Settings(most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
+    patch.setattr(local, "launcher", lambda *_: launcher)
+    patch.setattr(Making, "SETTINGS", quick)
+    leave_the_machine(patch)
 
 
 class Lent:
@@ -183,13 +242,9 @@ class Lent:
         pass
 
 
-def measure(own: runner.Runner, asked: request.Request) -> Run:
+def measure(own: Own, asked: request.Request) -> Run:
     """The finished run of a request."""
-    run_id = own.submit(asked)
-    assert own.wait(run_id, 3 * RUN_S), own.snapshot(run_id)
-    snapshot = own.snapshot(run_id)
-    assert snapshot is not None and not snapshot.fault, snapshot
-    return snapshot.run
+    return own.measure(asked)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -220,9 +275,8 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
         while waiting and len(live) < at_once:
             talks.append(Talk(waiting.pop(0)))
             live[launcher.start(talks[-1].spec, events)] = talks[-1]
-        try:
-            event = events.get(timeout=RUN_S)
-        except queue.Empty:
+        event = launcher.next(events, RUN_S)
+        if event is None:
             for subject in live:
                 launcher.kill(subject)
             silent = [(one.spec.name, one.said) for one in live.values()]
@@ -230,9 +284,10 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
         if event.subject not in live:
             continue
         if event.kind == "message":
-            live[event.subject].messages.append(event.fields)
-            if event.fields.get("event") in following:
-                launcher.send(event.subject, following[event.fields["event"]])
+            message = json.loads(event.fields)
+            live[event.subject].messages.append(message)
+            if message.get("event") in following:
+                launcher.send(event.subject, following[message["event"]])
         elif event.kind in ("exit", "lost"):
             live.pop(event.subject).exit = {"kind": event.kind, **event.fields}
     return talks

@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 import threading
-from functools import partial
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from measure import runner
-from measure.engine import fresh_launcher, host_launcher
+from measure.making import Making
+from measure.pool import process
 from tests.deadlines import RUN_S
 from tests.warm import WarmPopen
 
@@ -28,39 +28,30 @@ runpy.run_module("measure", run_name="__main__", alter_sys=True)
 class ForkedPopen(subprocess.Popen[bytes]):
     """A fork of this process that runs the code of a command like ``[sys.executable, "-c", code, *arguments]``."""
 
-    def __init__(self, command: list[str], *, stderr: Any, env: dict[str, str], **_: Any) -> None:
-        ours_in, theirs_in = os.pipe()
-        theirs_out, ours_out = os.pipe()
-        theirs_err, ours_err = os.pipe()
-        if stderr != subprocess.PIPE:
-            os.dup2(stderr.fileno(), ours_err)
+    def __init__(self, command: list[str], *, stdin: Any, stdout: Any, env: dict[str, str], **_: Any) -> None:
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 os.setsid()
-                for ours, number in ((ours_in, 0), (ours_out, 1), (ours_err, 2)):
-                    os.dup2(ours, number)
+                for file, number in ((stdin, 0), (stdout, 1), (stdout, 2)):
+                    os.dup2(file.fileno(), number)
                 os.closerange(3, 256)
                 os.environ.update(env)
                 sys.argv = command[2:]
                 exec(command[2], {"__name__": "__main__"})
             finally:
                 os._exit(70)
-        os.close(ours_in)
-        os.close(ours_out)
-        os.close(ours_err)
-        self.stdin, self.stdout = os.fdopen(theirs_in, "wb"), os.fdopen(theirs_out, "rb")
-        self.stderr = os.fdopen(theirs_err, "rb")
+        self.stdin = self.stdout = self.stderr = None
         # What `Popen` needs to wait for a process, and to end it.
         self.args, self.returncode, self._waitpid_lock, self._child_created = command, None, threading.Lock(), True
 
 
 def hosts_are_forked() -> None:
     """From now on, of this process, which has imported TensorFlow and has not used it."""
-    forking = SimpleNamespace(Popen=ForkedPopen, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+    forking = SimpleNamespace(Popen=ForkedPopen, TimeoutExpired=subprocess.TimeoutExpired)
     # A step of a real subject has as long as other deadlines of tests.
-    runner.Settings = partial(runner.Settings, timeout_floor_s=RUN_S)  # type: ignore[misc,assignment]
-    host_launcher.subprocess = fresh_launcher.subprocess = forking  # type: ignore[attr-defined]
+    Making.SETTINGS = replace(Making.SETTINGS, timeout_floor_s=RUN_S)
+    process.subprocess = forking  # type: ignore[attr-defined]
 
 
 def start(*arguments: str, **more: Any) -> WarmPopen:

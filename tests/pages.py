@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.admission import NOBODY, Visitor
-from measure.engine.launcher import HostState
+from measure.client import Snapshot
 from measure.model import why
+from measure.model.job import WorkerState
 from measure.model.request import Request, RequestError
 from measure.model.run import Run
 from measure.model.run_file import decode
-from measure.runner import Snapshot
 from measure.store.store import Store
 from measure.sweep.request import SweepRequest
 from tests import synthetic
@@ -41,7 +41,7 @@ class FakeRunner:
         self.cancelled: list[str] = []
         self.stopped: list[str] = []
         self.waiting: tuple[str, ...] = ()
-        self.state = HostState("ready", "", ("CPU:0",))
+        self.state = WorkerState(state="ready", devices=("CPU:0",))
         self.refusal: str | None = None
         self.store: Any = SimpleNamespace(keeping=SimpleNamespace(removed=lambda run_id: None))
 
@@ -88,10 +88,10 @@ class FakeRunner:
     def queue(self) -> tuple[str, ...]:
         return self.waiting
 
-    def finished(self) -> list[Run]:
-        return [snapshot.run for snapshot in self.snapshots.values() if snapshot.state == "finished"]
+    def going_on(self) -> Snapshot | None:
+        return self.snapshots.get(self.waiting[0]) if self.waiting else None
 
-    def host(self) -> HostState:
+    def host(self) -> WorkerState:
         return self.state
 
 
@@ -126,9 +126,6 @@ class ExplainedRunner(FakeRunner):
 
     def snapshot(self, run_id: str) -> Snapshot | None:
         return self.shown if run_id == self.shown.run.id else None
-
-    def finished(self) -> list[Run]:
-        return [self.shown.run]
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         if self.refusal:

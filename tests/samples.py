@@ -1,6 +1,6 @@
 """Measurements and runs of hand-made samples."""
 
-from measure.model.run import Measurement, Replica, RequestRecord, Run
+from measure.model.run import Measurement, Replica, Request, Run
 
 
 def measurement(
@@ -15,9 +15,7 @@ def measurement(
 
 
 def run_of(*measurements: Measurement) -> Run:
-    request = RequestRecord(
-        workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=["a"], budget_s=1.0
-    )
+    request = Request(workload="w", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=["a"], budget_s=1.0)
     return Run(id="0" * 24, created="2026-01-01T00:00:00Z", request=request, measurements=list(measurements))
 
 

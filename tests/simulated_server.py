@@ -17,11 +17,13 @@ import msgspec
 from msgspec.structs import replace
 from streamlit.web import cli
 
-from measure import runner
+from measure import client
 from measure.engine.bench import Settings
-from measure.engine.launcher import Event, HostState
 from measure.model import place
+from measure.pool.launcher import Event, HostState
+from measure.store.store import Store
 from measure.subject.messages import Spec
+from measure.worker import Worker
 from tests.subjects import RATES, Message, Subjects
 from workloads import places
 
@@ -68,12 +70,14 @@ class HeldSubjects(Subjects):
 if __name__ == "__main__":
     sys.modules["tensorflow"] = None  # type: ignore[assignment]
     places.hosted = lambda: (place.home() / HOSTED).exists()
-    rates = msgspec.to_builtins(replace(RATES, functions_per_s={"sqrt": 1e9}))
+    rates = msgspec.to_builtins(replace(RATES, flops_per_s=1e10))
     subjects = HeldSubjects(
         latencies_s=LATENCIES_S, answers={"probes": lambda spec: [{"event": "rates", "rates": rates}]}
     )
     # A run that is held goes on until a test lets it go.
     os.environ |= dict.fromkeys(("MAPBENCH_RUN_S", "MAPBENCH_SWEEP_S"), "86400")
-    own = runner.Runner(launcher_=subjects, settings=Settings(timeout_floor_s=3_600.0), name="a test")
-    runner.shared = lambda: own
+    worker = Worker(Store(), subjects, settings=Settings(timeout_floor_s=3_600.0), name="a test")
+    threading.Thread(target=worker.work, args=(threading.Event(),), daemon=True).start()
+    own = client.Client()
+    client.shared = lambda: own
     cli.main(prog_name="streamlit")

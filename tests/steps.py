@@ -130,7 +130,7 @@ def finish(page: Page) -> None:
 def ended(server: AppServer, run_id: str) -> Run:
     """The run of a server, once all of it is stored."""
     kept = Store(server.home)
-    eventually(lambda: (look := kept.look(run_id)) and not look.live, "the run has ended", RUN_S)
+    eventually(lambda: (look := kept.look(run_id)) and not look.work, "the run has ended", RUN_S)
     run = kept.load(run_id)
     assert run is not None
     return run

@@ -11,19 +11,19 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from measure.engine.launcher import Event, HostState
 from measure.machine import load
 from measure.model import why
 from measure.model.roofline import Rates
 from measure.model.run import Correctness, Memory
+from measure.pool.launcher import Event, HostState, State
 from measure.subject.messages import Spec
 
 Message = dict[str, Any]
 
-RATES = Rates(copy_bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
+RATES = Rates(bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
 # A turn has so many samples; a call of these takes so many page faults.
 SAMPLES_A_TURN, FAULTS = 3, 7.0
-# A message that stands for the end of the host, with all its subjects.
+# A message that stands for the end of the host, with all its subjects; who waits for another one does so in vain, once.
 LOST = {"event": "lost"}
 
 
@@ -50,7 +50,7 @@ def measured(
 
 def leave_the_machine(patch: pytest.MonkeyPatch) -> None:
     """Nobody else uses the machine, and nobody waits to know that."""
-    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, cores_of_pages=lambda: 0.0, held=lambda: 0.0)
+    nobody = SimpleNamespace(cores_of_others=lambda least_s=0.0: 0.0, held=lambda: 0.0)
     patch.setattr(load, "Watch", lambda: nobody)
 
 
@@ -73,10 +73,10 @@ class Subjects:
     failure: Message = field(default_factory=error)
     answers: Mapping[str, Callable[[Spec], list[Message]]] = field(default_factory=dict)
     start_method: Literal["fork", "fresh"] = "fork"
-    pid: int | None = None
     specs: list[Spec] = field(default_factory=list)
     most_alive: int = 0
     commands: list[tuple[int, str]] = field(default_factory=list)
+    is_lost: bool = False
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -101,10 +101,12 @@ class Subjects:
     # --- a launcher's side -------------------------------------------------------------------------------------------
 
     def state(self) -> HostState:
-        return HostState("ready", "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
+        state: State = "restarting" if self.is_lost else "ready"
+        return HostState(state, "", ("CPU:0", "GPU:0", "GPU:1"), {"gpus": [], "cuda": None, "cudnn": None})
 
     def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
-        return True
+        was_lost, self.is_lost = self.is_lost, False
+        return not was_lost
 
     def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
         number = next(self._numbers)
@@ -133,6 +135,12 @@ class Subjects:
         if known := self._alive.pop(subject, None):
             known[1].put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
 
+    def next(self, events: "queue.Queue[Event]", timeout_s: float) -> Event | None:
+        try:
+            return events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
     def close(self) -> None:
         pass
 
@@ -140,6 +148,7 @@ class Subjects:
 
     def _say(self, subject: int, message: Message) -> None:
         kind: Literal["lost", "message"] = "lost" if message == LOST else "message"
+        self.is_lost = self.is_lost or kind == "lost"
         self._alive[subject][1].put(Event(subject, kind, message))
 
     def _usual(self, spec: Spec) -> list[Message]:
@@ -154,7 +163,7 @@ class Subjects:
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":
-                return [{"event": "rates", "rates": msgspec.to_builtins(RATES)}]
+                return [{"event": "rates", "rates": msgspec.to_builtins(RATES), "work": msgspec.to_builtins(spec.work)}]
             case "process_peak":
                 return [{"event": "process_peak", "bytes": 2**21}]
             case "why":

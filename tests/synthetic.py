@@ -21,7 +21,7 @@ from measure.model.run import (
     Memory,
     Point,
     Replica,
-    RequestRecord,
+    Request,
     Run,
     Timeline,
     Warning,
@@ -176,7 +176,7 @@ def run(
         finished="2025-01-15T09:30:09Z",
         status="complete",
         stop_reason="the ranking is decided",
-        request=RequestRecord(
+        request=Request(
             workload="image_sqrt", size={"batch": 100, "height": 64, "width": 64, "channels": 3}, dtype="float32",
             device="CPU:0", strategies=[m.strategy for m in everything if m.twin_of is None], budget_s=30.0,
         ),
@@ -292,7 +292,7 @@ def timed_run(**median_s: float) -> Run:
             replace(m, strategy=f"{mapper}.{mode}", mapper=mapper, mode=mode, latency=latency(value), replicas=[])
         )
     slugs = sorted((m.strategy for m in measurements), key=lambda slug: median_s[slug.replace(".", "__")])
-    request = RequestRecord(
+    request = Request(
         workload="image_sqrt", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=slugs, budget_s=1.0
     )
     return Run(

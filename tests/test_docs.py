@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
-from measure import runner
+from measure import local
 from measure.__main__ import main
 from measure.arguments import compare_request, given, parser, sweep_request
 from measure.output.columns import COLUMNS
@@ -120,7 +120,7 @@ def test_commands_that_are_marked_end_as_the_docs_say(
 ) -> None:
     """On simulated subjects: what they print has the columns and the strategies of the example below them."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "launcher", lambda *_: Subjects())
+    monkeypatch.setattr(local, "launcher", lambda *_: Subjects())
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     printed = []
     try:

@@ -8,9 +8,9 @@ import strategies
 import workloads
 from measure.claims import known
 from measure.claims.verdicts import judge
-from measure.engine.host_launcher import HostLauncher
 from measure.model import listing
 from measure.model.request import parse
+from measure.pool.host_launcher import HostLauncher
 from tests.browser import ROOT
 from tests.claims import evidence
 from tests.engine import measure, running
@@ -54,5 +54,5 @@ def test_a_claim_is_whole_and_figures_confirm_and_refute_it() -> None:
     assert isinstance(claims, tuple)
     (claim,) = claims
     assert known.get(claim.id) is None
-    for truth, word in (("yes", "holds"), ("no", "does not hold")):
-        assert judge(claim, evidence(claim.tests, [truth] * len(claim.tests)), {}).word == word
+    for yes, word in ((True, "holds"), (False, "does not hold")):
+        assert judge(claim, {test.need.key: evidence(test, yes) for test in claim.tests}, {}).word == word

@@ -1,8 +1,8 @@
 """Mapbench in Python: what comes back of a comparison, and how it is shown."""
 
-import re
+import signal
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 import mapbench
-from mapbench import api, drawing, notebook, progress, result
-from measure import runner
-from measure.model.run import Error
+from mapbench import api, measuring, result
+from measure.local import Local
+from measure.model.run import Error, Run
 from measure.model.run_file import decode
-from measure.runner import Snapshot
+from measure.subject.messages import Spec
 from tests import synthetic, warm
-from tests.engine import ROOT, environment
-from tests.measure.test_admission import measured_here
-from tests.subjects import Subjects
+from tests.engine import ROOT, environment, measure_here
+from tests.subjects import Message, Subjects
+from workloads.functions import Given
 
 
 def squared(batch):
@@ -33,8 +33,8 @@ def numbers(batch=6, width=2):
 def subjects(monkeypatch: pytest.MonkeyPatch) -> Subjects:
     """What is measured in place of the function that is given: a workload with the same name."""
     subjects = Subjects(latencies_s={"map_fn.graph": 0.02, "vectorized_map.graph": 0.001})
-    measured_here(subjects, monkeypatch)
-    monkeypatch.setattr(runner.Runner, "give", lambda self, function, seed: "square")
+    measure_here(subjects, monkeypatch)
+    monkeypatch.setattr(Local, "give", lambda self, function, seed: "square")
     return subjects
 
 
@@ -47,7 +47,7 @@ def test_a_comparison_gives_a_table_the_leader_the_code_a_file_and_the_best_func
     found = mapbench.compare(squared, numbers, TWO, budget=60, size={"batch": 50}, quiet=True)
     assert found.table["strategy"].tolist() == ["vectorized_map.graph", "map_fn.graph"]
     assert set(found.table["outcome"]) == {"ok"}
-    assert found.leader == "vectorized_map.graph" and found.verdict in repr(found)
+    assert found.leader == "vectorized_map.graph" and found.verdict in str(found)
     assert "map_with_map_fn" in found.code("map_fn.graph")
     assert found.run.request.size["batch"] == 50
     found.save(tmp_path / "run.json")
@@ -62,14 +62,15 @@ def test_a_comparison_gives_a_table_the_leader_the_code_a_file_and_the_best_func
         assert pool == (allocator == "pool")
 
 
-def test_an_interrupt_keeps_what_there_is(subjects: Subjects, monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
+def test_an_interrupt_keeps_what_there_is(subjects: Subjects):
+    def interrupt(spec: Spec) -> list[Message]:
+        signal.raise_signal(signal.SIGINT)
+        return []  # it never ends by itself
 
-    monkeypatch.setattr(api, "_watch", interrupted)
-    subjects.answers = {"memory": lambda spec: []}  # it never ends by itself
+    subjects.answers = {"timing": interrupt}
     found = mapbench.compare(squared, numbers, "loop.eager", quiet=True)
     assert found.run.status == "cancelled"
+    assert found.run.measurement("loop.eager").memory is not None
     with pytest.raises(ValueError, match="no strategy can be named"):
         _ = found.leader
 
@@ -78,7 +79,7 @@ def test_a_sweep_has_a_comparison_at_each_point(subjects: Subjects, capsys: pyte
     swept = mapbench.sweep(squared, numbers, {"batch": [1, 50]}, TWO, budget=60)
     assert swept.table.columns[:3].tolist() == ["batch", "rank", "strategy"]
     assert {1, 50} <= set(swept.table["batch"])
-    assert swept.verdict in repr(swept)
+    assert swept.verdict in str(swept)
     at = swept.at(batch=50)
     assert at.run.request.size["batch"] == 50 and at.leader == "vectorized_map.graph"
     with pytest.raises(KeyError, match="no such point: batch 1; batch 50"):
@@ -95,10 +96,10 @@ def test_a_sweep_has_a_comparison_at_each_point(subjects: Subjects, capsys: pyte
 
 MAPPED = """
 import numpy as np, tensorflow as tf, mapbench
-from measure.engine import host_launcher
+from measure.pool import process
 from tests.warm import WARM
 
-host_launcher.subprocess = WARM
+process.subprocess = WARM
 rows = np.random.default_rng(0).random((4, 3), dtype=np.float32)
 w = tf.Variable(3.0)
 layer = tf.keras.layers.Dense(2, activation="tanh")
@@ -111,6 +112,7 @@ def of_live_ones(x):
 
 result = mapbench.compare(of_live_ones, rows, "chunked.graph", budget=30, quiet=True)
 mapped = result.mapped("chunked.graph")
+assert mapped.__name__ == "chunked.graph"
 for part in (rows, rows[:3]):
     assert np.allclose(mapped(part), layer(part * 3), atol=1e-6)
 w.assign(2.0)  # the live variable is used, not the one that was measured
@@ -131,57 +133,77 @@ def test_a_mapped_function_is_the_live_one_at_any_batch(tmp_path: Path):
 # --- how results are shown -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def _without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process that draws them fails."""
-    monkeypatch.setattr(drawing, "subprocess", SimpleNamespace(run=lambda *_, **__: SimpleNamespace(returncode=1)))
+def test_a_result_is_one_line_and_printed_the_report():
+    for shown in (mapbench.Result(synthetic.run(), {}), mapbench.SweepResult(synthetic.sweep(), {})):
+        assert shown.verdict in repr(shown) and "\n" not in repr(shown)
+        assert shown.verdict in str(shown) and "\n" in str(shown)
 
 
-@pytest.mark.usefixtures("live")
-def test_a_drawing_has_verdict_charts_and_table_and_no_script():
-    run = synthetic.run()
-    drawn = drawing.fragment(run)
-    assert run.verdict in drawn
-    assert drawn.count("<svg") == 2
-    assert drawn.count("<tr>") == 1 + len(mapbench.Result(run, {}).table)
-    assert "<script" not in drawn
-
-
-@pytest.mark.usefixtures("_without_charts")
-def test_a_drawing_without_charts_has_the_rest_and_words_of_a_run_are_no_html():
-    run = synthetic.run()
-    item = replace(run.measurements[0], outcome="failed", error=Error(type="Error", message="<b>&"))
-    drawn = drawing.fragment(replace(run, verdict="<i>", measurements=[item, *run.measurements[1:]]))
-    assert "The charts could not be drawn." in drawn and "<table" in drawn
-    assert "&lt;i&gt;" in drawn and "<i>" not in drawn
-    assert "&lt;b&gt;&amp;" in drawn and "<b>" not in drawn
-    # Why a strategy was not measured stands where its figures would.
-    columns = drawn.count("<th>")
-    (row,) = [row for row in re.findall("<tr>(.*?)</tr>", drawn) if "XLA cannot compile tf.numpy_function." in row]
-    rank, name, reason = re.findall("<td.*?</td>", row)
-    assert f'colspan="{columns - 2}"' in reason and "colspan" not in rank + name
-
-
-def test_progress_in_a_notebook_has_a_bar_what_is_known_and_in_the_end_a_count():
-    run = synthetic.partial(4)
-    shown = progress.drawn(Snapshot(run, "running", message="timing", elapsed_s=3.0, remaining_s=1.0))
-    assert "width:75%" in shown and "timing" in shown and shown.count("<tr>") == 1 + len(run.measurements) - 1
-    assert progress.ended(synthetic.run(unhappy=False)).endswith("11 of 11 strategies were measured.")
-
-
-@pytest.mark.usefixtures("_without_charts")
 def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     opened: list[str] = []
     monkeypatch.setattr(result.webbrowser, "open", opened.append)
     monkeypatch.setattr(result.tempfile, "gettempdir", lambda: str(tmp_path))
-    found = mapbench.Result(synthetic.run(), {})
+    found = mapbench.Result(replace(synthetic.run(), verdict="<i>&"), {})
     found.show()
     (file,) = tmp_path.iterdir()
     assert opened == [file.as_uri()] and capsys.readouterr().out == f"{file}\n"
-    assert found.verdict in file.read_text(encoding="utf-8")
-    shown: list[mapbench.Result] = []
-    monkeypatch.setattr(notebook, "display", lambda: shown.append)
+    page = file.read_text(encoding="utf-8")
+    assert "&lt;i&gt;&amp;" in page and "<i>" not in page and page.count("Latency of one call") == 1
+    drawn: list[Any] = []
+    monkeypatch.setattr(result, "_is_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", drawn.append)
     found.show()
-    assert shown == [found] and len(opened) == 1
+    assert [chart.to_dict() for chart in drawn] == [chart.to_dict() for chart in found.charts]
+    assert len(drawn) == 2 and str(found) in capsys.readouterr().out
+
+
+# --- the best one, and what is raised --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
+    """``compared(run)``: the run that `best` will have."""
+
+    def gives(run: Run) -> None:
+        monkeypatch.setattr(api, "compare", lambda *_, **__: mapbench.Result(run, {}))
+
+    monkeypatch.setattr(mapbench.Result, "mapped", lambda self, strategy: strategy)
+    return gives
+
+
+def test_the_best_of_equals_is_named_with_a_warning(compared: Callable[[Run], None]):
+    run = synthetic.run()
+    compared(replace(run, ranking=[["batched.xla", "batched.graph"], ["loop.graph"]]))
+    with pytest.warns(UserWarning, match=r"^batched\.xla ties with batched\.graph: a rerun may name another of them$"):
+        assert mapbench.best(squared, numbers) == "batched.xla"
+
+
+def test_an_interrupt_while_the_best_is_looked_for_is_one(compared: Callable[[Run], None]):
+    compared(replace(synthetic.run(), status="cancelled"))
+    with pytest.raises(KeyboardInterrupt):
+        mapbench.best(squared, numbers)
+
+
+def test_where_no_strategy_can_be_named_the_reasons_are(compared: Callable[[Run], None]):
+    run = synthetic.run()
+    failed = [
+        replace(item, outcome="failed", error=Error(type="Error", message="it broke: at line 3"))
+        for item in run.measurements
+    ]
+    compared(replace(run, ranking=[], measurements=failed))
+    with pytest.raises(ValueError, match=r"^no strategy can be named: it broke: at line 3 \(\d+ ×\)$"):
+        mapbench.best(squared, numbers)
+
+
+def test_code_that_is_no_python_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
+    def start(**_: Any) -> None:
+        raise AssertionError("something was started")
+
+    monkeypatch.setattr(measuring, "Local", start)
+    code = Given(code="x = [1]\n\n\ndef f(x):\n    return x +\n", function="f", elems="x")
+    monkeypatch.setattr(api, "given", lambda *_: code)
+    with pytest.raises(mapbench.RequestError, match=r"^line 5: invalid syntax$"):
+        mapbench.compare(squared, numbers)
+    assert issubclass(mapbench.NotSendable, ValueError)

@@ -14,11 +14,9 @@ import pytest
 
 import mapbench
 from mapbench import api, elements
-from mapbench.elements import kept
+from mapbench.elements import store
 from mapbench.given import NotSendable, given
-from measure.engine.deriving import Deriving
-from measure.engine.host_launcher import HostLauncher
-from workloads import elems_file, functions
+from workloads import elems_file
 from workloads.functions import Given
 
 HALF = 0.5
@@ -35,6 +33,11 @@ def halve(x):
 
 def twice_halved(x):
     return halve(halve(x))
+
+
+def triple_by(factor):
+    triple = lambda x: x * factor  # noqa: E731
+    return triple
 
 
 def least(x):
@@ -72,11 +75,12 @@ def test_a_function_goes_as_source_with_what_it_uses():
     assert executed(given(least, numbers, None, None))["least"](1.0) == -math.inf, "whose text is no code"
 
 
-def test_what_has_no_source_is_pickled():
+def test_what_has_no_source_is_pickled_below_what_can_be_read_of_it():
     factor = 3.0
+    assert "\n# triple = lambda x: x * factor" in given(triple_by(factor), numbers, None, None).code
     for fn in (lambda x: x * 3.0, lambda x: x * factor, functools.partial(np.multiply, 3.0)):
         sent = given(fn, numbers, None, None)
-        assert "cloudpickle" in sent.code
+        assert "cloudpickle" in sent.code and sent.function == "fn"
         assert executed(sent)[sent.function](2.0) == 6.0
 
 
@@ -103,12 +107,12 @@ def test_a_function_of_a_library_goes_by_its_name_or_by_another_where_that_is_ta
     sent = given(np.sqrt, numbers, np.emath.sqrt, np.linalg.norm)
     assert "cloudpickle" not in sent.code and "\nsqrt = numpy.sqrt\n" in sent.code
     space = executed(sent)
-    assert (sent.function, sent.batched, sent.reference) == ("sqrt", "imported_batched", "norm")
-    assert space["sqrt"] is np.sqrt and space["imported_batched"] is np.emath.sqrt
+    assert (sent.function, sent.batched, sent.reference) == ("sqrt", "batched", "norm")
+    assert space["sqrt"] is np.sqrt and space["batched"] is np.emath.sqrt
     assert space["norm"] is np.linalg.norm
     # One that is called as its module is.
     sent = given(copy.copy, numbers, None, None)
-    assert sent.function == "imported_fn" and executed(sent)["imported_fn"] is copy.copy
+    assert sent.function == "fn" and executed(sent)["fn"] is copy.copy
 
 
 def test_what_cannot_be_sent_is_named():
@@ -154,32 +158,30 @@ def test_elements_of_different_lengths_are_kept_too(tf: Any):
     assert made[0].keys() == {"deep", "plain"} and made[1].to_list() == [[0.0, 1.0, 2.0], []]
 
 
-def test_elements_that_are_too_many_are_refused_before_they_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_elements_that_are_too_many_are_refused_before_they_are_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def saved(*_: Any, **__: Any) -> None:
         raise AssertionError("they were saved")
 
     with monkeypatch.context() as patch:
-        for owner, name in ((elements.np, "save"), (elements.np, "savez"), (elements, "_array")):
-            patch.setattr(owner, name, saved)
+        for name in ("save", "savez"):
+            patch.setattr(elements.np, name, saved)
         rows = np.lib.format.open_memmap(tmp_path / "sparse.npy", "w+", np.float32, (5, 2**28))
         for nest in (rows, {"a": {"b": (X, rows)}}, (X, [rows, rows])):
             with pytest.raises(NotSendable, match=r"^the elements hold \d+\.0 GiB, and at most 4 GiB can be measured"):
-                kept(nest)
+                store(nest)
     monkeypatch.setattr(elems_file, "MOST_BYTES", 2**10)
     assert of([1.0] * 100).tolist() == [1.0] * 100
     with pytest.raises(NotSendable, match=r"^the elements hold"):
-        kept([1.0] * 129)
+        store([1.0] * 129)
 
 
 # --- title and presets -----------------------------------------------------------------------------------------------
 
 
-def test_title_and_presets_are_written_as_code_and_those_of_the_workload(host: HostLauncher):
+def test_title_and_presets_are_written_as_code():
     presets = {"Small": {"batch": np.int64(2)}, "Wide": {"batch": 2, "width": 5}}
-    sent = given(same, numbers, None, None, 'The "same"', presets)
-    slug = Deriving(host, "a test", patient=True).give(sent, {}, 0)
-    workload = functions.workloads()[slug]
-    assert (workload.title, workload.presets) == ('The "same"', presets)
+    space = executed(given(same, numbers, None, None, 'The "same"', presets))
+    assert (space["TITLE"], space["PRESETS"]) == ('The "same"', presets)
 
 
 def test_a_title_that_the_code_has_otherwise_and_presets_that_are_no_sizes_are_refused():
@@ -193,7 +195,7 @@ def test_a_title_that_the_code_has_otherwise_and_presets_that_are_no_sizes_are_r
 
 def test_compare_and_sweep_hand_title_and_presets_on(monkeypatch: pytest.MonkeyPatch):
     handed: list[str] = []
-    monkeypatch.setattr(api, "_measured", lambda code, *_: handed.append(code.code))
+    monkeypatch.setattr(api, "measured", lambda code, *_: handed.append(code.code))
     options = {"title": "Same", "presets": {"Small": {"batch": 2}}}
     mapbench.compare(same, numbers, **options)
     mapbench.sweep(same, numbers, {"batch": [1, 2]}, **options)

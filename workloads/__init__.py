@@ -1,12 +1,12 @@
 """The workloads: functions that are mapped, one file each.
 
-A file with a module-level ``WORKLOAD`` is all that a new one takes. Besides this package, ``workloads`` in the folder
-of what is kept is looked through, and so are the folders, or single files, of the environment variable
-MAPBENCH_WORKLOADS. Such files are executed in processes of their own, never in this one.
+A file with a module-level ``WORKLOAD``, here also a tuple of several, is all that a new one takes. Besides this
+package, ``workloads`` in the folder of what is kept is looked through, and so are the folders, or single files, of
+the environment variable MAPBENCH_WORKLOADS. Such files are executed by whoever measures, as a test
+runner does with its plug-ins.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,6 @@ class UnknownWorkload(KeyError):
         return str(self.args[0])
 
 
-def scripted(workload: Workload) -> tuple:
-    """The functions whose source may go into a script."""
-    data = [workload.inputs, workload.variables, workload.reference, *workload.helpers]
-    return (*_mapped(workload), *[function for function in data if function is not None])
-
-
 def _mapped(workload: Workload) -> list[Callable[..., Any]]:
     """The functions of a workload that are handed tensors, or arrays in their place."""
     functions = [workload.element, *workload.elements.values(), *workload.rewrites.values()]
@@ -41,16 +35,15 @@ def _mapped(workload: Workload) -> list[Callable[..., Any]]:
 def check(workload: Workload) -> None:
     """Raise ValueError or TypeError with a sentence where a workload's parts do not fit together."""
     discovery.check_slug(workload.slug)
-    names = [parameter.name for parameter in workload.sizes]
-    if "batch" not in names:
-        raise ValueError(f"{workload.slug} has the sizes {', '.join(names) or 'none'}: one must be 'batch'")
+    bounds = {parameter.name: parameter for parameter in workload.sizes}
+    if "batch" not in bounds:
+        raise ValueError(f"{workload.slug} has the sizes {', '.join(bounds) or 'none'}: one must be 'batch'")
     for parameter in workload.sizes:
         if not parameter.least <= parameter.default <= parameter.most:
             raise ValueError(
                 f"{workload.slug}: the default of {parameter.name} is {parameter.default}: "
                 f"it must lie from {parameter.least} to {parameter.most}"
             )
-    bounds = {parameter.name: parameter for parameter in workload.sizes}
     for preset, size in workload.presets.items():
         for name, value in size.items():
             if name not in bounds or not bounds[name].least <= value <= bounds[name].most:
@@ -58,23 +51,23 @@ def check(workload: Workload) -> None:
     if not workload.dtypes:
         raise ValueError(f"{workload.slug} has no dtypes: at least one is needed")
     choices = {option.name: option.values or () for option in workload.options}
-    for name, variants in workload.variants.items():
-        for value in variants:
+    for chosen in ({}, *({name: value} for name, variants in workload.variants.items() for value in variants)):
+        for name, value in chosen.items():
             if value not in choices.get(name, ()):
                 raise ValueError(f"{workload.slug}: there is a variant for {name}={value}, which is no valid option")
-    options: list[dict[str, Any]] = [{}]
-    options += [{name: value} for name, variants in workload.variants.items() for value in variants]
-    for chosen in options:
-        _check_variant(workload, chosen)
+        _check_case(Case(workload, workload.default_size(), workload.dtypes[0], chosen))
 
 
-def _check_variant(workload: Workload, options: Mapping[str, Any]) -> None:
-    """Check the functions that a workload has with these options."""
-    case = Case(workload, workload.default_size(), workload.dtypes[0], options)
+def _check_case(case: Case) -> None:
+    """Check the functions that a workload has with these options, and what those of its metadata give."""
     workload = case.workload
+    if workload.reference is None and "numpy" not in workload.rewrites:
+        raise ValueError(f"{workload.slug} has no reference: give one, or a rewrite 'numpy', which is taken in float64")
     if (workload.variables is None) != (workload.variable_leaves is None):
         raise ValueError(f"{workload.slug}: variables and variable_leaves go together: give both, or neither")
-    for function in scripted(workload):
+    makers = [function for function in (workload.inputs, workload.variables) if function is not None]
+    right = [workload.reference] if workload.reference else []
+    for function in (*_mapped(workload), *makers, *right, *workload.helpers):
         discovery.check_sourced(function)
         if function.__name__ in RESERVED:
             raise ValueError(
@@ -84,28 +77,19 @@ def _check_variant(workload: Workload, options: Mapping[str, Any]) -> None:
     for kind, named in (("rewrite", workload.rewrites), ("element function", workload.elements)):
         for name in named:
             discovery.check_slug(name, f"{workload.slug}: {kind}")
-    for function in filter(None, (workload.inputs, workload.variables)):
+    for function in makers:
         case.arguments(function)
     for function in _mapped(workload):
         case.keywords(function)
-    least = {parameter.name: parameter.least for parameter in workload.sizes}
     most = {parameter.name: parameter.most for parameter in workload.sizes}
-    for size in (case.size, least, most, *({**case.size, **preset} for preset in workload.presets.values())):
-        _check_answers(replace(case, size=size))
-
-
-def _check_answers(case: Case) -> None:
-    """Check what the functions that describe a case give."""
-    workload = case.workload
-    for function in filter(
-        None, (workload.element_input, workload.element_output, workload.output, workload.variable_leaves)
-    ):
-        try:
-            case.leaves(function)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{workload.slug}: {function.__name__}: {error}") from None
-    if not isinstance(case.cost, Cost):
-        raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {case.cost!r}: a Cost is needed")
+    for of_size in (case, replace(case, size=most)):
+        for shapes in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
+            try:
+                of_size.leaves(shapes)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"{workload.slug}: {getattr(shapes, '__name__', '')}: {error}") from None
+        if not isinstance(of_size.cost, Cost):
+            raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {of_size.cost!r}: a Cost is needed")
 
 
 # Folders, or single files, of further workloads.
@@ -115,8 +99,8 @@ VARIABLE = "MAPBENCH_WORKLOADS"
 GROUPS = ("Elementwise", "Reductions", "Images", "Text", "Gradients", "Networks", "Linear algebra", "Limits")
 
 
-def _place(workload: Workload) -> int:
-    return GROUPS.index(workload.group) if workload.group in GROUPS else len(GROUPS)
+def _place(workload: Workload) -> tuple[int, str]:
+    return GROUPS.index(workload.group) if workload.group in GROUPS else len(GROUPS), workload.slug
 
 
 _discovery = discovery.Discovery(__name__, "WORKLOAD", Workload, VARIABLE, "workloads", check, _place)
@@ -127,13 +111,8 @@ def _by_slug() -> Mapping[str, Workload]:
     return {**_discovery.find().items, **own} if own else _discovery.find().items
 
 
-def held() -> AbstractContextManager[None]:
-    """Hold what there is for this thread: a person's own files are not looked at again meanwhile."""
-    return _discovery.held()
-
-
 def all() -> tuple[Workload, ...]:
-    """Return every workload: the package's by group and file name, then those of a person's own files."""
+    """Return every workload: the package's by group and slug, then those of a person's own files."""
     return tuple(_by_slug().values())
 
 
@@ -151,7 +130,7 @@ def get(slug: str) -> Workload:
 
 
 def load_file(path: str | Path) -> Workload:
-    """Execute one file *in this process*, and return its workload; `discovery.DiscoveryError` with a sentence."""
+    """Execute one file, and return its workload; `discovery.DiscoveryError` with a sentence."""
     return _discovery.load_file(path)
 
 

@@ -1,13 +1,8 @@
 """Softmax attention, one head per sequence: matrix products with weights that all sequences share."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, length, width, dtype, seed):
@@ -42,31 +37,6 @@ def in_numpy(x, to_query, to_key, to_value):
     return weights / weights.sum(axis=-1, keepdims=True) @ value
 
 
-def reference(x, *weights):
-    return in_numpy(x.astype(np.float64), *(weight.astype(np.float64) for weight in weights))
-
-
-def leaf(length, width, dtype):
-    return Leaf((length, width), dtype)
-
-
-def parameters(width, dtype):
-    return (Leaf((width, width), dtype),) * 3
-
-
-def cost(length, width, dtype):
-    projected, scores = Leaf((length, width), dtype).bytes, Leaf((length, length), dtype).bytes
-    held = 3 * projected + 2 * scores
-    return Cost(
-        flops=6 * length * width**2 + 4 * length**2 * width + 10 * length**2,
-        ops=16,
-        temporary_bytes=held,
-        batched_temporary_bytes=held,
-        depth=4 * width + 2 * length,
-        functions={"exp": length**2},
-    )
-
-
 WORKLOAD = Workload(
     slug="attention",
     title="Attention",
@@ -88,11 +58,13 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=in_numpy,
     rewrites={"batched": batched, "numpy": in_numpy},
-    reference=reference,
-    helpers=(in_numpy,),
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    element_input=lambda length, width, dtype: Leaf((length, width), dtype),
+    cost=lambda length, width, dtype: Cost(
+        flops=6 * length * width**2 + 4 * length**2 * width + 10 * length**2,
+        ops=16,
+        temporary_bytes=(3 * length * width + 2 * length**2) * ITEM_BYTES[dtype],
+        depth=4 * width + 2 * length,
+    ),
     variables=initial_values,
-    variable_leaves=parameters,
+    variable_leaves=lambda width, dtype: (Leaf((width, width), dtype),) * 3,
 )

@@ -1,25 +1,12 @@
 """Augmenting images one at a time: a flip, another contrast, a rotation, each by a number of the image's own."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Tolerance, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, Option, SizeParameter, Tolerance, Workload, tf
 
 
 def images(batch, height, width, dtype, rng):
     return rng.uniform(0.0, 1.0, size=(batch, height, width, 3)).astype(dtype)
-
-
-def image(height, width, dtype):
-    return Leaf((height, width, 3), dtype)
-
-
-def with_number(height, width, dtype):
-    return image(height, width, dtype), Leaf((), dtype)
 
 
 # --- flip -------------------------------------------------------------------------------------------------------------
@@ -46,15 +33,6 @@ def flip_reference(x):
     return np.where(flips[:, None, None, None], images[:, :, ::-1], images)
 
 
-def with_flag(height, width, dtype):
-    return image(height, width, dtype), Leaf((), "bool")
-
-
-def flip_cost(height, width, dtype):
-    whole = image(height, width, dtype).bytes
-    return Cost(flops=0, ops=2, temporary_bytes=whole, batched_temporary_bytes=whole)
-
-
 # --- contrast ---------------------------------------------------------------------------------------------------------
 
 
@@ -78,11 +56,6 @@ def contrast_reference(x):
     images, factors = (array.astype(np.float64) for array in x)
     means = images.mean(axis=(1, 2), keepdims=True)
     return (images - means) * factors[:, None, None, None] + means
-
-
-def contrast_cost(height, width, dtype):
-    whole = image(height, width, dtype).bytes
-    return Cost(flops=4 * 3 * height * width, ops=1, batched_temporary_bytes=whole, depth=height * width + 3)
 
 
 # --- rotation ---------------------------------------------------------------------------------------------------------
@@ -135,11 +108,6 @@ def rotated(image, angle):
     return upper * (1 - below) + lower * below
 
 
-def rotate_cost(height, width):
-    # For each pixel where it comes from, and for each of its channels the mean of four others.
-    return Cost(flops=(8 + 3 * 9) * height * width, ops=20, depth=12)
-
-
 WORKLOAD = Workload(
     slug="augment",
     title="Image augmentation",
@@ -162,9 +130,9 @@ WORKLOAD = Workload(
     rewrites={"batched": rotate_batched},
     reference=rotate_reference,
     helpers=(images, rotate_batched, rotated),
-    element_input=with_number,
-    element_output=image,
-    cost=rotate_cost,
+    element_input=lambda height, width, dtype: (Leaf((height, width, 3), dtype), Leaf((), dtype)),
+    element_output=lambda height, width, dtype: Leaf((height, width, 3), dtype),
+    cost=lambda: Cost(ops=20, depth=12),
     tolerances={
         "float32": Tolerance(
             relative=1e-4,
@@ -190,7 +158,11 @@ WORKLOAD = Workload(
                 "rewrites": {"batched": contrast_batched},
                 "reference": contrast_reference,
                 "helpers": (images,),
-                "cost": contrast_cost,
+                "cost": lambda height, width, dtype: Cost(
+                    ops=1,
+                    temporary_bytes=3 * height * width * ITEM_BYTES[dtype],
+                    depth=height * width + 3,
+                ),
                 "tolerances": {},
                 "unsupported": {},
             },
@@ -200,8 +172,10 @@ WORKLOAD = Workload(
                 "rewrites": {"batched": flip_batched},
                 "reference": flip_reference,
                 "helpers": (images,),
-                "element_input": with_flag,
-                "cost": flip_cost,
+                "element_input": lambda height, width, dtype: (Leaf((height, width, 3), dtype), Leaf((), "bool")),
+                "cost": lambda height, width, dtype: Cost(
+                    ops=2, temporary_bytes=3 * height * width * ITEM_BYTES[dtype]
+                ),
                 "tolerances": {},
                 "unsupported": {},
             },

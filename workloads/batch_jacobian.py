@@ -1,13 +1,8 @@
 """The Jacobian of a small network by its input, for each example: derivatives that a loss cannot give."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, features, dtype, seed):
@@ -51,35 +46,6 @@ def in_numpy(x, first, second):
     return (slope[..., None, :] * second.T) @ first.T
 
 
-def reference(x, first, second):
-    return in_numpy(x.astype(np.float64), first.astype(np.float64), second.astype(np.float64))
-
-
-def element_input(features, dtype):
-    return Leaf((features,), dtype)
-
-
-def element_output(features, outputs, dtype):
-    return Leaf((outputs, features), dtype)
-
-
-def parameters(features, hidden, outputs, dtype):
-    return Leaf((features, hidden), dtype), Leaf((hidden, outputs), dtype)
-
-
-def cost(features, hidden, outputs, dtype):
-    # Forward, and backward for each output, which the Jacobian vectorises.
-    held = Leaf((outputs, hidden), dtype).bytes + 2 * Leaf((hidden,), dtype).bytes
-    return Cost(
-        flops=2 * features * hidden + 2 * outputs * hidden * (1 + features),
-        ops=30,
-        temporary_bytes=held,
-        batched_temporary_bytes=held,
-        depth=2 * (features + hidden),
-        functions={"tanh": hidden},
-    )
-
-
 WORKLOAD = Workload(
     slug="batch_jacobian",
     title="Jacobian per example",
@@ -102,11 +68,19 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=in_numpy,
     rewrites={"batched": batched, "tape_batch_jacobian": tape_batch_jacobian, "numpy": in_numpy},
-    reference=reference,
-    helpers=(network, in_numpy),
-    element_input=element_input,
-    element_output=element_output,
-    cost=cost,
+    helpers=(network,),
+    element_input=lambda features, dtype: Leaf((features,), dtype),
+    element_output=lambda features, outputs, dtype: Leaf((outputs, features), dtype),
+    # Forward, and backward for each output, which the Jacobian vectorises.
+    cost=lambda features, hidden, outputs, dtype: Cost(
+        flops=2 * features * hidden + 2 * outputs * hidden * (1 + features),
+        ops=30,
+        temporary_bytes=(outputs + 2) * hidden * ITEM_BYTES[dtype],
+        depth=2 * (features + hidden),
+    ),
     variables=initial_values,
-    variable_leaves=parameters,
+    variable_leaves=lambda features, hidden, outputs, dtype: (
+        Leaf((features, hidden), dtype),
+        Leaf((hidden, outputs), dtype),
+    ),
 )

@@ -1,13 +1,8 @@
 """A branch that depends on the data: elements go different ways."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -34,27 +29,6 @@ def numpy_batched(x):
     return np.where(x.sum(axis=1, keepdims=True) > 0, np.exp(-x), x * x)
 
 
-def reference(x):
-    return numpy_batched(x.astype(np.float64))
-
-
-def leaf(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def cost(width, dtype):
-    row = Leaf((width,), dtype).bytes
-    return Cost(
-        flops=12 * width,
-        ops=6,
-        temporary_bytes=row,
-        batched_temporary_bytes=2 * row,
-        depth=2,
-        # One row in two, on the average.
-        functions={"exp": width // 2},
-    )
-
-
 WORKLOAD = Workload(
     slug="branch",
     title="Branch on the data",
@@ -75,9 +49,6 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_batched},
-    reference=reference,
-    helpers=(numpy_batched,),
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    element_input=lambda width, dtype: Leaf((width,), dtype),
+    cost=lambda width, dtype: Cost(ops=6, temporary_bytes=2 * width * ITEM_BYTES[dtype], depth=2),
 )

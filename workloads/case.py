@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from workloads.discovery import DiscoveryError
 from workloads.spec import Cost, Leaf, Workload, leaves, map_leaves, type_nest
 
 
@@ -36,8 +37,15 @@ class Case:
         return self.size["batch"]
 
     def call(self, function: Callable[..., Any]) -> Any:
-        """Return what ``function``, one of the workload's that need no TensorFlow, gives for the case."""
-        return function(**self.arguments(function))
+        """Return what ``function``, one of the workload's that need no TensorFlow, gives for the case. Raises
+        `DiscoveryError` with a sentence where it fails."""
+        arguments = self.arguments(function)
+        try:
+            return function(**arguments)
+        except Exception as error:  # whatever somebody else's file may raise
+            given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+            what = f"{type(error).__name__}: {error}"
+            raise DiscoveryError(f"{self.workload.slug}: {function.__name__}({given}) fails: {what}") from error
 
     def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return the case's value for each argument that ``function`` names, in its order.

@@ -1,13 +1,8 @@
 """Linear equations with a symmetric positive definite matrix each: two ops whose kernels take a batch as it is."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, side, columns, dtype, seed):
@@ -27,31 +22,6 @@ def solve(equations):
 def in_numpy(equations):
     matrix, right = equations
     return np.linalg.solve(matrix, right)
-
-
-def reference(equations):
-    matrix, right = (array.astype(np.float64) for array in equations)
-    return np.linalg.solve(matrix, right)
-
-
-def equations(side, columns, dtype):
-    return Leaf((side, side), dtype), Leaf((side, columns), dtype)
-
-
-def solution(side, columns, dtype):
-    return Leaf((side, columns), dtype)
-
-
-def cost(side, columns, dtype):
-    # The factor, and two triangular systems for each column.
-    held = Leaf((side, side), dtype).bytes + Leaf((side, columns), dtype).bytes
-    return Cost(
-        flops=side**3 // 3 + 2 * side**2 * columns,
-        ops=3,
-        temporary_bytes=held,
-        batched_temporary_bytes=held,
-        depth=3 * side,
-    )
 
 
 WORKLOAD = Workload(
@@ -76,9 +46,13 @@ WORKLOAD = Workload(
     element=solve,
     numpy_element=in_numpy,
     rewrites={"batched": solve, "numpy": in_numpy},
-    reference=reference,
-    helpers=(in_numpy,),
-    element_input=equations,
-    element_output=solution,
-    cost=cost,
+    element_input=lambda side, columns, dtype: (Leaf((side, side), dtype), Leaf((side, columns), dtype)),
+    element_output=lambda side, columns, dtype: Leaf((side, columns), dtype),
+    # The factor, and two triangular systems for each column.
+    cost=lambda side, columns, dtype: Cost(
+        flops=side**3 // 3 + 2 * side**2 * columns,
+        ops=3,
+        temporary_bytes=side * (side + columns) * ITEM_BYTES[dtype],
+        depth=3 * side,
+    ),
 )

@@ -1,13 +1,8 @@
 """A variable that each element counts up: the order of the elements shows in the result."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -40,22 +35,6 @@ def reference(x, counter):
     return x.astype(np.float64) * places[:, None], np.float64(len(x)) + counter.astype(np.float64)
 
 
-def leaf(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def variable(dtype):
-    return (Leaf((), dtype),)
-
-
-def outputs_and_count(batch, width, dtype):
-    return Leaf((batch, width), dtype), Leaf((), dtype)
-
-
-def cost(width):
-    return Cost(flops=width + 1, ops=3)
-
-
 WORKLOAD = Workload(
     slug="counter",
     title="Counter in a variable",
@@ -76,10 +55,9 @@ WORKLOAD = Workload(
     use=count_from_zero,
     rewrites={"batched": batched},
     reference=reference,
-    element_input=leaf,
-    element_output=leaf,
-    output=outputs_and_count,
-    cost=cost,
+    element_input=lambda width, dtype: Leaf((width,), dtype),
+    output=lambda batch, width, dtype: (Leaf((batch, width), dtype), Leaf((), dtype)),
+    cost=lambda: Cost(ops=3),
     variables=zero,
-    variable_leaves=variable,
+    variable_leaves=lambda dtype: (Leaf((), dtype),),
 )

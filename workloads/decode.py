@@ -1,13 +1,8 @@
 """Numbers that come as text or as bytes: ops on strings, which take a whole batch as well as one element."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -21,18 +16,6 @@ def element(x, *, dtype):
 
 def reference(x):
     return x.astype(np.float64)
-
-
-def texts(width):
-    return Leaf((width,), "string")
-
-
-def numbers(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def cost():
-    return Cost(flops=0, ops=1)
 
 
 # --- raw bytes --------------------------------------------------------------------------------------------------------
@@ -57,14 +40,6 @@ def reference_of_bytes(x, *, width, dtype):
     return np.array(rows, dtype=np.float64).reshape(len(x), width)
 
 
-def one_text():
-    return Leaf((), "string")
-
-
-def cost_of_bytes():
-    return Cost(flops=0, ops=2)
-
-
 WORKLOAD = Workload(
     slug="decode",
     title="Numbers from strings",
@@ -85,9 +60,9 @@ WORKLOAD = Workload(
     element=element,
     rewrites={"batched": element},
     reference=reference,
-    element_input=texts,
-    element_output=numbers,
-    cost=cost,
+    element_input=lambda width: Leaf((width,), "string"),
+    element_output=lambda width, dtype: Leaf((width,), dtype),
+    cost=lambda: Cost(ops=1),
     options=(
         Option(
             "of",
@@ -104,8 +79,8 @@ WORKLOAD = Workload(
                 "element": element_of_bytes,
                 "rewrites": {"batched": batched_of_bytes},
                 "reference": reference_of_bytes,
-                "element_input": one_text,
-                "cost": cost_of_bytes,
+                "element_input": lambda: Leaf((), "string"),
+                "cost": lambda: Cost(ops=2),
             },
         }
     },

@@ -13,18 +13,13 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
-from workloads import own, places
-from workloads.own import DiscoveryError
-
-_READ_AT_ONCE = 4
+from workloads import places
 
 
 class _Named(Protocol):
@@ -35,6 +30,19 @@ class _Named(Protocol):
 T = TypeVar("T", bound=_Named)
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]*")
+_ADDRESS = re.compile(r"(?:(?: at)? )?\b0x[0-9a-fA-F]{8,16}\b")
+
+
+def without_addresses(text: str) -> str:
+    """Return a text without addresses in memory, which say nothing to anybody: ``<function f>``."""
+    return _ADDRESS.sub("", text)
+
+
+class DiscoveryError(ValueError):
+    """A file does not offer what it should: the message names the file and what was wrong with it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_addresses(message))
 
 
 def check_slug(slug: Any, what: str = "slug") -> None:
@@ -45,25 +53,12 @@ def check_slug(slug: Any, what: str = "slug") -> None:
 
 def check_sourced(function: Callable[..., Any]) -> None:
     """Raise ValueError with a sentence where a function's source could not be put into a script."""
-    if not inspect.isfunction(function) or function.__name__ == "<lambda>" or "<locals>" in function.__qualname__:
+    if not inspect.isfunction(function) or function.__name__ == "<lambda>" or function.__closure__:
         raise ValueError(f"{function!r} cannot be put into a script: a top-level 'def' can")
 
 
 # Time of the last change and size; or why the file cannot be read.
 _Version = tuple[int, int] | str
-
-
-@dataclass(frozen=True)
-class _File(Generic[T]):
-    """A version of a file: the item that it offers, or the sentence that says what is wrong with it."""
-
-    version: _Version
-    item: T | str
-    reader: own.OwnFile[T] | None = None
-
-    def close(self) -> None:
-        if self.reader is not None:
-            self.reader.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +78,10 @@ class Discovery(Generic[T]):
     """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``.
 
     Those files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
-    environment variable ``variable`` holds, joined by ``os.pathsep``. They are looked at in every call, and a file is
-    read again when it has changed. A fault in the package is raised; a fault in one of those files is kept as the
-    sentence that says what is wrong, and costs only that file: it is never executed here, see `own`. What the package
-    offers comes first, in ``order`` and then by name. Safe to use from several threads.
+    environment variable ``variable`` holds, joined by ``os.pathsep``. They are executed in this process, as a test
+    runner does with its plug-ins, and again when they have changed. A fault in the package is raised; an error in one
+    of those files is kept as the sentence that says what is wrong, and costs only that file. What the package offers
+    comes first, in ``order`` and then by name. Safe to use from several threads.
     """
 
     def __init__(
@@ -103,31 +98,19 @@ class Discovery(Generic[T]):
         self._package, self._attribute, self._kind = package, attribute, kind
         self._variable, self._own_folder, self._check = variable, own_folder, check
         self._lock = threading.RLock()
-        self._held = threading.local()
         self._package_items: dict[str, T] | None = None
-        self._files: dict[str, _File[T]] = {}
+        # Path → version, and the item that the file offers or the sentence that says what is wrong with it.
+        self._files: dict[str, tuple[_Version, T | str]] = {}
         self._offers: Offers[T] | None = None
 
     def find(self) -> Offers[T]:
         """Return all that there is now; the same object as long as nothing has changed."""
-        held: Offers[T] | None = getattr(self._held, "offers", None)
-        if held is not None:
-            return held
         with self._lock:
             versions = self._versions()
-            if self._offers is None or versions != {path: file.version for path, file in self._files.items()}:
-                self._read(versions)
+            if self._offers is None or versions != {path: version for path, (version, _) in self._files.items()}:
+                self._files = {path: self._read(path, version) for path, version in versions.items()}
                 self._offers = self._all()
             return self._offers
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold what `find` returns for this thread: a page asks some hundred times, and looks at the files once."""
-        self._held.offers = self.find()
-        try:
-            yield
-        finally:
-            self._held.offers = None
 
     def slug_in(self, path: str | Path) -> str:
         """Return the slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
@@ -140,7 +123,7 @@ class Discovery(Generic[T]):
         return offers.slugs[path]
 
     def load_file(self, path: str | Path) -> T:
-        """Execute one file *in this process*, and return what it offers; `DiscoveryError` with a sentence otherwise."""
+        """Execute one file, and return what it offers; `DiscoveryError` with a sentence otherwise."""
         path = Path(path).resolve()
         name = f"mapbench_{self._attribute.lower()}_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         linecache.checkcache(str(path))  # an edited file must not be shown with its former source
@@ -167,8 +150,9 @@ class Discovery(Generic[T]):
             items: dict[str, T] = {}
             for info in pkgutil.iter_modules(sys.modules[self._package].__path__):
                 module = importlib.import_module(f"{self._package}.{info.name}")
-                if hasattr(module, self._attribute):
-                    item = self._item(module, module.__name__)
+                offered = getattr(module, self._attribute, ())
+                for one in offered if isinstance(offered, tuple) else (offered,):
+                    item = self._checked(one, module.__name__)
                     if item.slug in items:
                         raise DiscoveryError(f"{module.__name__}: slug {item.slug!r} is taken already: choose another")
                     items[item.slug] = item
@@ -176,7 +160,9 @@ class Discovery(Generic[T]):
         return self._package_items
 
     def _item(self, module: ModuleType, where: str) -> T:
-        item = getattr(module, self._attribute, None)
+        return self._checked(getattr(module, self._attribute, None), where)
+
+    def _checked(self, item: Any, where: str) -> T:
         if not isinstance(item, self._kind):
             raise DiscoveryError(
                 f"{where} offers {type(item).__name__} as {self._attribute}: a {self._kind.__name__} is needed"
@@ -208,45 +194,25 @@ class Discovery(Generic[T]):
                     versions[path] = str(error.strerror)
         return versions
 
-    def _read(self, versions: dict[str, _Version]) -> None:
-        """Read what is new or has changed, several at a time, and forget what is gone."""
-        for path, file in list(self._files.items()):
-            if versions.get(path) != file.version:
-                file.close()
-                del self._files[path]
-        new = [path for path in versions if path not in self._files]
-        if new:
-            with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-                self._files.update(zip(new, pool.map(lambda path: self._file(path, versions[path]), new), strict=True))
-        self._files = {path: self._files[path] for path in versions}
-
-    def _file(self, path: str, version: _Version) -> _File[T]:
+    def _read(self, path: str, version: _Version) -> tuple[_Version, T | str]:
+        """Execute a file, unless it has not changed."""
+        if path in self._files and self._files[path][0] == version:
+            return self._files[path]
         if isinstance(version, str):
-            return _File(version, f"{path} cannot be read: {version}")
-        reader = own.OwnFile(self._package, path, self._kind, lambda message: self._give_up(path, version, message))
+            return version, f"{path} cannot be read: {version}"
         try:
-            return _File(version, reader.read(), reader)
+            return version, self.load_file(path)
         except DiscoveryError as error:
-            reader.close()
-            return _File(version, str(error))
-
-    def _give_up(self, path: str, version: _Version, message: str) -> None:
-        """A function of the file fails after all: from now on it is broken, until it changes."""
-        with self._lock:
-            file = self._files.get(path)
-            if file is not None and file.version == version:
-                file.close()
-                self._files[path] = _File(version, message)
-                self._offers = None
+            return version, str(error)
 
     def _all(self) -> Offers[T]:
         items, broken, slugs = dict(self._of_package()), {}, {}
-        for path, file in self._files.items():
-            if isinstance(file.item, str):
-                broken[path] = file.item
-            elif file.item.slug in items:
-                broken[path] = f"{path}: slug {file.item.slug!r} is taken already: choose another"
+        for path, (_, item) in self._files.items():
+            if isinstance(item, str):
+                broken[path] = item
+            elif item.slug in items:
+                broken[path] = f"{path}: slug {item.slug!r} is taken already: choose another"
             else:
-                items[file.item.slug] = file.item
-                slugs[path] = file.item.slug
+                items[item.slug] = item
+                slugs[path] = item.slug
         return Offers(items, broken, slugs)

@@ -1,13 +1,8 @@
 """Gradients clipped example by example, then summed: a small result from one large intermediate per example."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, features, dtype, seed):
@@ -83,30 +78,8 @@ def numpy_batched(examples, first, second):
     return x.T @ (back * scale), activation.T @ (residual * scale)
 
 
-def reference(examples, first, second):
-    x, label = (array.astype(np.float64) for array in examples)
-    return numpy_batched((x, label), first.astype(np.float64), second.astype(np.float64))
-
-
-def element_input(features, dtype):
-    return Leaf((features,), dtype), Leaf((1,), dtype)
-
-
 def parameters(features, hidden, dtype):
     return Leaf((features, hidden), dtype), Leaf((hidden, 1), dtype)
-
-
-def cost(batch, features, hidden, dtype):
-    gradient = sum(leaf.bytes for leaf in parameters(features, hidden, dtype))
-    # The gradient, its square and what is scaled; then a sum over the batch, one rounding each.
-    return Cost(
-        flops=8 * features * hidden,
-        ops=30,
-        temporary_bytes=2 * gradient,
-        batched_temporary_bytes=2 * gradient,
-        depth=batch + 2 * features + 2 * hidden,
-        functions={"tanh": hidden},
-    )
 
 
 WORKLOAD = Workload(
@@ -130,12 +103,17 @@ WORKLOAD = Workload(
     element=clipped,
     use=summed,
     rewrites={"batched": batched, "accumulate": accumulate, "numpy": numpy_batched},
-    reference=reference,
-    helpers=(clipped, square_length, numpy_batched),
-    element_input=element_input,
+    helpers=(clipped, square_length),
+    element_input=lambda features, dtype: (Leaf((features,), dtype), Leaf((1,), dtype)),
     element_output=parameters,
     output=parameters,
-    cost=cost,
+    # The gradient, its square and what is scaled; then a sum over the batch, one rounding each.
+    cost=lambda batch, features, hidden, dtype: Cost(
+        flops=8 * features * hidden,
+        ops=30,
+        temporary_bytes=2 * (features + 1) * hidden * ITEM_BYTES[dtype],
+        depth=batch + 2 * features + 2 * hidden,
+    ),
     variables=initial_values,
     variable_leaves=parameters,
 )

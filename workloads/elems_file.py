@@ -26,7 +26,7 @@ def too_many(held: int) -> str:
     return f"{held / 2**30:.1f} GiB, and at most {MOST_BYTES >> 30} GiB can be measured: give fewer or smaller elements"
 
 
-def kept(file: str) -> str:
+def store(file: str) -> str:
     """Keep a copy of a file ``.npy`` or ``.npz``, for which the oldest may go; the code that loads it as `NAME`.
 
     Raises `DiscoveryError` with a sentence where it cannot be read or is larger than `MOST_BYTES`.
@@ -66,7 +66,7 @@ def _prune(folder: Path) -> None:
     """Remove the oldest copies, until all take `KEPT_BYTES` at most."""
     held = 0
     copies = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]
-    for known, file in sorted(copies, key=lambda copy: copy[0].st_mtime_ns, reverse=True):
-        held += known.st_size
+    for status, file in sorted(copies, key=lambda copy: copy[0].st_mtime_ns, reverse=True):
+        held += status.st_size
         if held > KEPT_BYTES:
             file.unlink(missing_ok=True)

@@ -9,11 +9,10 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from workloads.own import leaves_from_wire
 from workloads.spec import Cost, Leaf, SizeParameter, Workload, type_nest
 
 GROUP = "Your own"
@@ -30,7 +29,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``reference`` computes the right results, of NumPy arrays, for the whole batch; both may be missing.
     """
 
-    code: str
+    code: Annotated[str, msgspec.Meta(max_length=4_000_000)]
     function: str
     elems: str
     batched: str = ""
@@ -48,7 +47,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The facts that were derived of a function at one size.
 
     ``size``: the sizes, ``batch`` among them. ``element`` and ``result``: nests of `Leaf` of one element, as
-    `workloads.own.leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
+    `leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
     ``reference``: how right results come about: ``float64``, the function itself, slice by slice, in float64; ``own``,
     the same in its own dtype; ``given``; or ``shapes``, since results change from call to call and only their shapes
     and dtypes can be compared. ``draws``: it draws random numbers. ``asserts``: it has assertions. ``effects``: it does
@@ -82,6 +81,38 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     unknown_work: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
+class Named(tuple):
+    """The parts of a named tuple of an op, such as those of `tf.math.top_k`: strategies give a plain tuple of them."""
+
+
+def has_named(nest: type_nest) -> bool:
+    """True if a nest of `Leaf` has named tuples in it."""
+    parts = nest.values() if isinstance(nest, Mapping) else nest if isinstance(nest, tuple | list) else ()
+    return isinstance(nest, Named) or any(map(has_named, parts))
+
+
+def leaves_to_wire(nest: type_nest) -> Any:
+    """Return a nest of `Leaf` as plain data in which tuples, named ones, lists and dicts can be told apart."""
+    if isinstance(nest, Leaf):
+        return ["leaf", nest]
+    if isinstance(nest, Mapping):
+        return ["dict", {key: leaves_to_wire(part) for key, part in nest.items()}]
+    is_named = isinstance(nest, Named) or hasattr(nest, "_fields")
+    kind = "named" if is_named else "tuple" if isinstance(nest, tuple) else "list"
+    return [kind, [leaves_to_wire(part) for part in nest]]
+
+
+def leaves_from_wire(wire: Any) -> type_nest:
+    """Return the nest of `Leaf` that `leaves_to_wire` has written."""
+    kind, value = wire
+    if kind == "leaf":
+        return msgspec.convert(value, Leaf)
+    if kind == "dict":
+        return {key: leaves_from_wire(part) for key, part in value.items()}
+    parts = [leaves_from_wire(part) for part in value]
+    return {"tuple": tuple, "named": Named, "list": list}[kind](parts)
+
+
 class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function that was given, with what was derived of it at the sizes that a run has."""
 
@@ -90,7 +121,7 @@ class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _lock = threading.Lock()
-_known: dict[str, dict[tuple[tuple[str, int], ...], OwnFunction]] = {}
+_derived: dict[str, dict[tuple[tuple[str, int], ...], OwnFunction]] = {}
 _workloads: dict[str, Workload] = {}
 
 
@@ -98,7 +129,7 @@ def add(own: OwnFunction) -> str:
     """Make a function that was given here a workload of this process; its slug."""
     slug = own.given.slug
     with _lock:
-        _known.setdefault(slug, {})[_key(own.facts.size)] = own
+        _derived.setdefault(slug, {})[_key(own.facts.size)] = own
         if slug not in _workloads:
             _workloads[slug] = _workload(own)
     return slug
@@ -108,8 +139,8 @@ def get(slug: str, size: Mapping[str, int] | None = None) -> OwnFunction | None:
     """Return the function with this slug as it was derived at a size; without a size, as it was first given. None where
     it is not known, or was not derived at that size. The batch does not matter."""
     with _lock:
-        known = _known.get(slug, {})
-        return next(iter(known.values()), None) if size is None else known.get(_key(size))
+        derived = _derived.get(slug, {})
+        return next(iter(derived.values()), None) if size is None else derived.get(_key(size))
 
 
 def workloads() -> Mapping[str, Workload]:
@@ -146,15 +177,12 @@ def _workload(own: OwnFunction) -> Workload:
         return (Leaf((facts(size).variable_bytes,), "uint8"),)
 
     def cost(**size: int) -> Cost:
-        known = facts(size)
+        derived = facts(size)
         return Cost(
-            flops=known.flops,
-            ops=known.ops,
-            temporary_bytes=known.temporary_bytes,
-            batched_temporary_bytes=known.batched_temporary_bytes,
-            depth=known.depth,
-            functions=known.functions,
-            unknown=tuple(known.unknown_work) if isinstance(known.unknown_work, list) else (),
+            flops=derived.flops,
+            ops=derived.ops,
+            temporary_bytes=derived.batched_temporary_bytes,
+            depth=derived.depth,
         )
 
     def named(name: str) -> Callable[[], None]:

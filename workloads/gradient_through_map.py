@@ -1,13 +1,8 @@
 """The gradient of a mapped function: what mapping costs in training, where each intermediate is kept."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -56,27 +51,6 @@ def in_numpy(x, *, steps):
     return slope
 
 
-def reference(x, *, steps):
-    return in_numpy(x.astype(np.float64), steps=steps)
-
-
-def leaf(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def cost(width, steps, dtype):
-    # Each step keeps its input for the way back.
-    kept = steps * Leaf((width,), dtype).bytes
-    return Cost(
-        flops=30 * steps * width,
-        ops=3 * steps + 2,
-        temporary_bytes=kept,
-        batched_temporary_bytes=kept,
-        depth=3 * steps,
-        functions={"sin": steps * width, "cos": steps * width},
-    )
-
-
 WORKLOAD = Workload(
     slug="gradient_through_map",
     title="Gradient through a map",
@@ -99,11 +73,15 @@ WORKLOAD = Workload(
     numpy_element=waves_in_numpy,
     use=gradient_of_sum,
     rewrites={"batched": batched, "recompute": recompute, "numpy": in_numpy},
-    reference=reference,
-    helpers=(waves, gradient_of_sum, in_numpy),
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    helpers=(waves, gradient_of_sum),
+    element_input=lambda width, dtype: Leaf((width,), dtype),
+    # Each step keeps its input for the way back.
+    cost=lambda width, steps, dtype: Cost(
+        flops=30 * steps * width,
+        ops=3 * steps + 2,
+        temporary_bytes=steps * width * ITEM_BYTES[dtype],
+        depth=3 * steps,
+    ),
     unsupported={
         "numpy.eager": "TensorFlow's tape records no NumPy: write the gradient by hand, as numpy_batched does"
     },

@@ -1,13 +1,8 @@
 """The square root of 8-bit images: through float32 and back, cut off to whole numbers, which must be exact."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, height, width, channels, seed):
@@ -29,21 +24,6 @@ def in_numpy(images):
 
 def reference(images):
     return np.floor(np.sqrt(images.astype(np.float64)))
-
-
-def image_leaf(height, width, channels):
-    return Leaf((height, width, channels), "uint8")
-
-
-def cost(height, width, channels):
-    floats, numbers = Leaf((height, width, channels), "float32").bytes, height * width * channels
-    return Cost(
-        flops=3 * numbers,
-        ops=3,
-        temporary_bytes=floats,
-        batched_temporary_bytes=floats,
-        functions={"sqrt": numbers},
-    )
 
 
 WORKLOAD = Workload(
@@ -70,7 +50,9 @@ WORKLOAD = Workload(
     numpy_element=in_numpy,
     rewrites={"batched": batched, "numpy": in_numpy},
     reference=reference,
-    element_input=image_leaf,
-    element_output=image_leaf,
-    cost=cost,
+    element_input=lambda height, width, channels: Leaf((height, width, channels), "uint8"),
+    cost=lambda height, width, channels, dtype: Cost(
+        ops=3,
+        temporary_bytes=height * width * channels * ITEM_BYTES[dtype],
+    ),
 )

@@ -1,13 +1,8 @@
 """A loop whose length depends on the data: elements are done at different times."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -53,25 +48,6 @@ def numpy_batched(x):
     return x, steps
 
 
-def reference(x):
-    scaled, steps = numpy_batched(x.astype(np.float64))
-    return scaled, steps.astype(np.float64)
-
-
-def element_input(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def element_output(width, dtype):
-    return Leaf((width,), dtype), Leaf((), "int32")
-
-
-def cost(width, dtype):
-    row = Leaf((width,), dtype).bytes
-    # Eight halvings on the average, each with a condition.
-    return Cost(flops=16 * width, ops=40, temporary_bytes=row, batched_temporary_bytes=2 * row)
-
-
 WORKLOAD = Workload(
     slug="inner_while",
     title="Loop until small",
@@ -92,9 +68,8 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_batched},
-    reference=reference,
-    helpers=(numpy_batched,),
-    element_input=element_input,
-    element_output=element_output,
-    cost=cost,
+    element_input=lambda width, dtype: Leaf((width,), dtype),
+    element_output=lambda width, dtype: (Leaf((width,), dtype), Leaf((), "int32")),
+    # Eight halvings on the average, each with a condition.
+    cost=lambda width, dtype: Cost(ops=40, temporary_bytes=2 * width * ITEM_BYTES[dtype]),
 )

@@ -1,22 +1,13 @@
 """The gradient of a loss by the variables of a Keras layer, for every example by itself."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, Option, SizeParameter, Workload, tf
 
 
 def inputs(batch, length, width, dtype, seed):
     rng = np.random.default_rng(seed)
     return rng.uniform(0.5, 1.5, size=(batch, length, width)).astype(dtype)
-
-
-def element_input(length, width, dtype):
-    return Leaf((length, width), dtype)
 
 
 def gradients(layer, x):
@@ -81,17 +72,6 @@ def dense_parameters(width, units, dtype):
     return Leaf((width, units), dtype), Leaf((units,), dtype)
 
 
-def dense_cost(length, width, units, dtype):
-    y = Leaf((length, units), dtype).bytes
-    return Cost(
-        flops=4 * length * width * units + 4 * length * units,
-        ops=12,
-        temporary_bytes=2 * y,
-        batched_temporary_bytes=2 * y,
-        depth=width + length + 4,
-    )
-
-
 # --- convolution ------------------------------------------------------------------------------------------------------
 
 
@@ -141,26 +121,11 @@ def convolution_parameters(width, units, dtype):
     return Leaf((3, width, units), dtype), Leaf((units,), dtype)
 
 
-def convolution_cost(length, width, units, dtype):
-    y = Leaf((length, units), dtype).bytes
-    return Cost(
-        flops=12 * length * width * units + 4 * length * units,
-        ops=16,
-        temporary_bytes=2 * y,
-        batched_temporary_bytes=2 * y + Leaf((length, width), dtype).bytes,
-        depth=3 * width + length + 4,
-    )
-
-
 # --- embedding --------------------------------------------------------------------------------------------------------
 
 
 def words(batch, length, units, seed):
     return np.random.default_rng(seed).integers(0, units, size=(batch, length), dtype=np.int32)
-
-
-def words_of_element(length):
-    return Leaf((length,), "int32")
 
 
 def table_values(width, units, dtype, seed):
@@ -199,21 +164,6 @@ def embedding_reference(x, table):
     (table,) = as_float64(table)
     counts = (x[:, :, None] == np.arange(len(table))).sum(axis=1)
     return (counts[:, :, None] * table,)
-
-
-def sparse_table(width, units, dtype):
-    return (Leaf((units, width), dtype, sparse=True),)
-
-
-def table_parameters(width, units, dtype):
-    return (Leaf((units, width), dtype),)
-
-
-def embedding_cost(length, width, dtype):
-    rows = Leaf((length, width), dtype).bytes
-    return Cost(
-        flops=3 * length * width, ops=10, temporary_bytes=2 * rows, batched_temporary_bytes=2 * rows, depth=length
-    )
 
 
 # --- normalisation ----------------------------------------------------------------------------------------------------
@@ -262,18 +212,6 @@ def normalisation_parameters(width, dtype):
     return (Leaf((width,), dtype),) * 2
 
 
-def normalisation_cost(length, width, dtype):
-    y = Leaf((length, width), dtype).bytes
-    return Cost(
-        flops=20 * length * width,
-        ops=40,
-        temporary_bytes=4 * y,
-        batched_temporary_bytes=4 * y,
-        depth=width + length + 20,
-        functions={"rsqrt": length},
-    )
-
-
 WORKLOAD = Workload(
     slug="keras_gradients",
     title="Per-example gradients of a Keras layer",
@@ -296,9 +234,14 @@ WORKLOAD = Workload(
     element=dense_element,
     rewrites={"batched": dense_batched, "jacobian": dense_jacobian},
     reference=dense_reference,
-    element_input=element_input,
+    element_input=lambda length, width, dtype: Leaf((length, width), dtype),
     element_output=dense_parameters,
-    cost=dense_cost,
+    cost=lambda length, width, units, dtype: Cost(
+        flops=4 * length * width * units + 4 * length * units,
+        ops=12,
+        temporary_bytes=2 * length * units * ITEM_BYTES[dtype],
+        depth=width + length + 4,
+    ),
     variables=dense_values,
     variable_leaves=dense_parameters,
     options=(
@@ -320,7 +263,12 @@ WORKLOAD = Workload(
                 "rewrites": {"batched": convolution_batched, "jacobian": convolution_jacobian},
                 "reference": convolution_reference,
                 "element_output": convolution_parameters,
-                "cost": convolution_cost,
+                "cost": lambda length, width, units, dtype: Cost(
+                    flops=12 * length * width * units + 4 * length * units,
+                    ops=16,
+                    temporary_bytes=length * (2 * units + width) * ITEM_BYTES[dtype],
+                    depth=3 * width + length + 4,
+                ),
                 "variables": convolution_values,
                 "variable_leaves": convolution_parameters,
             },
@@ -329,18 +277,26 @@ WORKLOAD = Workload(
                 "element": embedding_element,
                 "rewrites": {"batched": embedding_batched, "jacobian": embedding_jacobian},
                 "reference": embedding_reference,
-                "element_input": words_of_element,
-                "element_output": sparse_table,
-                "cost": embedding_cost,
+                "element_input": lambda length: Leaf((length,), "int32"),
+                "element_output": lambda width, units, dtype: (Leaf((units, width), dtype, sparse=True),),
+                "cost": lambda length, width, dtype: Cost(
+                    ops=10,
+                    temporary_bytes=2 * length * width * ITEM_BYTES[dtype],
+                    depth=length,
+                ),
                 "variables": table_values,
-                "variable_leaves": table_parameters,
+                "variable_leaves": lambda width, units, dtype: (Leaf((units, width), dtype),),
             },
             "normalisation": {
                 "element": normalisation_element,
                 "rewrites": {"batched": normalisation_batched, "jacobian": normalisation_jacobian},
                 "reference": normalisation_reference,
                 "element_output": normalisation_parameters,
-                "cost": normalisation_cost,
+                "cost": lambda length, width, dtype: Cost(
+                    ops=40,
+                    temporary_bytes=4 * length * width * ITEM_BYTES[dtype],
+                    depth=width + length + 20,
+                ),
                 "variables": normalisation_values,
                 "variable_leaves": normalisation_parameters,
             },

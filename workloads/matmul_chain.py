@@ -1,13 +1,8 @@
 """A few matrix products per element: the work outweighs the overhead, and batching buys least."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, side, dtype, seed):
@@ -28,29 +23,6 @@ def in_numpy(x, *, products):
     for _ in range(products):
         y = y @ x
     return y
-
-
-def reference(x, *, products):
-    x = x.astype(np.float64)
-    y = x
-    for _ in range(products):
-        y = y @ x
-    return y
-
-
-def leaf(side, dtype):
-    return Leaf((side, side), dtype)
-
-
-def cost(side, products, dtype):
-    matrix = Leaf((side, side), dtype).bytes
-    return Cost(
-        flops=2 * products * side**3,
-        ops=products,
-        temporary_bytes=matrix,
-        batched_temporary_bytes=matrix,
-        depth=products * side,
-    )
 
 
 WORKLOAD = Workload(
@@ -74,8 +46,11 @@ WORKLOAD = Workload(
     element=chain,
     numpy_element=in_numpy,
     rewrites={"batched": chain, "numpy": in_numpy},
-    reference=reference,
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    element_input=lambda side, dtype: Leaf((side, side), dtype),
+    cost=lambda side, products, dtype: Cost(
+        flops=2 * products * side**3,
+        ops=products,
+        temporary_bytes=side**2 * ITEM_BYTES[dtype],
+        depth=products * side,
+    ),
 )

@@ -1,13 +1,8 @@
 """The outer product of every matrix with itself: a small input makes a large output, so memory decides."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, side, dtype, seed):
@@ -25,24 +20,6 @@ def batched(x):
 
 def numpy_element(x):
     return np.multiply.outer(x, x)
-
-
-def reference(x):
-    x = x.astype(np.float64)
-    return x[:, :, :, None, None] * x[:, None, None, :, :]
-
-
-def element_input(side, dtype):
-    return Leaf((side, side), dtype)
-
-
-def element_output(side, dtype):
-    return Leaf((side, side, side, side), dtype)
-
-
-def cost(side):
-    # tf.tensordot issues two reshapes, a matrix product and a reshape; reshapes share their input's buffer.
-    return Cost(flops=side**4, ops=4)
 
 
 WORKLOAD = Workload(
@@ -66,8 +43,8 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": batched},
-    reference=reference,
-    element_input=element_input,
-    element_output=element_output,
-    cost=cost,
+    element_input=lambda side, dtype: Leaf((side, side), dtype),
+    element_output=lambda side, dtype: Leaf((side, side, side, side), dtype),
+    # tf.tensordot issues two reshapes, a matrix product and a reshape; reshapes share their input's buffer.
+    cost=lambda: Cost(ops=4),
 )

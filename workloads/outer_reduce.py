@@ -1,13 +1,8 @@
 """Outer products that are reduced at once: what lies between is far larger than input and output."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, side, dtype, seed):
@@ -40,15 +35,6 @@ def reference(x):
     return np.maximum(x * largest, x * smallest)
 
 
-def leaf(side, dtype):
-    return Leaf((side, side), dtype)
-
-
-def cost(side, dtype):
-    products = Leaf((side, side, side, side), dtype).bytes
-    return Cost(flops=2 * side**4, ops=5, temporary_bytes=products, batched_temporary_bytes=products)
-
-
 WORKLOAD = Workload(
     slug="outer_reduce",
     title="Outer product, reduced",
@@ -72,7 +58,6 @@ WORKLOAD = Workload(
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_batched},
     reference=reference,
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    element_input=lambda side, dtype: Leaf((side, side), dtype),
+    cost=lambda side, dtype: Cost(ops=5, temporary_bytes=side**4 * ITEM_BYTES[dtype]),
 )

@@ -1,13 +1,8 @@
 """The gradient of a network's loss for every example by itself: many small ops and several outputs."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, Option, SizeParameter, Workload, tf
 
 
 def inputs(batch, features, dtype, seed):
@@ -52,24 +47,8 @@ def reference(examples, kernel, bias):
     return residual[:, :, None] * x[:, :, None], residual
 
 
-def element_input(features, dtype):
-    return Leaf((features,), dtype), Leaf((1,), dtype)
-
-
 def parameters(features, dtype):
     return Leaf((features, 1), dtype), Leaf((1,), dtype)
-
-
-def cost(features, dtype):
-    # 13 ops forward and backward, as seen by an op callback. The depth is that of a sum over all features, one rounding
-    # each, and of the few ops around it.
-    return Cost(
-        flops=4 * features + 8,
-        ops=13,
-        temporary_bytes=2 * Leaf((features,), dtype).bytes,
-        batched_temporary_bytes=4 * Leaf((1,), dtype).bytes,
-        depth=features + 6,
-    )
 
 
 # --- a two-layer perceptron -------------------------------------------------------------------------------------------
@@ -122,17 +101,6 @@ def perceptron_parameters(features, dtype):
     return Leaf((features, 16), dtype), Leaf((16,), dtype), Leaf((16, 1), dtype), Leaf((1,), dtype)
 
 
-def perceptron_cost(features, dtype):
-    return Cost(
-        flops=96 * features + 200,
-        ops=24,
-        temporary_bytes=4 * Leaf((features,), dtype).bytes,
-        batched_temporary_bytes=8 * Leaf((16,), dtype).bytes,
-        depth=2 * features + 40,
-        functions={"tanh": 16},
-    )
-
-
 # --- a convolutional network ------------------------------------------------------------------------------------------
 
 
@@ -181,18 +149,6 @@ def convolution_parameters(dtype):
     return Leaf((3, 1, 8), dtype), Leaf((8,), dtype), Leaf((8, 1), dtype), Leaf((1,), dtype)
 
 
-def convolution_cost(features, dtype):
-    activations = Leaf((features, 8), dtype).bytes
-    return Cost(
-        flops=200 * features,
-        ops=40,
-        temporary_bytes=3 * activations,
-        batched_temporary_bytes=4 * activations,
-        depth=2 * features + 30,
-        functions={"tanh": 8 * features},
-    )
-
-
 WORKLOAD = Workload(
     slug="per_example_gradients",
     title="Per-example gradients",
@@ -214,9 +170,10 @@ WORKLOAD = Workload(
     element=element,
     rewrites={"batched": batched, "jacobian": jacobian},
     reference=reference,
-    element_input=element_input,
+    element_input=lambda features, dtype: (Leaf((features,), dtype), Leaf((1,), dtype)),
     element_output=parameters,
-    cost=cost,
+    # The depth is that of a sum over all features, one rounding each, and of the few ops around it.
+    cost=lambda features, dtype: Cost(ops=13, temporary_bytes=4 * ITEM_BYTES[dtype], depth=features + 6),
     variables=initial_values,
     variable_leaves=parameters,
     options=(
@@ -235,7 +192,11 @@ WORKLOAD = Workload(
                 "rewrites": {"batched": perceptron_batched, "jacobian": perceptron_jacobian},
                 "reference": perceptron_reference,
                 "element_output": perceptron_parameters,
-                "cost": perceptron_cost,
+                "cost": lambda features, dtype: Cost(
+                    ops=24,
+                    temporary_bytes=128 * ITEM_BYTES[dtype],
+                    depth=2 * features + 40,
+                ),
                 "variables": perceptron_values,
                 "variable_leaves": perceptron_parameters,
             },
@@ -244,7 +205,11 @@ WORKLOAD = Workload(
                 "rewrites": {"jacobian": convolution_jacobian},
                 "reference": convolution_reference,
                 "element_output": convolution_parameters,
-                "cost": convolution_cost,
+                "cost": lambda features, dtype: Cost(
+                    ops=40,
+                    temporary_bytes=32 * features * ITEM_BYTES[dtype],
+                    depth=2 * features + 30,
+                ),
                 "variables": convolution_values,
                 "variable_leaves": convolution_parameters,
             },

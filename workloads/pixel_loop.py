@@ -1,13 +1,8 @@
 """The square root of an image pixel by pixel: written into the tensor, which fails, or by maps inside the map."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, Option, SizeParameter, Workload, tf
 
 
 def inputs(batch, height, width, dtype, seed):
@@ -44,26 +39,6 @@ def numpy_batched(images):
     return np.sqrt(images)
 
 
-def reference(images):
-    return np.sqrt(images.astype(np.float64))
-
-
-def image_leaf(height, width, dtype):
-    return Leaf((height, width), dtype)
-
-
-def cost(height, width, dtype):
-    # A row of pixels is read, computed and stacked as an inner loop of some ten ops.
-    row = Leaf((width,), dtype).bytes
-    image = Leaf((height, width), dtype).bytes
-    return Cost(
-        flops=height * width,
-        ops=12 + height * (12 + 10 * width),
-        temporary_bytes=2 * row + image,
-        batched_temporary_bytes=2 * image,
-    )
-
-
 WORKLOAD = Workload(
     slug="pixel_loop",
     title="Pixel by pixel",
@@ -94,8 +69,10 @@ WORKLOAD = Workload(
     variants={"form": {"assign": {"element": assign}}},
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_batched},
-    reference=reference,
-    element_input=image_leaf,
-    element_output=image_leaf,
-    cost=cost,
+    element_input=lambda height, width, dtype: Leaf((height, width), dtype),
+    # A row of pixels is read, computed and stacked as an inner loop of some ten ops.
+    cost=lambda height, width, dtype: Cost(
+        ops=12 + height * (12 + 10 * width),
+        temporary_bytes=2 * height * width * ITEM_BYTES[dtype],
+    ),
 )

@@ -1,13 +1,8 @@
 """A Python loop inside the element function: unrolled when it is traced, paid for each element when eager."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, dtype, seed):
@@ -38,20 +33,6 @@ def reference(x, *, terms):
     return x.astype(np.float64) * sum(range(terms))
 
 
-def scalar(dtype):
-    return Leaf((), dtype)
-
-
-def cost(terms, dtype):
-    return Cost(
-        flops=2 * terms,
-        ops=2 * terms + 1,
-        temporary_bytes=2 * Leaf((), dtype).bytes,
-        batched_temporary_bytes=2 * Leaf((), dtype).bytes,
-        depth=2 * terms,
-    )
-
-
 WORKLOAD = Workload(
     slug="python_sum",
     title="Sum in a Python loop",
@@ -73,7 +54,8 @@ WORKLOAD = Workload(
     numpy_element=in_numpy,
     rewrites={"batched": batched, "numpy": in_numpy},
     reference=reference,
-    element_input=scalar,
-    element_output=scalar,
-    cost=cost,
+    element_input=lambda dtype: Leaf((), dtype),
+    cost=lambda terms, dtype: Cost(
+        flops=2 * terms, ops=2 * terms + 1, temporary_bytes=2 * ITEM_BYTES[dtype], depth=2 * terms
+    ),
 )

@@ -1,13 +1,8 @@
 """Rows of different lengths, each reduced to a number: a ragged tensor, its own ops, or padding by hand."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -37,26 +32,6 @@ def reference(x):
     return np.array([np.mean(np.square(row.astype(np.float64))) for row in x])
 
 
-def row(width, dtype):
-    return Leaf((None,), dtype, length=width)
-
-
-def mean(dtype):
-    return Leaf((), dtype)
-
-
-def cost(width, dtype):
-    whole = Leaf((width,), dtype).bytes
-    # Padded, each row is as long as the longest, which is nearly twice the average.
-    return Cost(
-        flops=2 * width + 1,
-        ops=2,
-        temporary_bytes=whole,
-        batched_temporary_bytes=4 * whole,
-        depth=width + 2,
-    )
-
-
 WORKLOAD = Workload(
     slug="ragged_in",
     title="Rows of different lengths",
@@ -77,8 +52,9 @@ WORKLOAD = Workload(
     element=element,
     rewrites={"batched": batched, "padded": padded},
     reference=reference,
-    element_input=row,
-    element_output=mean,
-    cost=cost,
+    element_input=lambda width, dtype: Leaf((None,), dtype, length=width),
+    element_output=lambda dtype: Leaf((), dtype),
+    # Padded, each row is as long as the longest, which is nearly twice the average.
+    cost=lambda width, dtype: Cost(ops=2, temporary_bytes=4 * width * ITEM_BYTES[dtype], depth=width + 2),
     unsupported={"padded.xla": "XLA has no kernel for the op that pads a tf.RaggedTensor"},
 )

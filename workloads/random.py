@@ -1,13 +1,8 @@
 """Random numbers from a seed for each element: the same whoever draws them, so that they can be checked."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, seed):
@@ -61,23 +56,6 @@ def in_numpy(seeds, *, draws):
     return uniform(seeds, draws)
 
 
-def reference(seeds, *, draws):
-    return uniform(seeds, draws).astype(np.float64)
-
-
-def element_input():
-    return Leaf((2,), "int32")
-
-
-def element_output(draws):
-    return Leaf((draws,), "float32")
-
-
-def cost(draws):
-    # Ten rounds of some ten integer operations for four numbers.
-    return Cost(flops=30 * draws, ops=6, temporary_bytes=32, batched_temporary_bytes=32)
-
-
 WORKLOAD = Workload(
     slug="random",
     title="Random numbers",
@@ -98,9 +76,9 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=in_numpy,
     rewrites={"numpy": in_numpy},
-    reference=reference,
     helpers=(philox, uniform),
-    element_input=element_input,
-    element_output=element_output,
-    cost=cost,
+    element_input=lambda: Leaf((2,), "int32"),
+    element_output=lambda draws: Leaf((draws,), "float32"),
+    # Ten rounds of some ten integer operations for four numbers.
+    cost=lambda draws: Cost(flops=30 * draws, ops=6, temporary_bytes=32),
 )

@@ -1,13 +1,8 @@
 """A number repeated many times, then summed: small inputs, small outputs, and large tensors in between."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, dtype, seed):
@@ -35,16 +30,6 @@ def reference(x, *, repeats):
     return x.astype(np.float64) * repeats
 
 
-def scalar(dtype):
-    return Leaf((), dtype)
-
-
-def cost(repeats, dtype):
-    # tf.repeat issues an expansion, a tile or broadcast and a reshape, beside the sum.
-    repeated = Leaf((repeats,), dtype).bytes
-    return Cost(flops=repeats, ops=5, temporary_bytes=repeated, batched_temporary_bytes=repeated, depth=repeats)
-
-
 WORKLOAD = Workload(
     slug="repeat_sum",
     title="Repeat and sum",
@@ -66,7 +51,7 @@ WORKLOAD = Workload(
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_batched},
     reference=reference,
-    element_input=scalar,
-    element_output=scalar,
-    cost=cost,
+    element_input=lambda dtype: Leaf((), dtype),
+    # tf.repeat issues an expansion, a tile or broadcast and a reshape, beside the sum.
+    cost=lambda repeats, dtype: Cost(ops=5, temporary_bytes=repeats * ITEM_BYTES[dtype], depth=repeats),
 )

@@ -1,13 +1,8 @@
 """Sums by key within a row: one op that TensorFlow vectorises, and one that it does not."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, groups, dtype, seed):
@@ -37,24 +32,6 @@ def in_numpy(rows, *, groups):
     return sums.reshape(*keys.shape[:-1], groups).astype(values.dtype)
 
 
-def reference(rows, *, groups):
-    values, keys = rows
-    return in_numpy((values.astype(np.float64), keys), groups=groups)
-
-
-def element_input(width, dtype):
-    return Leaf((width,), dtype), Leaf((width,), "int32")
-
-
-def sums_of_groups(groups, dtype):
-    return Leaf((groups,), dtype)
-
-
-def cost(width):
-    ids = Leaf((width,), "int32").bytes
-    return Cost(flops=width, ops=1, batched_temporary_bytes=ids, depth=width)
-
-
 # --- keys in the order in which they appear ---------------------------------------------------------------------------
 
 
@@ -82,16 +59,6 @@ def unique_in_numpy(rows, *, groups):
     return in_numpy((values, places - places[..., :1]), groups=groups)
 
 
-def unique_reference(rows, *, groups):
-    values, keys = rows
-    return unique_in_numpy((values.astype(np.float64), keys), groups=groups)
-
-
-def unique_cost(width):
-    ids = Leaf((width,), "int32").bytes
-    return Cost(flops=width, ops=2, temporary_bytes=2 * ids, batched_temporary_bytes=4 * ids, depth=width)
-
-
 WORKLOAD = Workload(
     slug="segments",
     title="Sums by key",
@@ -113,10 +80,9 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=in_numpy,
     rewrites={"batched": batched, "numpy": in_numpy},
-    reference=reference,
-    element_input=element_input,
-    element_output=sums_of_groups,
-    cost=cost,
+    element_input=lambda width, dtype: (Leaf((width,), dtype), Leaf((width,), "int32")),
+    element_output=lambda groups, dtype: Leaf((groups,), dtype),
+    cost=lambda width: Cost(ops=1, temporary_bytes=4 * width, depth=width),
     options=(
         Option(
             "ids",
@@ -126,16 +92,14 @@ WORKLOAD = Workload(
             values=("keys", "unique"),
         ),
     ),
-    helpers=(in_numpy,),
     variants={
         "ids": {
             "unique": {
                 "element": unique_element,
                 "numpy_element": unique_in_numpy,
                 "rewrites": {"batched": unique_batched, "numpy": unique_in_numpy},
-                "reference": unique_reference,
-                "helpers": (in_numpy, unique_in_numpy),
-                "cost": unique_cost,
+                "helpers": (in_numpy,),
+                "cost": lambda width: Cost(ops=2, temporary_bytes=16 * width, depth=width),
             },
         }
     },

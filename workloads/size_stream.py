@@ -1,13 +1,8 @@
 """A small perceptron, quick to compute and slow to compile: what a batch of another size costs shows beside it."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, features, dtype, seed):
@@ -34,34 +29,6 @@ def numpy_element(x, first, bias, second):
     return np.maximum(x @ first + bias, 0) @ second
 
 
-def reference(x, first, bias, second):
-    arrays = (array.astype(np.float64) for array in (x, first, bias, second))
-    return numpy_element(*arrays)
-
-
-def element_input(features, dtype):
-    return Leaf((features,), dtype)
-
-
-def element_output(dtype):
-    return Leaf((1,), dtype)
-
-
-def parameters(features, hidden, dtype):
-    return Leaf((features, hidden), dtype), Leaf((hidden,), dtype), Leaf((hidden, 1), dtype)
-
-
-def cost(features, hidden, dtype):
-    row = Leaf((hidden,), dtype).bytes
-    return Cost(
-        flops=2 * features * hidden + 4 * hidden,
-        ops=6,
-        temporary_bytes=2 * row,
-        batched_temporary_bytes=2 * row,
-        depth=features + hidden + 2,
-    )
-
-
 WORKLOAD = Workload(
     slug="size_stream",
     title="Batches of any size",
@@ -81,13 +48,21 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64"),
     inputs=inputs,
     variables=initial_values,
-    variable_leaves=parameters,
+    variable_leaves=lambda features, hidden, dtype: (
+        Leaf((features, hidden), dtype),
+        Leaf((hidden,), dtype),
+        Leaf((hidden, 1), dtype),
+    ),
     element=element,
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_element},
-    reference=reference,
-    helpers=(batched, numpy_element),
-    element_input=element_input,
-    element_output=element_output,
-    cost=cost,
+    helpers=(batched,),
+    element_input=lambda features, dtype: Leaf((features,), dtype),
+    element_output=lambda dtype: Leaf((1,), dtype),
+    cost=lambda features, hidden, dtype: Cost(
+        flops=2 * features * hidden + 4 * hidden,
+        ops=6,
+        temporary_bytes=2 * hidden * ITEM_BYTES[dtype],
+        depth=features + hidden + 2,
+    ),
 )

@@ -8,13 +8,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+else:
+    tf = None  # a name in sources that are text here: TensorFlow is imported where their scripts run
+
 # The dtypes of tensors and the bytes of one value. A string of up to 22 bytes lies in the 24 of TensorFlow's tstring;
 # of a longer one they point to the rest, which is not counted.
-_ITEM_BYTES = {
+ITEM_BYTES = {
     **{"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8},
     **{"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "complex64": 8, "complex128": 16, "string": 24},
 }
@@ -84,8 +89,8 @@ class Leaf:
             raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
         if self.is_ragged != (self.length is not None):
             raise ValueError(f"a Leaf has the shape {self.shape!r} and length={self.length}: None goes with a length")
-        if self.dtype not in _ITEM_BYTES:
-            raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(_ITEM_BYTES)}")
+        if self.dtype not in ITEM_BYTES:
+            raise ValueError(f"a Leaf has the dtype {self.dtype!r}: choose one of {', '.join(ITEM_BYTES)}")
 
     @property
     def is_ragged(self) -> bool:
@@ -105,7 +110,7 @@ class Leaf:
     def bytes(self) -> int:
         lengths = self._lengths()
         splits = (math.prod(lengths[:axis]) for axis, side in enumerate(self.shape) if side is None)
-        return round(self.values * _ITEM_BYTES[self.dtype] + _SPLIT_BYTES * sum(splits))
+        return round(self.values * ITEM_BYTES[self.dtype] + _SPLIT_BYTES * sum(splits))
 
     def _lengths(self) -> list[float]:
         return [self.length or 0 if side is None else side for side in self.shape]
@@ -121,23 +126,17 @@ type_nest = Any
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of the computation, done as it is written, for ONE element.
+    """What a forecast and a tolerance need to know of ONE element; the work of a run is counted at its size.
 
-    ``flops``: floating-point operations. ``ops``: TensorFlow ops that the element function issues.
-    ``functions``: how many results of which functions of ``tf.math`` that have a pace of their own, such as ``sin``.
-    ``temporary_bytes``: most bytes alive at once while one element is computed, beyond its inputs and outputs.
-    ``batched_temporary_bytes``: the same per element when the whole batch is computed at once (vectorised or batched).
-    ``depth``: the longest chain of roundings between an input and an output; tolerances grow with it.
-    ``unknown``: types of ops whose work is not known, and not counted.
+    ``ops``: TensorFlow ops that the element function issues. ``flops``: floating-point operations, where they take
+    longer than reading and writing. ``temporary_bytes``: most bytes alive at once beyond inputs and outputs, where the
+    whole batch is computed at once. ``depth``: the longest chain of roundings between an input and an output.
     """
 
-    flops: int
     ops: int
+    flops: int = 0
     temporary_bytes: int = 0
-    batched_temporary_bytes: int = 0
     depth: int = 1
-    functions: Mapping[str, int] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,11 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Workload:
-    """An element function with its inputs, sizes, rewrites, reference and cost model.
+    """An element function with its inputs, sizes and rewrites, and what of it cannot be seen without TensorFlow.
 
     Functions get the sizes, ``dtype`` (str), ``seed`` (int) and the workload's options as keyword arguments, as far as
-    they name them; those that are handed tensors name them after a ``*``. Those whose source goes into a script are
-    top-level functions that use ``np``, ``tf``, their arguments, builtins and ``helpers``, nothing else:
+    they name them; those that are handed tensors name them after a ``*``. Those whose source goes into a script use
+    ``np``, ``tf``, their arguments, builtins and ``helpers``, nothing else:
 
     - ``inputs(...)``: NumPy arrays (or a nest of them), axis 0 of each has length ``batch``.
     - ``variables(...)``: tuple of NumPy arrays that become ``tf.Variable``s, passed to ``element`` and rewrites.
@@ -164,11 +163,16 @@ class Workload:
     - ``elements[name](x, *variables)``: other ways to write ``element``, which strategies take as ``?element=name``.
     - ``numpy_element(x, *variables)``: the same as ``element`` in NumPy. A rewrite ``numpy`` is for arrays, too.
     - ``use(mapped, batch, *variables)``: what is done with the mapped function, where it is not just called.
-    - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output.
-    - ``element_input(...)``, ``element_output(...)``: nests of `Leaf`. ``cost(...)``: a `Cost`.
-    - ``output(...)``: nest of `Leaf` of the whole output, where it is not a batch of ``element_output``.
+    - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output. Without it, the rewrite
+      ``numpy`` of float64 is the reference.
+    - ``helpers``: further functions whose source the others need.
+
+    Others are asked for metadata, and may be lambdas:
+
+    - ``element_input(...)``, ``element_output(...)``: nests of `Leaf`; results are like elements where nothing is said.
+      ``output(...)``: nest of `Leaf` of the whole output, where it is not a batch of ``element_output``.
     - ``variable_leaves(...)``: tuple of `Leaf`, one for each of ``variables``, so that their bytes are known unmade.
-    - ``helpers``: further functions whose source the element function, rewrites, inputs or reference need.
+    - ``cost(...)``: a `Cost`.
 
     ``variants[option][value]`` are fields that another value of an option replaces. ``unsupported`` says in a sentence
     why strategies cannot work: the first pattern that fits ``mapper.mode`` counts. ``own`` is the
@@ -186,10 +190,10 @@ class Workload:
     inputs: Callable[..., type_nest]
     element: Callable[..., type_nest]
     rewrites: Mapping[str, Callable[..., type_nest]]
-    reference: Callable[..., type_nest]
     element_input: Callable[..., type_nest]
-    element_output: Callable[..., type_nest]
     cost: Callable[..., Cost]
+    element_output: Callable[..., type_nest] = None  # type: ignore[assignment]
+    reference: Callable[..., type_nest] | None = None
     variables: Callable[..., tuple[np.ndarray, ...]] | None = None
     variable_leaves: Callable[..., tuple[Leaf, ...]] | None = None
     options: tuple[Option, ...] = ()
@@ -202,6 +206,10 @@ class Workload:
     variants: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     own: Any = None
+
+    def __post_init__(self) -> None:
+        if self.element_output is None:
+            object.__setattr__(self, "element_output", self.element_input)
 
     def default_size(self) -> dict[str, int]:
         return {parameter.name: parameter.default for parameter in self.sizes}

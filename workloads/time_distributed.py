@@ -1,13 +1,8 @@
 """One layer on every time step of a sequence: the steps are a batch of their own, which can be mapped or folded in."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, steps, features, dtype, seed):
@@ -62,34 +57,6 @@ def in_numpy(x, kernel, bias):
     return np.maximum(x @ kernel + bias, 0)
 
 
-def reference(x, kernel, bias):
-    return in_numpy(x.astype(np.float64), kernel.astype(np.float64), bias.astype(np.float64))
-
-
-def sequence(steps, features, dtype):
-    return Leaf((steps, features), dtype)
-
-
-def activations(steps, units, dtype):
-    return Leaf((steps, units), dtype)
-
-
-def parameters(features, units, dtype):
-    return Leaf((features, units), dtype), Leaf((units,), dtype)
-
-
-def cost(steps, features, units, dtype):
-    # A few ops for each step, and those that take a sequence apart and put its results together.
-    held = Leaf((steps, units), dtype).bytes
-    return Cost(
-        flops=2 * steps * units * (features + 1),
-        ops=5 * steps + 2,
-        temporary_bytes=held,
-        batched_temporary_bytes=held,
-        depth=features + 1,
-    )
-
-
 WORKLOAD = Workload(
     slug="time_distributed",
     title="A layer on every time step",
@@ -114,11 +81,16 @@ WORKLOAD = Workload(
     elements={"at_once": dense},
     numpy_element=in_numpy,
     rewrites={"batched": dense, "reshape": reshape, "time_distributed": time_distributed, "numpy": in_numpy},
-    reference=reference,
-    helpers=(dense, keras_layer, in_numpy),
-    element_input=sequence,
-    element_output=activations,
-    cost=cost,
+    helpers=(dense, keras_layer),
+    element_input=lambda steps, features, dtype: Leaf((steps, features), dtype),
+    element_output=lambda steps, units, dtype: Leaf((steps, units), dtype),
+    # A few ops for each step, and those that take a sequence apart and put its results together.
+    cost=lambda steps, features, units, dtype: Cost(
+        flops=2 * steps * units * (features + 1),
+        ops=5 * steps + 2,
+        temporary_bytes=steps * units * ITEM_BYTES[dtype],
+        depth=features + 1,
+    ),
     variables=initial_values,
-    variable_leaves=parameters,
+    variable_leaves=lambda features, units, dtype: (Leaf((features, units), dtype), Leaf((units,), dtype)),
 )

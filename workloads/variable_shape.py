@@ -1,13 +1,8 @@
 """An output whose shape depends on the values: no tensor can hold a batch of them as they are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, width, dtype, seed):
@@ -38,20 +33,6 @@ def numpy_batched(x):
     return np.take_along_axis(np.where(keep, x, 0), order, axis=1).astype(x.dtype)
 
 
-def reference(x):
-    return numpy_batched(x.astype(np.float64))
-
-
-def leaf(width, dtype):
-    return Leaf((width,), dtype)
-
-
-def cost(width, dtype):
-    row = Leaf((width,), dtype).bytes
-    indices = Leaf((width,), "int32").bytes
-    return Cost(flops=width, ops=8, temporary_bytes=row, batched_temporary_bytes=2 * row + 2 * indices)
-
-
 WORKLOAD = Workload(
     slug="variable_shape",
     title="Shape from values",
@@ -70,9 +51,8 @@ WORKLOAD = Workload(
     inputs=inputs,
     element=element,
     rewrites={"batched": batched, "ragged": ragged, "numpy": numpy_batched},
-    reference=reference,
-    helpers=(element, numpy_batched),
-    element_input=leaf,
-    element_output=leaf,
-    cost=cost,
+    helpers=(element,),
+    element_input=lambda width, dtype: Leaf((width,), dtype),
+    # Rows, and the places of their numbers.
+    cost=lambda width, dtype: Cost(ops=8, temporary_bytes=2 * width * ITEM_BYTES[dtype] + 8 * width),
 )

@@ -1,1 +1,1 @@
-"""Trying claims: everything that they need is measured, one after the other, into one run."""
+"""What is said about mapping, as data, with verdicts that are computed from measured figures."""

@@ -1,23 +1,20 @@
-"""Figures of evidence as predicates ask for them, and their comparison. One that is not there raises `Missing`."""
+"""Figures of evidence as predicates ask for them, by names. One that is not there raises `Missing`."""
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import median
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import mean, variance
 
-import numpy as np
+from msgspec.structs import replace
 
-from measure.claims.spec import Seen, Truth
-from measure.model import text
-from measure.model.run import Evidence, Measurement, Run
+from measure.model.run import Evidence, Measurement, Replica, Run
 from measure.model.script_end import ScriptEnd
 from measure.statistics import intervals
 from measure.statistics.intervals import Level
-from measure.statistics.levels import levels_of
-from measure.sweep.lines import lines
+from measure.statistics.levels import RERUN, UNKNOWN_DEGREES, UNKNOWN_DEVIATION, levels_of
 
-_LEAST_SAMPLES = 5
-# Of the standard normal distribution: 90 % lie within this.
-_QUANTILE_90 = 1.645
+CONFIDENCE = 0.95
+# Before a strategy's slug: the time of its first call.
+FIRST_CALL = "the first call of "
 
 
 class Missing(Exception):
@@ -30,6 +27,14 @@ def run_of(evidence: Evidence) -> Run:
     return evidence.run
 
 
+def figures_of(evidence: Evidence) -> Mapping[str, object]:
+    """What a script reported."""
+    end = script_of(evidence)
+    if end.error:
+        raise Missing(f"its script failed: {end.error}")
+    return end.figures
+
+
 def script_of(evidence: Evidence) -> ScriptEnd:
     if evidence.script is None:
         raise Missing(evidence.reason or "its script was not run")
@@ -38,117 +43,102 @@ def script_of(evidence: Evidence) -> ScriptEnd:
     return evidence.script
 
 
+def numbers_of(evidence: Evidence, name: str) -> list[float]:
+    """A script's figure, by its processes."""
+    figures = figures_of(evidence)
+    if name not in figures:
+        raise Missing(f"its script reported no {name}")
+    if not (numbers := _numbers(figures[name])):
+        raise Missing(f"the script's figure {name} is {figures[name]!r}, which is no number")
+    return numbers
+
+
 def item_of(run: Run, slug: str) -> Measurement:
+    """A strategy that was measured; of a sweep there is none."""
     try:
         return run.measurement(slug)
     except KeyError:
         raise Missing(f"{slug} was not measured") from None
 
 
-def ratio_of(run: Run, over: str, under: str) -> intervals.Ratio:
-    for slug in (over, under):
-        item = item_of(run, slug)
-        if item.outcome != "ok":
-            reason = f": {item.error.message}" if item.error else ""
-            raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}{reason}")
-    levels = levels_of(run.measurements, run.analysis).by_slug
-    for slug in (over, under):
-        if slug not in levels:
-            raise Missing(f"{slug} was not timed")
-    return intervals.ratio(levels[over], levels[under], run.analysis.confidence)
+def right_item_of(run: Run, slug: str) -> Measurement:
+    item = item_of(run, slug)
+    if item.outcome != "ok":
+        reason = f": {item.error.message}" if item.error else ""
+        raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}{reason}")
+    return item
 
 
-def levels_along(run: Run, axis: str) -> Mapping[int, Mapping[str, Level]]:
-    """Value of the axis → the levels of the strategies that are right there, by their slugs without a swept option.
-    One that a swept option does not concern was measured at its first value, and has that level at all."""
+def ratio_of(evidence: Evidence, over: str, under: str) -> intervals.Ratio:
+    """The ratio of two times of a comparison or a script, with its interval."""
+    if evidence.run is None:
+        return _ratio_of_processes(*(_seconds_of(evidence, name) for name in (over, under)))
+    levels = _times_of(evidence.run.measurements)
+    for name in (over, under):
+        if name not in levels:
+            right_item_of(evidence.run, name.removeprefix(FIRST_CALL))
+            raise Missing(f"{name} was not timed")
+    return intervals.ratio(levels[over], levels[under], CONFIDENCE)
+
+
+def _ratio_of_processes(over: Sequence[float], under: Sequence[float]) -> intervals.Ratio:
+    """The ratio of two times of a script, of which each process has both. Its interval is Student's, of what processes
+    differ by, and of what reruns do; that of a single process is as wide as where nothing tells what they differ by."""
+    logs = [math.log(one / other) for one, other in zip(over, under, strict=False)]
+    several = len(logs) > 1
+    of_mean = variance(logs) / len(logs) if several else 2 * UNKNOWN_DEVIATION**2
+    level = Level(mean(logs), of_mean + RERUN**2, len(logs) - 1.0 if several else UNKNOWN_DEGREES, len(logs))
+    return intervals.Ratio(math.exp(level.log_mean), *level.interval(CONFIDENCE), math.nan)
+
+
+def _seconds_of(evidence: Evidence, name: str) -> list[float]:
+    seconds = _numbers(figures_of(evidence).get(name))
+    if min(seconds, default=0) <= 0:
+        raise Missing(f"{name} was not timed")
+    return seconds
+
+
+def levels_along(run: Run, axis: str) -> dict[int, Mapping[str, Level]]:
+    """Value of the axis → the levels of the strategies that are right there."""
     if [known.name for known in run.axes] != [axis]:
         raise Missing(f"it is no sweep over {axis}")
-    levels = {point.at[axis]: levels_of(point.measurements, run.analysis).by_slug for point in run.points}
-    along: dict[int, dict[str, Level]] = {value: {} for value in sorted(levels)}
-    for line in lines(run.points, run.axes):
-        for value, _, item in line.points:
-            if item.outcome == "ok" and item.strategy in levels[value]:
-                for place in along if line.flat else (value,):
-                    along[place][line.slug] = levels[value][item.strategy]
-    return along
-
-
-def bytes_of(run: Run, slug: str, figure: str) -> int:
-    item = item_of(run, slug)
-    if item.memory is None or item.outcome != "ok":
-        raise Missing(f"{slug} ended as {item.outcome.replace('_', ' ')}, so its memory is not known")
-    return int(getattr(item.memory, figure))
-
-
-def temporaries_along(run: Run, axis: str, slug: str) -> dict[int, int]:
-    """Value of the axis → the temporary bytes of a strategy that is right there."""
     return {
-        point.at[axis]: item.memory.temporary_bytes
-        for point in run.points
-        for item in point.measurements
-        if item.strategy == slug and item.outcome == "ok" and item.memory is not None
+        point.at[axis]: levels_of(list(_right(point.measurements)), run.analysis).by_slug
+        for point in sorted(run.points, key=lambda point: point.at[axis])
     }
 
 
-def figure_of(evidence: Evidence, name: str) -> object:
-    end = script_of(evidence)
-    if end.error:
-        raise Missing(f"its script failed: {end.error}")
-    if name not in end.figures:
-        raise Missing(f"its script reported no {name}")
-    return end.figures[name]
+def ratios_along(run: Run, axis: str, over: str, under: str) -> dict[int, intervals.Ratio]:
+    """Value of the axis → the ratio of two strategies' times, where both are right there."""
+    ratios = {
+        value: intervals.ratio(levels[over], levels[under], CONFIDENCE)
+        for value, levels in levels_along(run, axis).items()
+        if over in levels and under in levels
+    }
+    if len(ratios) < 2:
+        raise Missing(f"{over} and {under} were not both timed at two values of {axis}")
+    return ratios
 
 
-def sampled_ratio(evidence: Evidence, over: str, under: str) -> intervals.Ratio:
-    """The ratio of two lists of samples: the median of the ratios of samples that were taken one after the other, which
-    what both have in common does not widen. Its interval: that of a median by order statistics (Conover 1999,
-    «Practical Nonparametric Statistics», 3.2), and of few samples the middle half."""
-    samples: list[Sequence[float]] = []
-    for name in (over, under):
-        values = figure_of(evidence, name)
-        good = isinstance(values, list) and all(isinstance(each, int | float) and each > 0 for each in values)
-        if not good or not isinstance(values, list) or len(values) < _LEAST_SAMPLES:
-            raise Missing(f"its script took no samples of {name}")
-        samples.append(values)
-    ratios = [one / other for one, other in zip(*samples, strict=False)]
-    half = min(0.25, _QUANTILE_90 / (2 * math.sqrt(len(ratios))))
-    low, high = (float(value) for value in np.quantile(ratios, (0.5 - half, 0.5 + half), method="weibull"))
-    return intervals.Ratio(median(ratios), low, high, float("nan"))
+def _right(measurements: Iterable[Measurement]) -> Iterator[Measurement]:
+    return (item for item in measurements if item.outcome == "ok")
 
 
-def words_of_samples(of: intervals.Ratio, evidence: Evidence, a: str, b: str) -> str:
-    medians_s = {name: median(_as_samples(figure_of(evidence, name))) for name in (a, b)}
-    shown = {name: f"{name.replace('_', ' ')} {text.seconds(value_s)}" for name, value_s in medians_s.items()}
-    return f"{shown[a]}, {shown[b]}: {times(of)}"
+def _times_of(measurements: Iterable[Measurement]) -> Mapping[str, Level]:
+    """Times of a comparison by their names: of calls by slugs, and of first calls."""
+    right = list(_right(measurements))
+    first = [
+        replace(item, strategy=FIRST_CALL + item.strategy, replicas=[
+            Replica(id=each.id, calls_per_sample=1, rounds=[0], samples_s=[each.first_call_s])
+            for each in item.replicas if each.first_call_s
+        ])
+        for item in right
+    ]  # fmt: skip
+    return {**levels_of(right).by_slug, **levels_of(first).by_slug}
 
 
-def _as_samples(values: object) -> Sequence[float]:
-    assert isinstance(values, list)
-    return values
-
-
-def seen(truth: Truth, words: str, threshold: str) -> Seen:
-    """Return a predicate's answer on a figure with an interval, in which the threshold lies where it is unknown."""
-    if truth != "unknown":
-        return Seen(truth, words)
-    return Seen(truth, words, f"an interval without {threshold} in it, as a longer or calmer run gives", is_near=True)
-
-
-def times(of: intervals.Ratio) -> str:
-    value, interval = text.factor_with_interval(of.ratio, of.low, of.high)
-    return f"{value} {interval}"
-
-
-def above(of: intervals.Ratio, least: float) -> Truth:
-    return "yes" if of.low > least else "no" if of.high <= least else "unknown"
-
-
-def bounds_of(share: float) -> str:
-    """The ends of what differs by less than a share, in words."""
-    return f"{1 / (1 + share):.3g} × or {1 + share:.3g} ×"
-
-
-def within_share(of: intervals.Ratio, share: float) -> Truth:
-    if 1 / (1 + share) <= of.low and of.high <= 1 + share:
-        return "yes"
-    return "no" if of.low > 1 + share or of.high < 1 / (1 + share) else "unknown"
+def _numbers(values: object) -> list[float]:
+    """A figure's numbers; none where one of its values is none."""
+    listed = values if isinstance(values, list) else [values]
+    numbers = [value for value in listed if isinstance(value, int | float) and not isinstance(value, bool)]
+    return numbers if len(numbers) == len(listed) else []

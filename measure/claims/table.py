@@ -9,7 +9,6 @@ from measure.claims.spec import QUESTIONS, Claim
 from measure.claims.tries import seconds_of, summary
 from measure.machine import environment
 from measure.model import markdown as markdown_text
-from measure.model import text
 from measure.model.run import Run
 
 COLUMNS = ("claim", "question", "verdict", "sentence")
@@ -38,7 +37,6 @@ def listed() -> str:
             if claim.question == question:
                 seconds = sum(need.seconds for need in claim.needs)
                 lines += _wrapped(f"{claim.id} ({seconds:.0f} s)", claim.sentence)
-                lines += _arrow(works_in(claim))
     seconds = seconds_of(known.all_claims())
     return "\n".join([*lines, f"Trying all of them (--all) takes about {seconds / 60:.0f} minutes."])
 
@@ -50,10 +48,9 @@ def listing() -> list[dict[str, Any]]:
             "id": claim.id,
             "question": claim.question,
             "sentence": claim.sentence,
-            "said": [{"where": each.where, "words": each.words} for each in claim.said],
+            "said": list(claim.said),
             "needs_gpu": claim.needs_gpu,
-            "note": claim.note,
-            "works_as": list(claim.works_as),
+            "advice": claim.advice,
             "seconds": sum(need.seconds for need in claim.needs),
         }
         for claim in known.all_claims()
@@ -69,7 +66,7 @@ def render(run: Run) -> str:
         for claim in asked:
             verdict = verdicts.of_run(claim, run)
             lines += _wrapped(f"{verdict.word.upper()}  {claim.id}", claim.sentence)
-            lines += [*_arrow(verdict.sentence), *_arrow(works_in(claim))]
+            lines += [*_arrow(verdict.sentence), *_arrow(claim.advice)]
     lines += [f"{NOT_KNOWN.upper()}  {claim_id}" for claim_id in not_known(run)]
     return "\n".join([*lines, summary(run)])
 
@@ -85,8 +82,7 @@ def markdown(run: Run) -> list[str]:
     for claim in tried(run):
         verdict = verdicts.of_run(claim, run)
         sentence = claim.sentence.replace("|", "\\|")
-        seen = " ".join(filter(None, (markdown_text.plain(verdict.sentence), works_in(claim, "`"))))
-        cells.append((sentence, f"**{verdict.word}**", seen))
+        cells.append((sentence, f"**{verdict.word}**", markdown_text.plain(verdict.sentence)))
     cells += [(markdown_text.plain(claim_id), f"**{NOT_KNOWN}**", "") for claim_id in not_known(run)]
     return [*parts, markdown_text.grid(("claim", "here", "seen"), cells)]
 
@@ -97,13 +93,6 @@ def rows(run: Run) -> Iterator[tuple[str, ...]]:
         verdict = verdicts.of_run(claim, run)
         yield claim.id, claim.question, verdict.word, verdict.sentence
     yield from ((claim_id, "", NOT_KNOWN, "") for claim_id in not_known(run))
-
-
-def works_in(claim: Claim, quote: str = "") -> str:
-    """The sentence on where the form that works of an example is measured; nothing of a claim that names none. Each id
-    stands in ``quote``."""
-    ids = [f"{quote}{claim_id}{quote}" for claim_id in claim.works_as]
-    return f"The form that works is measured in {text.listed(ids)}." if ids else ""
 
 
 def _arrow(words: str) -> list[str]:

@@ -9,28 +9,24 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.claims import known, scripts, verdicts
-from measure.claims.along import FasterAlong, Grows
 from measure.claims.spec import Claim, Compare, Need, Script, Swept
 from measure.engine.bench import Settings
-from measure.engine.clock import Clock
 from measure.engine.comparison import Comparison
-from measure.engine.launcher import HOST_START_S, Launcher
 from measure.engine.record import View
 from measure.machine import environment
 from measure.model import fit, place, text
-from measure.model.forecast import forecast_run
 from measure.model.place import utc_now
-from measure.model.request import Request, RequestError, case_of, parse
+from measure.model.request import Request, RequestError, parse
 from measure.model.run import Evidence, Run, Status, Warning
-from measure.sweep import continuing, findings
+from measure.pool.clock import Clock
+from measure.pool.launcher import HOST_START_S, Launcher
+from measure.sweep import findings
 from measure.sweep.request import parse_sweep
 from measure.sweep.sweep import Sweep
 from strategies.script import ScriptError
 from workloads.discovery import DiscoveryError
 
 WORKLOAD = "claims"
-# Where figures were too near to each other, they are measured again with so many times the budget, and once more.
-_LONGER = {"second": 3, "third": 6}
 
 
 def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
@@ -75,7 +71,7 @@ class Tries:
         self._clock = Clock(self._settings.bound_s)
         seconds = seconds_of(self._claims)
         self.request = Request(
-            workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=(), budget_s=max(1.0, seconds)
+            workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=[], budget_s=max(1.0, seconds)
         )
         self._run = Run(
             id=run_id,
@@ -127,39 +123,13 @@ class Tries:
         self._needs = needs_of(tried)
         self._view = dataclasses.replace(self._view, started_s=time.monotonic())
         for number, need in enumerate(self._needs, 1):
-            self._take(f"{number} of {len(self._needs)}: {words_of(need)}", need, need)
-        for which, times in _LONGER.items():
-            for need, strategies in self._doubtful():
-                longer = need if isinstance(need, Script) else dataclasses.replace(need, budget_s=times * need.budget_s)
-                if longer.seconds < self._clock.left_s:  # else what is known of it would be lost
-                    self._take(f"for the {which} time: {words_of(need)}", need, longer, strategies)
-
-    def _take(self, message: str, need: Need, asked: Need, doubtful: Sequence[str] = ()) -> None:
-        """Measure what is asked, as the evidence of a need."""
-        if self._cancelled or self._stopped or self._clock.is_over:
-            return
-        self._say(message)
-        before = next((item for item in self._run.evidence or [] if item.need == need.key), None)
-        found = replace(self._measured(asked, before, doubtful), need=need.key)
-        cut_short = found.run is not None and found.run.status not in ("complete", "budget")
-        if not self._cancelled and not (before and (found.reason or cut_short)):
-            others = [item for item in self._run.evidence or [] if item.need != need.key]
-            self._run = replace(self._run, evidence=[*others, found])
-            self._say(self._view.message, result=True)
-
-    def _doubtful(self) -> list[tuple[Need, list[str]]]:
-        """Needs of claims that cannot be told, since figures are too near to each other: most can with more time. Of a
-        sweep, with the strategies whose figures those are."""
-        doubtful: dict[str, tuple[Need, list[str]]] = {}
-        for claim in self._claims:
-            verdict = verdicts.of_run(claim, self._run)
-            if verdict.word == "cannot tell":
-                for test, seen in zip(claim.tests, verdict.seen, strict=True):
-                    if seen.is_near:
-                        _, strategies = doubtful.setdefault(test.need.key, (test.need, []))
-                        if isinstance(test, FasterAlong | Grows):
-                            strategies += [slug for slug in test.strategies if slug not in strategies]
-        return list(doubtful.values())
+            if self._cancelled or self._stopped or self._clock.is_over:
+                break
+            self._say(f"{number} of {len(self._needs)}: {words_of(need)}")
+            found = self._measured(need)
+            if not self._cancelled:
+                self._run = replace(self._run, evidence=[*(self._run.evidence or []), found])
+                self._say(self._view.message, result=True)
 
     def _end(self) -> tuple[Status, str]:
         if self._cancelled:
@@ -170,40 +140,31 @@ class Tries:
             return "budget", f"{self._clock.over} before everything that the claims need was measured"
         return "complete", "everything that the claims need is measured"
 
-    def _measured(self, need: Need, before: Evidence | None, doubtful: Sequence[str]) -> Evidence:
-        """``before``: what was measured of this need before, to which a script adds its samples, and a sweep processes
-        of the ``doubtful`` strategies."""
+    def _measured(self, need: Need) -> Evidence:
+        """The evidence of a need; where it cannot be measured, the reason."""
         if isinstance(need, Script):
-            end = scripts.run(need.source, need.seconds, lambda: self._cancelled, self._clock.left_s)
-            together = scripts.together(before.script, end) if before and before.script else end
-            return Evidence(need=need.key, script=together)
+            end = scripts.run(need, lambda: self._cancelled, self._clock.left_s)
+            return Evidence(need=need.key, script=end)
         try:
-            earlier = before.run if before else None
-            run = self._swept(need, earlier, doubtful) if isinstance(need, Swept) else self._compared(need)
+            part = self._sweep(need) if isinstance(need, Swept) else self._comparison(need)
+            run = self._run_of(part)
         except (RequestError, ScriptError, DiscoveryError) as error:
             return Evidence(need=need.key, reason=str(error))
         finally:
             self._part = None
+        run = findings.of_comparison(run) if isinstance(need, Compare) else run
         return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
 
-    def _compared(self, need: Compare) -> Run:
+    def _comparison(self, need: Compare) -> Comparison:
         request = parse(_asked(need))
-        needed_s = forecast_run(case_of(request), request.strategies).seconds
-        request = dataclasses.replace(request, budget_s=needed_s + need.budget_s)
         if refusal := fit.check(request, environment.available_memory()):
             raise RequestError(refusal)
-        part = Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
-        return findings.of_comparison(self._run_of(part))
+        return Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
 
-    def _swept(self, need: Swept, earlier: Run | None, doubtful: Sequence[str]) -> Run:
-        kind = "option" if need.of_option else "size"
-        axis = {"kind": kind, "name": need.axis, "values": list(need.values)}
+    def _sweep(self, need: Swept) -> Sweep:
+        axis = {"kind": "size", "name": need.axis, "values": list(need.values)}
         request = parse_sweep({**_asked(need), "axes": [axis]})
-        settings, taken = self._settings_now, continuing.points_kept(earlier, request) if earlier else ()
-        part = Sweep(
-            place.new_id(), request, self._launcher, self._within, settings=settings, taken=taken, doubtful=doubtful
-        )
-        return self._run_of(part)
+        return Sweep(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
 
     @property
     def _settings_now(self) -> Settings:
@@ -281,10 +242,9 @@ _COUNTED = {
 def _asked(need: Compare | Swept) -> dict[str, object]:
     return {
         "workload": need.workload,
-        "workload_options": dict(need.options),
+        "workload_options": dict(need.options) if isinstance(need, Compare) else {},
         "size": dict(need.size),
         "strategies": list(need.strategies),
-        "dtype": need.dtype,
         "device": need.device,
         "budget_s": need.budget_s,
     }

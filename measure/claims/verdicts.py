@@ -11,10 +11,9 @@ from measure.model.run import Evidence, Run
 
 Word = Literal["holds", "does not hold", "depends", "cannot tell", "cannot be tried here"]
 WORDS: tuple[Word, ...] = ("holds", "does not hold", "depends", "cannot tell", "cannot be tried here")
-_LONGEST = 400
+_LONGEST = 700
 # As an environment names them; each Linux has a name of its own.
 _NO_LINUX = ("macOS", "Windows")
-_MEASURING = "a run that measures it to its end"
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ class Verdict:
 
 def of_run(claim: Claim, run: Run) -> Verdict:
     """The verdict on a claim by a run of claims."""
-    evidence = run.evidence or []
-    return judge(claim, {item.need: item for item in evidence}, run.environment)
+    return judge(claim, {item.need: item for item in run.evidence or []}, run.environment)
 
 
 def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[str, object]) -> Verdict:
@@ -37,16 +35,17 @@ def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[s
     if lacks := lacking(claim, environment):
         return Verdict("cannot be tried here", lacks)
     seen = tuple(_see(test, evidence) for test in claim.tests)
-    words = _sentence(claim.tests, seen)
     cases: dict[str, set[Truth]] = {}
-    for test, each in zip(claim.tests, seen, strict=True):
-        cases.setdefault(test.when, set()).add(each.truth)
+    for test, answer in zip(claim.tests, seen, strict=True):
+        cases.setdefault(test.when, set()).add(answer.truth)
     truths = {_all_of(truths) for truths in cases.values()}
     if "mixed" in truths or {"yes", "no"} <= truths:
-        return Verdict("depends", words, seen)
-    if "unknown" in truths:
-        return Verdict("cannot tell", words + _would(seen), seen)
-    return Verdict("holds" if truths == {"yes"} else "does not hold", words, seen)
+        word: Word = "depends"
+    elif "unknown" in truths:
+        word = "cannot tell"
+    else:
+        word = "holds" if truths == {"yes"} else "does not hold"
+    return Verdict(word, _sentence(claim.tests, seen), seen)
 
 
 def lacking(claim: Claim, environment: Mapping[str, object]) -> str:
@@ -62,32 +61,37 @@ def lacking(claim: Claim, environment: Mapping[str, object]) -> str:
     return ""
 
 
+def tells_of(claim: Claim, run: Run) -> bool:
+    """True if a run tells of a claim: all that it needs is there, or the machine lacked what it needs."""
+    there = {item.need for item in run.evidence or []}
+    lacks = claim.id in (run.claims or []) and lacking(claim, run.environment)
+    return bool(lacks) or there.issuperset(need.key for need in claim.needs)
+
+
 def _all_of(truths: Collection[Truth]) -> Truth:
     """The answer of all tests of one case: one that is not so refutes it, whatever the others are."""
     return next(truth for truth in ("no", "mixed", "unknown", "yes") if truth in truths)
 
 
-def _would(seen: Sequence[Seen]) -> str:
-    """The sentence on what would tell what is unknown."""
-    parts = dict.fromkeys(each.would for each in seen if each.truth == "unknown" and each.would)
-    return f" What would tell: {text.listed(list(parts))}." if parts else ""
-
-
 def _see(test: Predicate, evidence: Mapping[str, Evidence]) -> Seen:
     there = evidence.get(test.need.key)
     if there is None:
-        return Seen("unknown", "it was not measured", _MEASURING)
+        return Seen("unknown", "it was not measured")
     try:
         return test.see(there)
     except Missing as missing:
-        return Seen("unknown", str(missing), _MEASURING)
-    except Exception as error:  # a broken predicate costs its claim the verdict, and nothing else
-        return Seen("unknown", f"its predicate is broken ({type(error).__name__}: {error})")
+        return Seen("unknown", str(missing))
 
 
 def _sentence(tests: Sequence[Predicate], seen: Sequence[Seen]) -> str:
-    """Both sides of what depends, and otherwise all that was seen."""
-    parts = [f"{test.when}: {each.words}" if test.when else each.words for test, each in zip(tests, seen, strict=True)]
+    """All that was seen; a threshold that is that of all stands once, at the end."""
+    thresholds = {answer.threshold for answer in seen}
+    parts = []
+    for test, answer in zip(tests, seen, strict=True):
+        own = f" ({answer.threshold} is claimed)" if answer.threshold and len(thresholds) > 1 else ""
+        parts.append(f"{test.when}: {answer.words}{own}" if test.when else answer.words + own)
+    if len(thresholds) == 1 and (threshold := thresholds.pop()):
+        parts.append(f"the claim says {threshold}")
     # Figures of a file from elsewhere may hold any words.
     whole = text.COMMANDS.sub("", " ".join("; ".join(dict.fromkeys(parts)).split()))
     whole = text.shortened(whole, _LONGEST)

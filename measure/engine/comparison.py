@@ -6,24 +6,26 @@ is known is published as it becomes known, and what was measured before a cancel
 """
 
 import contextlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from measure.engine import explaining, stages
+from measure.engine import explanation, stages
 from measure.engine.bench import Bench, Job, Settings
-from measure.engine.clock import TimeIsUp
-from measure.engine.dialogue import HOST_LOST, Cancelled, HostLost
-from measure.engine.explaining import Keep
-from measure.engine.launcher import Launcher
+from measure.engine.explanation import Keep
 from measure.engine.record import View
 from measure.judge import advice
 from measure.machine import environment, load
 from measure.model.place import utc_now
 from measure.model.request import Request
-from measure.model.run import Run, Status
+from measure.model.run import Error, Run, Status
+from measure.pool.clock import TimeIsUp
+from measure.pool.dialogue import HOST_LOST, Cancelled, HostLost
+from measure.pool.launcher import Launcher
 
-# Memory and correctness are begun within this share of the budget, so that there is time for latencies.
-_MEMORY_SHARE = 0.6
+# Memory and correctness are begun within this share of the budget, and end within the other, so that there is time for
+# latencies.
+_MEMORY_SHARE, _MEMORY_ENDS = 0.5, 0.65
 
 
 class Comparison(Job):
@@ -45,6 +47,12 @@ class Comparison(Job):
         super().__init__(Bench(run_id, request, launcher, publish, settings=settings, parent=parent))
         self._keep = keep
 
+    def leave_out(self, errors: Mapping[str, Error]) -> None:
+        """Have strategies not run, each with the reason."""
+        for slug, error in errors.items():
+            if slug in self.request.strategies:
+                self.bench.record.update(slug, stage="forecast", error=error)
+
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         bench = self.bench
@@ -52,7 +60,7 @@ class Comparison(Job):
         with bench.opened():
             watch = load.Watch()
             try:
-                bench.record.set_run(started=utc_now(), environment=self._environment())
+                bench.record.set_run(started=utc_now(), environment=bench.record.run.environment or self._environment())
                 status, reason = self._measure(watch)
             except Cancelled:
                 status, reason = "cancelled", "cancelled by a person"
@@ -71,13 +79,15 @@ class Comparison(Job):
         stages.ask_for_room(bench)
         stages.compute_reference(bench)
         stages.leave_out_unsupported(bench)
-        stages.measure_memory(bench, bench.record.untried(), until_s=begun_s + _MEMORY_SHARE * budget_s)
-        stages.rerun_without_onednn(bench)
+        is_fresh = bench.launcher.start_method == "fresh"
+        until_s, end_s = (begun_s + share * budget_s for share in (_MEMORY_SHARE, _MEMORY_ENDS))
+        stages.measure_memory(bench, bench.record.untried(), until_s, math.inf if is_fresh else end_s)
+        if bench.settings.controls:
+            stages.rerun_without_onednn(bench)
         working = bench.record.working()
         if working:
-            stages.look_at_others(bench, watch)
+            stages.look_at_others(bench, watch, until_s)
         # Where each process imports TensorFlow for seconds, the budget is for the turns alone.
-        is_fresh = bench.launcher.start_method == "fresh"
         left_s = budget_s if is_fresh else begun_s + budget_s - bench.dialogues.now_s
         with stages.taking_turns(bench, left_s) as turns:
             status, reason = turns.race(bench.quickest_first(working))
@@ -98,7 +108,7 @@ class Comparison(Job):
             stages.measure_process_peaks(bench, until_s)
         if self._keep is not None:
             with contextlib.suppress(Cancelled):
-                explaining.explain(bench, self._keep)
+                explanation.explain(bench, self._keep)
 
     def _environment(self) -> dict[str, Any]:
         launcher = self.bench.launcher

@@ -1,25 +1,64 @@
-"""The explanation of a run that has ended: a job in the same queue, one subject for each strategy, nothing else."""
+"""The explanation of a run: one subject for each strategy, as the last stage of a comparison, or as a job of its own in
+the same queue for a run that has ended."""
 
 import contextlib
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from measure.engine import explaining
 from measure.engine.bench import Bench, Job, Settings
-from measure.engine.clock import TimeIsUp
-from measure.engine.dialogue import Cancelled, HostLost
-from measure.engine.explaining import Keep
-from measure.engine.launcher import Launcher
 from measure.engine.record import View
 from measure.machine import environment
-from measure.model.request import RequestError, parse, raw_of
+from measure.model import why
+from measure.model.request import RequestError, again
 from measure.model.run import Run
+from measure.model.why import Why
+from measure.pool.clock import TimeIsUp
+from measure.pool.dialogue import Cancelled, Dialogue, HostLost, Part, SubjectFailed
+from measure.pool.launcher import Launcher
+from measure.subject import messages
+
+# Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
+Keep = Callable[[str, Why, dict[str, bytes]], bool]
+
+# The first call of a why subject is traced, and what it compiles it compiles twice.
+_TIMES = 3.0
 
 # What the reasons of a call depend on beside the machine.
 _SAME = ("python", "tensorflow", "numpy", "onednn", "flags", "threads_intra_used", "threads_inter_used")
 _SAME_ON_GPUS = ("gpu_driver", "cuda", "cudnn")
 _LABELS = {fact.key: fact.label for fact in environment.FACTS}
 _AGAIN = "«Measure again here» gives a run that can be"
+
+
+def explain(bench: Bench, keep: Keep) -> None:
+    """Find out what happens in a call of each strategy, one after another. A failure costs nothing else."""
+    slugs = [slug for slug in bench.record.working() if why.explained(bench.record[slug].why) is None]
+
+    def dialogue(number: int, slug: str) -> Dialogue:
+        bench.record.set_stage([slug], "explaining")
+        bench.say(f"explaining {slug}, {number + 1} of {len(slugs)}")
+        folder = bench.folder / f"why_{number}"
+
+        def attempt() -> Part[messages.Reasons]:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            subject = bench.dialogues.start(bench.spec("why", slug, artifacts=str(folder)))
+            return (yield from bench.step("why", slug, subject, messages.Reasons, times=_TIMES))
+
+        try:
+            reasons = (yield from bench.dialogues.undisturbed(attempt)).why
+        except SubjectFailed as failure:
+            reasons = why.Explained(note=failure.error.message[: why.MOST_NOTE])
+        bench.record.update(slug, why=reasons.beside(bench.record[slug].why))
+        goes_on = keep(slug, bench.record[slug].why, why.artifacts(folder))
+        shutil.rmtree(folder)
+        bench.record.set_stage([slug], "done")
+        bench.say(result=True)
+        if not goes_on:
+            raise Cancelled
+
+    bench.dialogues.hold(dialogue(number, slug) for number, slug in enumerate(slugs))
 
 
 def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -> str | None:
@@ -55,7 +94,7 @@ class Explanation(Job):
         settings: Settings | None = None,
     ) -> None:
         """Raises `RequestError` where the code of the strategies is no longer what was measured."""
-        request = parse(raw_of(run.request))
+        request = again(run.request)
         super().__init__(Bench(run.id, request, launcher, publish, settings=settings))
         self._keep = keep
         now = {item.strategy: item.code for item in self.bench.record.items()}
@@ -68,6 +107,6 @@ class Explanation(Job):
         """Explain, and return the run with what was found, however it ended."""
         bench = self.bench
         with bench.opened(), contextlib.suppress(Cancelled, HostLost, TimeIsUp):
-            explaining.explain(bench, self._keep)
+            explain(bench, self._keep)
         bench.say("finished", result=True)
         return bench.record.run

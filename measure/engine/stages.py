@@ -5,6 +5,7 @@ only its own outcome. All raise `Cancelled` and `HostLost`.
 """
 
 import contextlib
+import itertools
 import math
 import os
 import pickle
@@ -14,28 +15,22 @@ from msgspec.structs import replace
 
 import strategies
 from measure.engine.bench import Bench
-from measure.engine.dialogue import NATIVE_DEATHS, Dialogue, Part, SubjectFailed
-from measure.engine.fresh_launcher import FreshLauncher
 from measure.engine.turns import Turns
 from measure.judge import advice, limit, rules
 from measure.machine import environment, load
+from measure.model import bound
 from measure.model.run import Correctness, Error, Warning
+from measure.pool.dialogue import NATIVE_DEATHS, Dialogue, Part, SubjectFailed
+from measure.pool.fresh_launcher import FreshLauncher
 from measure.subject import messages
 from measure.subject.messages import Spec
-from strategies import planning, script
+from strategies import chunks, own_script, script
 
-# A reference is waited for as long as this, or as the run's budget where that is longer.
-_REFERENCE_S = 60.0
 # For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
 # correctness nearly always take longer, so that nobody waits for it.
 LOAD_WINDOW_S = 0.5
 # So often more, where others were at work.
 _LOOKS_AGAIN = 3
-# A strategy that is forecast to need this share of the limit may run into it, for forecasts are right within a factor
-# of 1.5. Each allocation that fails for good does so after 10 s (kMaxMillisToWait in tsl/framework/bfc_allocator.cc),
-# and several may fail one after the other.
-_TIGHT_SHARE = 0.5
-_ALLOCATOR_WAITS_S = 35.0
 _WAITING_AT_ONCE = 6
 # Another allocator of a GPU's memory than TensorFlow's own, which alone reports its events.
 _GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
@@ -54,7 +49,7 @@ def ask_for_room(bench: Bench) -> None:
     def dialogue() -> Dialogue:
         subject = bench.dialogues.start(Spec(role="room", device=bench.request.device))
         with contextlib.suppress(SubjectFailed):
-            timeout_s = bench.settings.timeout_floor_s + bench.settings.fresh_start_s
+            timeout_s = bench.settings.fresh_start_s
             bench.gpu_bytes = (yield from bench.dialogues.until(subject, messages.Room, timeout_s)).bytes
 
     bench.dialogues.hold([dialogue()])
@@ -67,8 +62,8 @@ def compute_reference(bench: Bench) -> None:
 
     def attempt() -> Part[messages.Saved]:
         spec = Spec(role="reference", script=bench.reference_script, name="reference", case_dir=str(bench.folder))
-        timeout_s = max(_REFERENCE_S, bench.request.budget_s)
-        return (yield from bench.dialogues.until(bench.dialogues.start(spec), messages.Saved, timeout_s))
+        # As long as the run: without it nothing can be measured.
+        return (yield from bench.dialogues.until(bench.dialogues.start(spec), messages.Saved, math.inf))
 
     def dialogue() -> Dialogue:
         try:
@@ -80,6 +75,8 @@ def compute_reference(bench: Bench) -> None:
                 bench.fail(item.strategy, "reference", failed)
 
     bench.dialogues.hold([dialogue()])
+    if bench.case.workload.own is not None and (number := own_script.compared(bench.case)) < bench.case.batch:
+        bench.record.warn(advice.some_compared(number, bench.case.batch))
 
 
 def leave_out_unsupported(bench: Bench) -> None:
@@ -94,30 +91,32 @@ def leave_out_unsupported(bench: Bench) -> None:
 # --- memory and correctness ------------------------------------------------------------------------------------------
 
 
-def measure_memory(bench: Bench, slugs: Sequence[str], until_s: float = math.inf) -> None:
-    """Measure the memory of strategies and check their values, two at a time; none is begun after ``until_s``."""
+def measure_memory(bench: Bench, slugs: Sequence[str], until_s: float = math.inf, end_s: float = math.inf) -> None:
+    """Measure the memory of strategies and check their values, two at a time; none is begun after ``until_s``, and at
+    ``end_s`` those that still go on are ended, where there are others to go on with."""
     bench.say("measuring memory and correctness")
     estimates = bench.forecast.per_strategy
     # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
     measured = [item.strategy for item in bench.record.items() if item.error is None]
     events = max((estimates[slug].events for slug in measured), default=0)
     by_events = events <= bench.settings.most_events and not (bench.on_gpu and os.environ.get(_GPU_ALLOCATOR))
-    order = bench.starting_order(slugs, until_s - bench.dialogues.now_s)
-    order = order[-1:] + order[:-1]  # a person wants to see a first outcome soon
-    needs = {slug: estimates[slug].peak_bytes + bench.case.tensor_bytes for slug in order}
+    needs = {slug: estimates[slug].peak_bytes + bench.case.tensor_bytes for slug in slugs}
     limit_mib = bench.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, bench.room_bytes() // 2**20)
-    tight = {slug for slug in order if needs[slug] > _TIGHT_SHARE * limit_mib * 2**20}
+    tight = {slug for slug in slugs if needs[slug] > bound.TIGHT_SHARE * limit_mib * 2**20}
     # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
-    for group, at_once in (([slug for slug in order if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
+    for group, at_once in (([slug for slug in slugs if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
+        order, same_order = itertools.tee(bench.picked(group, until_s))
+        if group and at_once == _WAITING_AT_ONCE:
+            end_s += bound.ALLOCATOR_WAITS_S
         bench.dialogues.hold(
-            (_memory_of(bench, slug, by_events, limit_mib, slug in tight, until_s) for slug in group),
+            (_memory_of(bench, slug, by_events, limit_mib, until_s, end_s) for slug in order),
             at_once=at_once,
-            costs=[min(needs[slug], limit_mib * 2**20) + bench.process_bytes for slug in group],
+            costs=(min(needs[slug], limit_mib * 2**20) + bench.process_bytes for slug in same_order),
             room=bench.room_bytes(),
         )
 
 
-def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: bool, until_s: float) -> Dialogue:
+def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, until_s: float, end_s: float) -> Dialogue:
     record = bench.record
     if bench.dialogues.now_s > until_s and bench.launcher.start_method == "fork":
         return
@@ -125,7 +124,6 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     method: str = strategies.mapper(record[slug].mapper).memory
     if method != "tracemalloc" and not by_events:
         method = "allocator"
-    timeout_s = bench.timeout_s(slug) + (_ALLOCATOR_WAITS_S if tight else 0.0)
     subject = 0
 
     def take(said: messages.Said) -> None:
@@ -137,7 +135,7 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     def attempt() -> Part[messages.Measured]:
         nonlocal subject
         subject = bench.dialogues.start(bench.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib))
-        return (yield from bench.dialogues.until(subject, messages.Measured, timeout_s, take))
+        return (yield from bench.step("memory", slug, subject, messages.Measured, take, end_s))
 
     try:
         measured = yield from bench.dialogues.undisturbed(attempt)
@@ -159,10 +157,10 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
     bench.say(result=True)
     # One that fails only now will fail where it is timed, or was not asked to take new values.
     with contextlib.suppress(SubjectFailed):
-        rough = yield from bench.dialogues.until(subject, messages.Rough, timeout_s)
+        rough = yield from bench.step("rough", slug, subject, messages.Rough, until_s=end_s)
         if rough.seconds is not None:
             record.rough_s[slug] = rough.seconds
-        anew = yield from bench.dialogues.until(subject, messages.Anew, timeout_s)
+        anew = yield from bench.step("anew", slug, subject, messages.Anew, until_s=end_s)
         if warning := advice.compiled_values(anew.traces, anew.compilations):
             record.update(slug, warnings=[*record[slug].warnings, warning])
     record.set_stage([slug], "waiting")
@@ -171,17 +169,16 @@ def _memory_of(bench: Bench, slug: str, by_events: bool, limit_mib: int, tight: 
 
 def _choices(bench: Bench, slug: str) -> list[Warning]:
     """Say what the mapper chose where the request left it open."""
-    strategy, plan = strategies.parse(slug), planning.plan(bench.case, slug, bench.request.memory_limit_mib)
-    mapper, chosen = strategies.mapper(strategy.mapper), planning.chosen(plan, strategy)
-    return [advice.chosen(mapper.reason(plan, chosen), chosen)] if chosen and mapper.reason else []
+    strategy, limit_mib = strategies.parse(slug), bench.request.memory_limit_mib
+    chosen = chunks.chosen(bench.case, strategy, limit_mib)
+    return [advice.chosen(chunks.reason(bench.case, strategy, limit_mib), chosen)] if chosen else []
 
 
 # --- oneDNN ----------------------------------------------------------------------------------------------------------
 
 
 def suspects(bench: Bench) -> list[str]:
-    """The strategies for whose outcome oneDNN may be to blame: values are off, or they died in native code. Where all
-    values are right, an assertion or another effect was left out."""
+    """The strategies for whose outcome oneDNN may be to blame: values are off, or they died in native code."""
     return [
         item.strategy
         for item in bench.record.items()
@@ -213,8 +210,7 @@ def rerun_without_onednn(bench: Bench) -> None:
                     right.append(said.correctness.ok)
 
             with contextlib.suppress(SubjectFailed):
-                timeout_s = bench.timeout_s(slug) + bench.settings.fresh_start_s
-                yield from dialogues.until(subject, messages.Measured, timeout_s, take)
+                yield from dialogues.until(subject, messages.Measured, bench.settings.fresh_start_s, take)
             if right == [True]:
                 bench.record.update(slug, warnings=[*bench.record[slug].warnings, advice.onednn()])
                 bench.say(result=True)
@@ -225,12 +221,13 @@ def rerun_without_onednn(bench: Bench) -> None:
 # --- latency ---------------------------------------------------------------------------------------------------------
 
 
-def look_at_others(bench: Bench, watch: load.Watch) -> None:
-    """Note what others have used of the processors since the watch began, or, where that is much, what they still use:
-    a browser that draws its page is done a moment later, and is waited for; other programs go on."""
+def look_at_others(bench: Bench, watch: load.Watch, until_s: float) -> None:
+    """Note what others have used of the processors since the watch began, or, where that is much and it is not yet
+    ``until_s``, what they still use: a browser that draws its page is done a moment later, and is waited for; other
+    programs go on."""
     cores = watch.cores_of_others(least_s=LOAD_WINDOW_S)
     for _ in range(_LOOKS_AGAIN):
-        if cores > rules.BUSY_CORES:
+        if cores > rules.BUSY_CORES and bench.dialogues.now_s < until_s:
             cores = min(cores, load.Watch().cores_of_others(least_s=LOAD_WINDOW_S))
     known = bench.record.run.environment
     bench.record.set_run(environment={**known, environment.LOAD_OF_OTHERS: round(cores, 2)})
@@ -245,7 +242,7 @@ def taking_turns(bench: Bench, budget_s: float) -> Iterator[Turns]:
         yield turns
         turns.end()
     finally:
-        if warning := advice.busy_during(watch.cores_of_others(), watch.cores_of_pages()):
+        if warning := advice.busy_during(watch.cores_of_others()):
             bench.record.warn(warning)
         if warning := advice.held(watch.held()):
             bench.record.warn(warning)
@@ -258,14 +255,16 @@ def probe_limit(bench: Bench) -> None:
     """Measure what the device could do at best, by probes that have the machine to themselves. A failure here costs
     nothing else."""
     bench.say("probing the device for the limit")
-    request = bench.request
-    work = limit.work(bench.case)
-    settings = script.build_settings(request.device, request.threads)
+    request, work = bench.request, limit.work(bench.case)
+    few = limit.few_of(bench.case)
+    counted = script.build(few, "loop.eager", threads=request.threads, allocator="default")
 
     def attempt() -> Part[messages.Probed]:
-        subject = bench.dialogues.start(Spec(role="probes", script=settings, device=request.device, work=work))
-        timeout_s = bench.settings.timeout_floor_s + bench.start_s
-        return (yield from bench.dialogues.until(subject, messages.Probed, timeout_s))
+        spec = Spec(
+            role="probes", script=counted, device=request.device, work=work, times=bench.case.batch / max(1, few.batch)
+        )
+        subject = bench.dialogues.start(spec)
+        return (yield from bench.dialogues.until(subject, messages.Probed, bench.settings.fresh_start_s))
 
     def dialogue() -> Dialogue:
         try:
@@ -273,7 +272,7 @@ def probe_limit(bench: Bench) -> None:
         except SubjectFailed as failure:
             bench.record.warn(advice.no_limit(failure.error.message))
         else:
-            bench.record.set_run(limit=limit.limit(work, probed.rates))
+            bench.record.set_run(limit=limit.limit(probed.work, probed.rates))
 
     bench.dialogues.hold([dialogue()])
     bench.record.analyse()
@@ -297,7 +296,7 @@ def measure_process_peaks(bench: Bench, until_s: float) -> None:
         bench.record.set_stage([slug], "process peak")
         subject = bench.dialogues.start(bench.spec("process_peak", slug))
         with contextlib.suppress(SubjectFailed):
-            peak = yield from bench.dialogues.until(subject, messages.ProcessPeak, bench.timeout_s(slug))
+            peak = yield from bench.step("process peak", slug, subject, messages.ProcessPeak)
             memory = bench.record[slug].memory
             if peak.bytes is not None and memory is not None:
                 bench.record.update(slug, memory=replace(memory, process_peak_bytes=peak.bytes))

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from measure.engine import default_memory
 from measure.engine.bench import Bench
-from measure.engine.dialogue import TIME_OVER, Dialogue, Part, SubjectFailed
 from measure.engine.record import original
+from measure.judge.default_memory import USUAL
 from measure.judge.verdict import TELLING
+from measure.machine import allocator
+from measure.model.request import script_of
 from measure.model.run import DEFAULT_MEMORY, Stage, Status
+from measure.pool.dialogue import TIME_OVER, Dialogue, Part, SubjectFailed
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
@@ -31,8 +33,8 @@ _STARTS_SHARE = 2 / 3
 _STARTED_AT_ONCE = 2
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
 _PUBLISH_EVERY_S = 2.0
-# Of the time of the whole run, what is left for the limit, which is measured after the verdict.
-_FOR_THE_LIMIT_S = 5.0
+# Of the time of the whole run, what is left for the limit, which is measured after the verdict, and its largest share.
+_FOR_THE_LIMIT_S, _LIMIT_SHARE = 5.0, 0.2
 # The last turn, and the analysis after it.
 _LAST_S = 0.5
 
@@ -40,6 +42,7 @@ NOBODY = "no strategy was left to be ranked"
 DECIDED = "the fastest is told from all others"
 EXHAUSTED = "more processes would hardly tell the fastest from others"
 _UNDECIDED = "before the fastest was told from all others"
+_NO_TIME = "the time budget was spent before anything was timed: the machine is slower than forecast"
 _SPENT, _STOPPED = f"the time budget was spent {_UNDECIDED}", f"a person has stopped it {_UNDECIDED}"
 
 
@@ -74,11 +77,15 @@ class Turns:
         self.time_first(slugs)
         near = self._record.order().within(FAR)
         if not near:
-            return "complete", NOBODY
+            open_ = [item.error for item in self._record.items() if item.outcome in ("ok", "not_run")]
+            lacks_time = any(error is None or error.type == TIME_OVER for error in open_)
+            return ("budget", _NO_TIME) if lacks_time else ("complete", NOBODY)
         far = [p.slug for p in self._alive if p.slug not in near and self._call_s(p.slug) < WARM_S + TURN_S]
         short = [slug for slug in self._record.order().fastest_first if self._call_s(slug) <= LONG_CALL_S]
-        defaults = default_memory.enter(self._bench, near, short)
-        near.append(self._record.enter_twin(near[0]))
+        controls = self._bench.settings.controls
+        defaults = self._enter_defaults(near, short) if controls else []
+        if controls:
+            near.append(self._record.enter_twin(near[0]))
         if defaults:  # these are not ranked, and few rounds are enough
             self._take_turns(dict.fromkeys(near, 2) | dict.fromkeys([*far, *defaults], 1), FIRST_ROUNDS)
         for processes in range(2, self._bench.settings.most_processes + 1):
@@ -95,21 +102,34 @@ class Turns:
             return "complete", EXHAUSTED
         return "budget", f"{self._bench.clock.over} {_UNDECIDED}" if self._run_left_s <= 0 else _SPENT
 
+    def _enter_defaults(self, near: Sequence[str], short: Sequence[str]) -> list[str]:
+        """Enter those ``near`` the fastest, and the baseline where it is among those whose calls are ``short``, once
+        more with the default allocator, where it is the C library's and this run has memory from a pool; their names. A
+        strategy whose script is the same with it is left out."""
+        request, known = self._bench.request, self._record.run.environment.get("tensorflow_allocator")
+        if self._bench.on_gpu or request.allocator != "pool" or known != allocator.C_LIBRARY:
+            return []
+        baseline = next((slug for slug in USUAL if slug in short), None)
+        entered = []
+        for slug in dict.fromkeys([*near, *([baseline] if baseline else [])]):
+            source, code = script_of(request, slug, allocator="default"), self._record[slug].code
+            if code is not None and source != code.source:
+                entered.append(self._record.enter_default(slug, source))
+        return entered
+
     def time_first(self, slugs: Sequence[str]) -> None:
         """Time one process of each strategy."""
         is_fresh = self._bench.launcher.start_method == "fresh"
         for group in self._groups(slugs, 1):
-            self._bring(dict.fromkeys(group, 1), math.inf if is_fresh else self._end_s - self._now_s)
+            # Who is begun now may take its first turn after the budget is spent, as long as the run has time.
+            left_s = max(self._end_s - self._now_s, self._run_left_s / 2)
+            self._bring(dict.fromkeys(group, 1), math.inf if is_fresh else left_s)
             if is_fresh:
                 self._end_s = self._now_s + self._budget_s
-            for _ in self._rounds(FIRST_ROUNDS):
+            for _ in self._rounds(FIRST_ROUNDS, first=True):
                 near = self._record.order().within(FAR)
                 self.end([p for p in self._alive if p.slug not in near and self._call_s(p.slug) > LONG_CALL_S])
         self._publish()
-
-    def time_more(self, slugs: Sequence[str], processes: int) -> None:
-        """Time so many processes of these strategies, those that live included."""
-        self._take_turns(dict.fromkeys(slugs, processes), FIRST_ROUNDS)
 
     def _take_turns(self, wanted: Mapping[str, int], rounds: int = ROUNDS) -> bool:
         """Have so many processes of each strategy take their turns. True if the time sufficed."""
@@ -170,11 +190,10 @@ class Turns:
 
     def _first_call(self, process: Process) -> Part[tuple[messages.Ready, messages.FirstCall]]:
         self._stop(process)
-        timeout_s = self._bench.timeout_s(process.slug)
         subject = self._dialogues.start(self._bench.spec("timing", process.slug))
-        ready = yield from self._dialogues.until(subject, messages.Ready, timeout_s)
+        ready = yield from self._bench.step("start", process.slug, subject, messages.Ready)
         self._dialogues.send(subject, messages.CallFirst())
-        first = yield from self._dialogues.until(subject, messages.FirstCall, timeout_s)
+        first = yield from self._bench.step("first call", process.slug, subject, messages.FirstCall)
         process.subject = subject
         return ready, first
 
@@ -197,13 +216,16 @@ class Turns:
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
-    def _rounds(self, count: int) -> Iterator[None]:
-        """Rounds of those that live, each in a random order; fewer, where the time is over."""
-        for _ in range(count):
+    def _rounds(self, count: int, *, first: bool = False) -> Iterator[None]:
+        """Rounds of those that live, each in a random order; fewer, where the time is over. ``first``: who lives has
+        no sample yet, so that the first round goes on as long as the run may."""
+        for number in range(count):
             self._round += 1
             self._bench.say("taking turns", round_number=self._round)
             for process in self._shuffled():
-                left_s = min(self._end_s - self._now_s, self._run_left_s)
+                left_s = self._run_left_s
+                if number or not first:
+                    left_s = min(left_s, self._end_s - self._now_s)
                 if left_s < self._call_s(process.slug) or self._bench.stopped:
                     return
                 self._dialogues.hold([self._turn(process)])
@@ -235,7 +257,7 @@ class Turns:
         assert process.subject is not None, "it has made its first call"
         subject, process.subject = process.subject, None
         self._dialogues.send(subject, messages.TakeTurn())
-        sampled = yield from self._dialogues.until(subject, messages.Sampled, self._bench.timeout_s(process.slug))
+        sampled = yield from self._bench.step("turn", process.slug, subject, messages.Sampled)
         process.subject = subject
         return sampled
 
@@ -247,7 +269,8 @@ class Turns:
     @property
     def _run_left_s(self) -> float:
         """Seconds that the run as a whole has left for latencies."""
-        return self._bench.clock.left_s - _FOR_THE_LIMIT_S
+        clock = self._bench.clock
+        return clock.left_s - min(_FOR_THE_LIMIT_S, _LIMIT_SHARE * (clock.bound_s or math.inf))
 
     def _publish(self) -> None:
         self._record.analyse()

@@ -3,30 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 from measure.model import text
-from measure.model.run import Run, Warning
+from measure.model.run import Warning
 
 BUSY_DURING = "busy_during"
 # Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
 BUSY_DURING_CORES = 0.5
-# One page that watches the run costs less than this: beyond it the pages are a part of what is wrong.
-_PAGES_CORES = 0.1
 
 
-def busy_during(cores_of_others: float, cores_of_pages: float = 0.0) -> Warning | None:
-    """Others used the processors while latencies were sampled: other programs, and the pages, which their visitors keep
-    at work."""
-    cores = cores_of_others + cores_of_pages
+def busy_during(cores: float) -> Warning | None:
+    """Others used the processors while latencies were sampled: other programs, and pages that are looked at."""
     if cores <= BUSY_DURING_CORES:
         return None
-    values = {"cores": round(cores, 2)}
     message = f"other programs used {cores:.1f} cores while latencies were sampled: close them and measure again"
-    if cores_of_pages > _PAGES_CORES:
-        values["pages"] = round(cores_of_pages, 2)
-        message = (
-            f"while latencies were sampled, the process of Mapbench's pages used {cores_of_pages:.1f} cores for those "
-            f"who look at them, and other programs {cores_of_others:.1f}: measure again when fewer pages are open"
-        )
-    return Warning(code=BUSY_DURING, message=message, values=values)
+    return Warning(code=BUSY_DURING, message=message, values={"cores": round(cores, 2)})
 
 
 # A period is a tenth of a second: of a run of seconds, one in twenty is more than the start of a process.
@@ -105,6 +94,15 @@ def onednn() -> Warning:
     )
 
 
+def some_compared(number: int, batch: int) -> Warning:
+    """Right results come from a function that is called for one element after the other."""
+    return Warning(
+        code="some_compared",
+        message=f"results of {number:,} of {batch:,} elements are compared with right ones, from the first to the "
+        "last: a reference for the whole batch, in NumPy, would have all compared",
+    )
+
+
 def no_limit(reason: str) -> Warning:
     """The probes have failed."""
     return Warning(
@@ -159,35 +157,9 @@ def stood_still(seconds: float) -> Warning:
     )
 
 
-def two_sessions() -> Warning:
-    """Samples of a point come from two runs."""
-    return Warning(
-        code="continued",
-        message="some of this was measured in the run that this one continues: what changed on the machine between the "
-        "two cannot be taken out by comparing within rounds; «Measure again here» measures all of it anew",
-    )
-
-
-def not_saved(reason: str) -> Warning:
-    """The run could not be written into the store."""
-    return Warning(
-        code="not_saved",
-        message=f"this run is not written yet ({reason}): it is tried again until Mapbench ends; export it to be safe",
-        values={"reason": reason},
-    )
-
-
-def is_unsaved(run: Run) -> bool:
-    """True if the store does not have the run as it is."""
-    return any(warning.code == not_saved("").code for warning in run.warnings)
-
-
-def not_kept(before: Warning, in_file: bool) -> Warning:
-    """The command that measured has ended, and the run could not be written. ``before``: what was said meanwhile;
-    ``in_file``: it went elsewhere too."""
+def not_kept(reason: str, in_file: bool) -> Warning:
+    """The command that measured has ended, and the run could not be written. ``in_file``: it went elsewhere too."""
     where = "--json has it alone" if in_file else "what is printed is all that is left, and --json FILE would have it"
     return Warning(
-        code=before.code,
-        message=f"this run could not be kept ({before.values.get('reason', '')}): {where}",
-        values=before.values,
+        code="not_saved", message=f"this run could not be kept ({reason}): {where}", values={"reason": reason}
     )

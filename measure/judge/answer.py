@@ -10,8 +10,8 @@ from typing import Literal
 from measure.judge import modes, payoff
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
 from measure.model import text
-from measure.model.request import Request, RequestError, case_of, parse, raw_of
-from measure.model.run import Axis, Measurement, RequestRecord, Run
+from measure.model.request import RequestError, again, case_of
+from measure.model.run import Axis, Measurement, Request, Run
 from measure.statistics import intervals
 from measure.statistics.levels import shown_levels
 from workloads.case import Case
@@ -41,7 +41,7 @@ def heading(run: Run) -> str:
     return asked_case(run.request, run.axes)
 
 
-def asked_case(request: RequestRecord, axes: Sequence[Axis] = ()) -> str:
+def asked_case(request: Request, axes: Sequence[Axis] = ()) -> str:
     """The case that is asked for, in the words of `heading`; ``axes`` are what is swept."""
     asked = _parsed(request)
     swept = [axis.name for axis in axes]
@@ -67,10 +67,10 @@ def _shapes(case: Case) -> str:
     return " and ".join(shapes[:_MOST_SHAPES]) + " …" * (len(shapes) > _MOST_SHAPES)
 
 
-def _parsed(request: RequestRecord, strategies: Sequence[str] = ("all",)) -> Request | None:
+def _parsed(request: Request, strategies: Sequence[str] = ("all",)) -> Request | None:
     """The request of a record, for these strategies; None where it asks for what is not here."""
     try:
-        return parse(raw_of(request) | {"strategies": list(strategies)})
+        return again(request, strategies=list(strategies))
     except RequestError:
         return None
 
@@ -133,7 +133,7 @@ def _of_tie(run: Run, leaders: list[str]) -> Take:
 def _longer(run: Run, slugs: Sequence[str]) -> tuple[tuple[str, ...], float]:
     """Strategies, and the budget in seconds of a run that is to tell them apart; nothing where this one had it."""
     asked = _parsed(run.request, slugs)
-    return (asked.strategies, _SETTLING_S) if asked and run.request.budget_s < _SETTLING_S else ((), 0.0)
+    return (tuple(asked.strategies), _SETTLING_S) if asked and run.request.budget_s < _SETTLING_S else ((), 0.0)
 
 
 # --- ahead of what ---------------------------------------------------------------------------------------------------

@@ -150,10 +150,11 @@ def counted(number: int) -> str:
 def _nothing(run: Run) -> str:
     """The sentence of a run that ranks nothing."""
     outcomes = [item.outcome for item in run.measurements if item.twin_of is None]
-    if not outcomes or set(outcomes) <= {"not_run", "cancelled"}:
+    tried = set(outcomes) - {"not_run", "cancelled"}
+    if not tried or (tried == {"unsupported"} and tried != set(outcomes)):
         return "Nothing was measured before the run ended."
-    if set(outcomes) <= {"wrong", "not_run", "cancelled"}:
-        return "No strategy is right, so none is ranked: each row below says why."
+    if tried == {"wrong"}:
+        return "No strategy is right, so none is ranked: the outcome of each says why."
     if "ok" in outcomes:
         return "No latency was measured before the run ended; memory and correctness are shown."
-    return "No strategy could be measured: each row below says why."
+    return "No strategy could be measured: the outcome of each says why."

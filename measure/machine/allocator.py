@@ -1,19 +1,8 @@
-"""The allocator of TensorFlow's buffers and the threads of NumPy's matrix products, as a process finds them for itself.
+"""The allocator of TensorFlow's buffers, as a process finds it for itself, without TensorFlow."""
 
-Nothing here needs TensorFlow.
-"""
-
-import ctypes
 from collections.abc import Mapping
-from pathlib import Path
-
-import numpy as np
 
 BFC, POOL, C_LIBRARY = "BFC", "oneDNN's pool", "C library"
-_OF_GPUS = ("cuda_malloc", "cuda_malloc_async", "memory_guard")
-_TRUE = ("1", "true")  # as ``ReadBoolFromEnvVar`` reads them, in any case
-# As OpenBLAS is named in NumPy's wheels, and elsewhere.
-_OPENBLAS = ("scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads")
 
 
 def of_processor(variables: Mapping[str, str], onednn: bool) -> str:
@@ -28,26 +17,5 @@ def of_processor(variables: Mapping[str, str], onednn: bool) -> str:
     return POOL if onednn and not _is_set(variables, "TF_ONEDNN_USE_SYSTEM_ALLOCATOR") else C_LIBRARY
 
 
-def of_gpus(variables: Mapping[str, str]) -> str:
-    """The allocator of tensors on GPUs. Source: gpu_process_state.cc in tensorflow/core/common_runtime/gpu, which takes
-    no other value of the variable for anything."""
-    asked = variables.get("TF_GPU_ALLOCATOR", "")
-    return asked if asked in _OF_GPUS else BFC
-
-
-def openblas_threads() -> int | None:
-    """Threads of a matrix product in NumPy, as its OpenBLAS says; None where it comes with another library."""
-    package = Path(np.__file__).parent
-    for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
-        try:
-            library = ctypes.CDLL(str(path))  # the one that NumPy has loaded
-        except OSError:
-            continue
-        for name in _OPENBLAS:
-            if hasattr(library, name):
-                return int(getattr(library, name)())
-    return None
-
-
 def _is_set(variables: Mapping[str, str], name: str) -> bool:
-    return variables.get(name, "").lower() in _TRUE
+    return variables.get(name, "").lower() in ("1", "true")  # as ``ReadBoolFromEnvVar`` reads them

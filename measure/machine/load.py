@@ -1,9 +1,9 @@
-"""The load of others on the processors while a job measures: the busy time of the processors that it may use, less our
-own processes'; and that of the pages, which the process that measures serves beside.
+"""The load of others on the processors while a run measures: the busy time of the processors that it may use, less that
+of the measuring process and all below it. The server of the pages is one of the others.
 
 Where a control group limits processor time, as in most containers, only what its own processes use counts: what
-neighbours do elsewhere on a large machine takes nothing of what is granted. Where they keep samples waiting all the
-same, each sample knows (`waiting`). What the limit itself takes is counted apart.
+neighbours do elsewhere on a large machine takes nothing of what is granted. What the limit itself takes is counted
+apart.
 """
 
 import os
@@ -13,23 +13,21 @@ from typing import Any
 
 import psutil
 
-from measure.machine import control_groups, system
+from measure.machine import control_groups
 
 
 class Watch:
     """A watch on the processors, from its making on."""
 
-    def __init__(self, root: Path = system.ROOT) -> None:
+    def __init__(self, root: Path = control_groups.ROOT) -> None:
         self._root = root
         self._use = control_groups.use(root)
         self._started_s, self._busy_s, self._own_s = time.monotonic(), _busy_s(self._use), _own_s()
-        self._pages_s, self._measuring_s = time.process_time(), time.thread_time()
 
     def cores_of_others(self, least_s: float = 0.0) -> float:
         """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed,
         since the system counts in ticks of 10 ms."""
-        passed_s = time.monotonic() - self._started_s
-        if passed_s < least_s:
+        if (passed_s := time.monotonic() - self._started_s) < least_s:
             time.sleep(least_s - passed_s)
             passed_s = time.monotonic() - self._started_s
         use = control_groups.use(self._root)
@@ -44,35 +42,18 @@ class Watch:
             return 0.0
         return (now.held - self._use.held) / (now.periods - self._use.periods)
 
-    def cores_of_pages(self) -> float:
-        """Processor cores that this process kept busy since then with anything but the thread that asks, which has to
-        be the one that made the watch."""
-        passed_s = time.monotonic() - self._started_s
-        others_s = (time.process_time() - self._pages_s) - (time.thread_time() - self._measuring_s)
-        return max(0.0, others_s) / passed_s if passed_s > 0 else 0.0
-
 
 def _busy_s(use: control_groups.Use | None) -> float:
     """Seconds for which the processors that we may use were busy; where our group has a limit, with its processes."""
     if use is not None:
         return use.used_s
-    ours = _ours()
-    if ours is None:
-        return _busy_of(psutil.cpu_times())
+    ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return sum(_busy_of(times) for number, times in enumerate(psutil.cpu_times(percpu=True)) if number in ours)
 
 
 def _busy_of(times: Any) -> float:
     # Linux counts the time of guests as time of users too.
     return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
-
-
-def _ours() -> set[int] | None:
-    """The processors that this process may use; None for all of them."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    ours = os.sched_getaffinity(0)
-    return ours if len(ours) < (os.cpu_count() or 1) else None
 
 
 def _own_s() -> float:
@@ -82,9 +63,7 @@ def _own_s() -> float:
     own = psutil.Process()
     for process in (own, *own.children(recursive=True)):
         try:
-            times = process.cpu_times()
+            total += sum(process.cpu_times()[:4])  # user, system, and those of children that have ended
         except psutil.Error:  # it has ended meanwhile
             continue
-        total += times.user + times.system
-        total += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
     return total

@@ -1,7 +1,7 @@
 """The time within which a run ends, whatever it is doing, and the least budget with which it can begin to measure.
 
-A budget is for a whole run, from its start to its verdict. On a person's own machine the bound follows from it, for
-forecasts may be wrong and machines are slow; a hosted server has bounds of its own.
+A budget is for a whole run, from its start to its verdict. A run ends within 1.5 times what it was said to take, also
+where forecasts are wrong or the machine is slow; a hosted server has bounds of its own.
 """
 
 import math
@@ -11,26 +11,45 @@ from dataclasses import replace
 from measure.model import fit, forecast, text
 from measure.model.request import MOST_BUDGET_S, Request, case_of
 
-# A step that has begun is waited for, by forecasts that are right within a factor of three; explanations come after.
-_BESIDE_S = 60.0
-_TIMES_BUDGET, _TIMES_SWEEP_BUDGET = 10.0, 2.0
-# What claims need is measured once, and where that does not tell, once more for three times as long.
-_TIMES_CLAIMS = 4.0
+_TIMES = 1.5
+# Scripts of claims take what machines differ by.
+_CLAIMS_BESIDE_S, _TIMES_CLAIMS = 60.0, 2.0
+# An explained process traces and compiles its strategy several times, and profiles a call.
+_EXPLAINED_S, _EXPLAINED_FIRST_CALLS = 3.0, 4.0
+# TensorFlow waits for 10 s before an allocation fails for good (kMaxMillisToWait in tsl's bfc_allocator.cc), and
+# several may fail one after the other. A strategy that is forecast to need this share of the limit may run into it.
+TIGHT_SHARE, ALLOCATOR_WAITS_S = 0.5, 35.0
 # So many strategies at most are named that would have to be left out.
 _MOST_NAMED = 4
 
 
-def of_comparison(budget_s: float) -> float:
-    return _BESIDE_S + _TIMES_BUDGET * budget_s
+def of(seconds: float) -> float:
+    """``seconds``: what the run was said to take."""
+    return _TIMES * seconds
 
 
-def of_sweep(budget_s: float) -> float:
-    return _BESIDE_S + _TIMES_SWEEP_BUDGET * budget_s
+def of_comparison(request: Request, *, why: bool = False) -> float:
+    """``why``: reasons are asked for too. Where a memory limit is tight, the allocator's waiting comes on top."""
+    case = case_of(request)
+    ahead = forecast.forecast_run(case, request.strategies, request.budget_s)
+    said_s = max(request.budget_s, ahead.seconds) + (_explaining_s(ahead) if why else 0.0)
+    limit_bytes = TIGHT_SHARE * 2**20 * (request.memory_limit_mib or math.inf)
+    needs = (estimate.peak_bytes + case.tensor_bytes for estimate in ahead.per_strategy.values())
+    return of(said_s) + (ALLOCATOR_WAITS_S if any(bytes_ > limit_bytes for bytes_ in needs) else 0.0)
+
+
+def of_explanation(request: Request) -> float:
+    return of(_explaining_s(forecast.forecast_run(case_of(request), request.strategies)))
+
+
+def _explaining_s(ahead: forecast.RunForecast) -> float:
+    estimates = ahead.per_strategy.values()
+    return sum(_EXPLAINED_S + _EXPLAINED_FIRST_CALLS * (item.first_call_s + item.latency_s) for item in estimates)
 
 
 def of_claims(seconds: float) -> float:
     """``seconds``: what trying them takes by forecast."""
-    return _BESIDE_S + _TIMES_CLAIMS * seconds
+    return _CLAIMS_BESIDE_S + _TIMES_CLAIMS * seconds
 
 
 def check(request: Request, most_budget_s: float | None) -> str | None:

@@ -1,18 +1,14 @@
 """Check that a request can fit into memory, before anything is started, and name the nearest size that fits."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from measure.model import forecast, text
 from measure.model.request import Request, case_of
-from strategies.spec import Estimate
 from workloads.case import Case
 
 # The share of the available memory that a run may plan with: forecasts are right within a factor, not to the byte.
 _USABLE = 0.9
-# Forecasts of memory are right within this factor.
-_FACTOR = 1.5
-_MOST_NAMED = 4
 
 
 def needed_bytes(case: Case, slugs: Iterable[str]) -> int:
@@ -60,26 +56,6 @@ def check(request: Request, available_bytes: int, most_bytes: int | None = None)
         f"batch={nearest} is the largest that fits" if nearest else "no batch of these sizes fits: make them smaller"
     )
     return f"This cannot fit: {reason}; {advice}."
-
-
-def beyond_limit(request: Request, estimates: Mapping[str, Estimate]) -> tuple[str | None, str | None]:
-    """Return why no strategy can fit into the memory limit, and else which ones may not; None where that is not so.
-
-    ``estimates`` has the forecast of each strategy. The inputs count against the limit, too.
-    """
-    if request.memory_limit_mib is None:
-        return None, None
-    limit, limit_bytes = f"the memory limit of {request.memory_limit_mib:,} MiB", request.memory_limit_mib * 2**20
-    read_bytes = case_of(request).read_bytes
-    needed = {slug: read_bytes + estimate.peak_bytes for slug, estimate in estimates.items()}
-    least = min(needed, key=lambda slug: needed[slug])
-    if read_bytes + estimates[least].peak_bytes / _FACTOR > limit_bytes:
-        return f"Nothing can fit into {limit}: {least} needs least, about {text.size(needed[least])}.", None
-    beyond = [slug for slug, needed_bytes in needed.items() if needed_bytes > limit_bytes]
-    if not beyond:
-        return None, None
-    more = f" and {len(beyond) - _MOST_NAMED} more" if len(beyond) > _MOST_NAMED else ""
-    return None, f"May not fit into {limit}: {', '.join(beyond[:_MOST_NAMED])}{more}."
 
 
 def largest_batch(batch: int, fits: Callable[[int], bool]) -> int | None:

@@ -1,4 +1,4 @@
-"""The forecast of a run before it is run: bytes, seconds and allocation events, from the cost models alone.
+"""The forecast of a run before it is run: bytes, seconds and allocation events, from metadata alone.
 
 Pure arithmetic on metadata: no process, no TensorFlow and no array, so that it can follow every move of a slider.
 """
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import strategies
-from strategies import planning
+from strategies import estimates
 from strategies.spec import Estimate, Strategy
 from workloads.case import Case
 
@@ -48,7 +48,7 @@ class RunForecast:
 def estimate(case: Case, strategy: Strategy | str) -> Estimate:
     """Return the forecast of one strategy."""
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    return strategies.mapper(strategy.mapper).estimate(planning.plan(case, strategy))
+    return estimates.estimate(case, strategy)
 
 
 def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = 0.0) -> RunForecast:
@@ -61,16 +61,26 @@ def forecast_run(case: Case, slugs: Iterable[str], budget_s: float = 0.0) -> Run
 
 def needed_s(case: Case, estimates: Collection[Estimate]) -> float:
     """Return the seconds of a comparison before its first sample: reference, memory and correctness, first calls."""
-    reference_s = SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
-    memory_s = [reference_s + item.first_call_s + MEMORY_CALLS * item.latency_s for item in estimates]
+    memory_s = [_memory_s(case, item) for item in estimates]
     # Two at a time, but never faster than the slowest by itself.
     memory_stage_s = max(sum(memory_s) / MEMORY_SUBJECTS_AT_ONCE, max(memory_s, default=0.0))
-    return reference_s + memory_stage_s + sum(_started_s(item.first_call_s) for item in estimates)
+    return reference_s(case) + memory_stage_s + sum(_started_s(item.first_call_s) for item in estimates)
 
 
-def process_s(first_call_s: float, latency_s: float) -> float:
-    """Return the seconds that one more process of a strategy takes, with its first turns."""
-    return _started_s(first_call_s) + max(TURNS_S, LEAST_CALLS * latency_s)
+def cell_s(case: Case, estimate: Estimate, strategies: int) -> float:
+    """Return the seconds that a strategy takes in a comparison of so many, its first turns included."""
+    turns_s = max(TURNS_S, LEAST_CALLS * estimate.latency_s)
+    at_once = min(MEMORY_SUBJECTS_AT_ONCE, strategies)
+    return _memory_s(case, estimate) / at_once + _started_s(estimate.first_call_s) + turns_s
+
+
+def reference_s(case: Case) -> float:
+    """Return the seconds that computing the reference takes."""
+    return SUBJECT_S + case.reference_bytes / REFERENCE_BYTES_PER_S
+
+
+def _memory_s(case: Case, estimate: Estimate) -> float:
+    return reference_s(case) + estimate.first_call_s + MEMORY_CALLS * estimate.latency_s
 
 
 def _started_s(first_call_s: float) -> float:

@@ -3,19 +3,16 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, get_args
 
-import msgspec
-from msgspec import UNSET
+from msgspec.structs import replace
 
 import strategies
 import workloads
 from measure.model import forecast, text
-from measure.model.run import Allocator, RequestRecord
+from measure.model.run import Allocator, Request
 from strategies import script
 from strategies.spec import MODES, Mapper, Strategy
-from workloads import functions
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -44,39 +41,6 @@ class RequestError(ValueError):
     def __init__(self, message: str) -> None:
         half = _MOST_SIGNS // 2
         super().__init__(message if len(message) <= _MOST_SIGNS else f"{message[:half]} […] {message[-half:]}")
-
-
-@dataclass(frozen=True)
-class Request:
-    """A valid comparison: make one with `parse`. ``strategies`` are canonical slugs without repetition."""
-
-    workload: str
-    size: Mapping[str, int]
-    dtype: str
-    device: str
-    strategies: tuple[str, ...]
-    budget_s: float = DEFAULT_BUDGET_S
-    memory_limit_mib: int | None = None
-    threads: int | None = None
-    seed: int = 0
-    workload_options: Mapping[str, Any] = field(default_factory=dict)
-    allocator: Allocator = "pool"
-
-    def record(self) -> RequestRecord:
-        return RequestRecord(
-            workload=self.workload,
-            workload_options=dict(self.workload_options),
-            size=dict(self.size),
-            dtype=self.dtype,
-            device=self.device,
-            strategies=list(self.strategies),
-            budget_s=self.budget_s,
-            memory_limit_mib=self.memory_limit_mib,
-            threads=self.threads,
-            seed=self.seed,
-            own=functions.get(self.workload, self.size) or UNSET,
-            allocator=self.allocator,
-        )
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:
@@ -141,13 +105,13 @@ def parse_device(value: Any) -> str:
     return f"{match[1].upper()}:{int(match[2] or 0)}"
 
 
-def case_of(asked: Request | RequestRecord) -> Case:
+def case_of(asked: Request) -> Case:
     """Return the case of which a comparison asks; `workloads.UnknownWorkload` where its workload is not known here."""
     workload = workloads.get(asked.workload)
     return Case(workload, asked.size, asked.dtype, asked.workload_options, asked.device, asked.seed)
 
 
-def script_of(asked: Request | RequestRecord, slug: str, *, allocator: Allocator | None = None) -> str:
+def script_of(asked: Request, slug: str, *, allocator: Allocator | None = None) -> str:
     """Return the script of a strategy, as it runs for this request; with another ``allocator``, where one is named.
     Raises `ScriptError`."""
     return script.build(
@@ -174,7 +138,7 @@ def default_strategies(case: Case) -> list[str]:
     return slugs or sorted(latency_s, key=lambda slug: latency_s[slug])[:1]
 
 
-def parse_strategies(case: Case, raw: str | Iterable[str]) -> tuple[str, ...]:
+def parse_strategies(case: Case, raw: str | Iterable[str]) -> list[str]:
     """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once.
     All but ``default`` have every element function of the workload."""
     workload = case.workload
@@ -197,7 +161,7 @@ def parse_strategies(case: Case, raw: str | Iterable[str]) -> tuple[str, ...]:
             slugs.append(_one_strategy(workload, word).slug)
     if not slugs:
         raise RequestError("no strategy is chosen: name at least one, or 'default', or 'all'")
-    return tuple(dict.fromkeys(slugs))
+    return list(dict.fromkeys(slugs))
 
 
 def _of_mapper(workload: Workload, mapper: str, everything: Iterable[Strategy]) -> list[Strategy]:
@@ -241,14 +205,6 @@ def default_budget_s(case: Case, slugs: Iterable[str]) -> float:
     return float(max(DEFAULT_BUDGET_S, math.ceil(needed_s + _SAMPLING_S)))
 
 
-def parse_allocator(value: Any) -> Allocator:
-    """Return the allocator of the processes that are timed."""
-    for allocator in ALLOCATORS:
-        if value == allocator:
-            return allocator
-    raise RequestError(f"allocator {value!r} is not valid: {' or '.join(ALLOCATORS)} is needed")
-
-
 def parse_dtype(workload: Workload, value: Any) -> str:
     """Return the dtype of the inputs; the workload's first one where none is given."""
     dtype = str(value or workload.dtypes[0])
@@ -268,9 +224,11 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     return value or {}
 
 
-def raw_of(record: RequestRecord) -> dict[str, Any]:
-    """Return a request that was made as `parse` reads it. Older ones, which name no allocator, had the default one."""
-    return {**msgspec.to_builtins(record), "allocator": record.allocator or "default"}
+def again(request: Request, **changes: Any) -> Request:
+    """A request that was made, perhaps elsewhere and long ago, as it can be measured here and now, with ``changes`` of
+    its fields. Older ones, which name no allocator, had the default one. Raises `RequestError`."""
+    former = replace(request, allocator=request.allocator or "default", **changes)
+    return parse({name: getattr(former, name) for name in former.__struct_fields__})
 
 
 def parse(raw: Mapping[str, Any]) -> Request:
@@ -279,7 +237,7 @@ def parse(raw: Mapping[str, Any]) -> Request:
     Raises `RequestError` with one sentence. Sizes that cannot fit into memory are a matter of `fit`, which depends on
     the machine.
     """
-    known = set(RequestRecord.__struct_fields__)
+    known = set(Request.__struct_fields__)
     for key in raw:
         if key not in known:
             raise RequestError(f"a request has no field {key!r}: its fields are {', '.join(sorted(known))}")
@@ -306,6 +264,9 @@ def parse(raw: Mapping[str, Any]) -> Request:
     if chosen is not None and not isinstance(chosen, str | list | tuple):
         raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
     slugs, budget = parse_strategies(case, "default" if chosen is None else chosen), raw.get("budget_s")
+    allocator: Any = raw.get("allocator") or "pool"
+    if allocator not in ALLOCATORS:
+        raise RequestError(f"allocator {allocator!r} is not valid: {' or '.join(ALLOCATORS)} is needed")
     return Request(
         workload=workload.slug,
         workload_options=options,
@@ -317,5 +278,5 @@ def parse(raw: Mapping[str, Any]) -> Request:
         memory_limit_mib=limit,
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
         seed=seed,
-        allocator=parse_allocator(raw.get("allocator") or "pool"),
-    )
+        allocator=allocator,
+    ).record()

@@ -7,29 +7,24 @@ from measure.model.run import Struct
 
 
 class Work(Struct, frozen=True, kw_only=True):
-    """The work of one call: bytes read (inputs and variables, each once) and written (outputs, once), floating-point
-    operations, and results of functions such as ``sin``, by their names in ``tf.math``.
-    ``largest_output_bytes``: of the largest tensor that is written. ``unknown``: types of ops whose work is not known,
-    and then no arithmetic is counted."""
+    """The work of one call: bytes read (inputs and variables, each once) and written (outputs, once), and operations on
+    floating-point numbers. ``largest_output_bytes``: of the largest tensor that is written. ``unknown``: types of ops
+    whose work is not known, and then no arithmetic is counted."""
 
     read_bytes: int
     written_bytes: int
-    flops: int
-    functions: dict[str, int] = {}
+    flops: int = 0
     dtype: str = "float32"
     largest_output_bytes: int = 0
     unknown: list[str] = []
 
 
 class Rates(Struct, frozen=True, kw_only=True):
-    """The rates of a device, per second. Those of bytes are of a working set as large as the case's: of a copy, what
-    is read and what is written together; of reading and of writing alone, where the case does more of one than of the
-    other. ``op_s``: seconds of an eager op on a number; ``call_s``: of a call of a ``tf.function`` of one op."""
+    """The rates of a device. ``bytes_per_s``: of moving a working set as large as the case's, by reading, writing or
+    copying, whichever is most like the case; ``flops_per_s``: of multiplications and additions in a matrix product;
+    ``op_s``: seconds of an eager op on a number; ``call_s``: of a call of a ``tf.function`` of one op."""
 
-    copy_bytes_per_s: float
-    read_bytes_per_s: float | None = None
-    write_bytes_per_s: float | None = None
+    bytes_per_s: float
     flops_per_s: float
-    functions_per_s: dict[str, float] = {}
     op_s: float
     call_s: float

@@ -4,13 +4,30 @@ Everything that is shown can be recomputed from it. Seconds are wall-clock secon
 ISO 8601 in UTC. Numbers that are not finite become null when written.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from measure.model.bounds import (
+    Amount,
+    Count,
+    Difference,
+    Id,
+    LongText,
+    Name,
+    Plain,
+    Positive,
+    Seconds,
+    Share,
+    Struct,
+    Text,
+    Words,
+)
 from measure.model.script_end import ScriptEnd
 from measure.model.why import Why
 from measure.model.why import read as read_why
+from workloads import functions
 from workloads.functions import OwnFunction
 
 SCHEMA = "mapbench.run/1"
@@ -18,6 +35,9 @@ SCHEMA = "mapbench.run/1"
 DEFAULT_MEMORY = "#default"
 # A timeline with more points is no finer on a screen.
 TIMELINE_POINTS = 500
+MOST_STRATEGIES, MOST_SIZES = 1_000, 50
+# Points of an axis, and of a sweep's grid, beside which as many may be refined.
+MOST_POINTS, MOST_CELLS = 64, 400
 
 Status = Literal["complete", "cancelled", "interrupted", "budget"]
 Allocator = Literal["pool", "default"]
@@ -41,25 +61,26 @@ Stage = Literal[
 ]
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all parts of a run: immutable; change one with `msgspec.structs.replace`."""
+Ranking = Annotated[list[list[Name]], Meta(max_length=MOST_STRATEGIES)]
+Cost = Annotated[float, Meta(ge=-1e9, le=1e9)]  # seconds
 
 
-class RequestRecord(Struct, frozen=True, kw_only=True):
-    """The request of a run. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that was
-    mapped, as code, with what was derived of it; not in the file otherwise. ``allocator``: of the processes that were
-    timed; older files do not say it, and are of the default one."""
+class Request(Struct, frozen=True, kw_only=True):
+    """The request of a comparison, and that of a run: make one with `measure.model.request.parse`. ``strategies`` are
+    canonical slugs without repetition. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that
+    was mapped, as code, with what was derived of it; not in the file otherwise. ``allocator``: of the processes that
+    were timed; older files do not say it, and are of the default one."""
 
-    workload: str
-    workload_options: dict[str, Any] = {}
-    size: dict[str, int]
-    dtype: str
-    device: str
-    strategies: list[str]
-    budget_s: float
-    memory_limit_mib: int | None = None
-    threads: int | None = None
-    seed: int = 0
+    workload: Name
+    workload_options: Annotated[dict[Name, Plain], Meta(max_length=MOST_SIZES)] = {}
+    size: Annotated[dict[Name, Count], Meta(max_length=MOST_SIZES)]
+    dtype: Name
+    device: Name
+    strategies: Annotated[list[Name], Meta(max_length=MOST_STRATEGIES)]
+    budget_s: Seconds
+    memory_limit_mib: Count | None = None
+    threads: Count | None = None
+    seed: Count = 0
     own: OwnFunction | msgspec.UnsetType = msgspec.UNSET
     allocator: Allocator | msgspec.UnsetType = msgspec.UNSET
 
@@ -69,6 +90,11 @@ class RequestRecord(Struct, frozen=True, kw_only=True):
         own = self.own
         return (own.facts.title or own.given.function) if isinstance(own, OwnFunction) else self.workload
 
+    def record(self) -> "Request":
+        """This request with what has been derived of a function of a person's own until now."""
+        own = functions.get(self.workload, self.size) or msgspec.UNSET
+        return msgspec.structs.replace(self, own=own)
+
 
 class Analysis(Struct, frozen=True, kw_only=True):
     """The method that made intervals and ranks of samples. ``margin``: earlier ones called two that differ by less
@@ -76,15 +102,15 @@ class Analysis(Struct, frozen=True, kw_only=True):
     each run. ``spread``, of a sweep alone: the relative standard deviation between processes at all points, and its
     degrees of freedom."""
 
-    version: int = 5
-    method: str = (
+    version: Count = 5
+    method: Words = (
         "log latency = strategy + round + process, of the lower quartile of a turn's samples; one variance between "
         "processes, student-t, bonferroni for comparisons with the fastest"
     )
-    confidence: float = 0.95
-    margin: float = 0.03
-    seed: int = 0
-    spread: tuple[float, float] | msgspec.UnsetType = msgspec.UNSET
+    confidence: Annotated[float, Meta(ge=0.5, le=0.9999)] = 0.95
+    margin: Share = 0.03
+    seed: Count = 0
+    spread: tuple[Seconds, Seconds] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Limit(Struct, frozen=True, kw_only=True):
@@ -94,57 +120,57 @@ class Limit(Struct, frozen=True, kw_only=True):
     eager op, and ``call_s``, a call of a ``tf.function``. ``largest_output_bytes``: of the largest tensor that is
     written, 0 where it is not known. ``unknown``: ops of unknown work, for which it is a limit of bytes alone."""
 
-    seconds: float
-    bytes: int
-    flops: int
-    bandwidth_bytes_per_s: float
-    flops_per_s: float
-    dispatch_s: float
+    seconds: Positive
+    bytes: Count
+    flops: Count
+    bandwidth_bytes_per_s: Positive
+    flops_per_s: Positive
+    dispatch_s: Seconds
     term: Term = ""
-    read_bytes: int = 0
-    written_bytes: int = 0
-    functions: dict[str, int] = {}
-    functions_per_s: dict[str, float] = {}
-    op_s: float | None = None
-    call_s: float | None = None
-    largest_output_bytes: int = 0
-    unknown: list[str] | msgspec.UnsetType = msgspec.UNSET
+    read_bytes: Count = 0
+    written_bytes: Count = 0
+    functions: dict[Name, Count] = {}
+    functions_per_s: dict[Name, Positive] = {}
+    op_s: Seconds | None = None
+    call_s: Seconds | None = None
+    largest_output_bytes: Count = 0
+    unknown: list[Name] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Control(Struct, frozen=True, kw_only=True):
     """The twin's latency over its original's: ``ratio`` with its interval; ``resolution`` is a relative difference."""
 
-    strategy: str
-    ratio: float
-    low: float
-    high: float
-    resolution: float
+    strategy: Name
+    ratio: Positive
+    low: Positive
+    high: Positive
+    resolution: Amount
 
 
 class Warning(Struct, frozen=True, kw_only=True):
-    code: str
-    message: str
-    values: dict[str, Any] = {}
+    code: Name
+    message: LongText
+    values: dict[Name, Plain] = {}
 
 
 class Error(Struct, frozen=True, kw_only=True):
     """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text; ``values``: the
-    amounts in the sentence, where `measure.sweep.omissions` has made it, and not in the file otherwise."""
+    amounts in the sentence, in files of earlier versions alone."""
 
-    type: str
-    message: str
-    detail: str = ""
-    values: dict[str, int | float] | msgspec.UnsetType = msgspec.UNSET
+    type: Name
+    message: LongText
+    detail: LongText = ""
+    values: dict[Name, int | float] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Latency(Struct, frozen=True, kw_only=True):
     """Seconds per call with its interval, by the run's `Analysis.method`. ``typical_s``: the median of the samples
     beside it, where the estimate is of something else; files of earlier methods do not have it."""
 
-    median_s: float
-    low_s: float
-    high_s: float
-    typical_s: float | msgspec.UnsetType = msgspec.UNSET
+    median_s: Positive
+    low_s: Positive
+    high_s: Positive
+    typical_s: Positive | msgspec.UnsetType = msgspec.UNSET
 
 
 class Replica(Struct, frozen=True, kw_only=True):
@@ -154,42 +180,42 @@ class Replica(Struct, frozen=True, kw_only=True):
     stopped. Older files have none of these; some have ``disturbed``, the places of samples in which the process waited
     for a processor."""
 
-    id: int
-    first_call_s: float | None = None
-    calls_per_sample: int
-    rounds: list[int] = []
-    at_s: list[float] = []
-    samples_s: list[float] = []
-    disturbed: list[int] | msgspec.UnsetType = msgspec.UNSET
-    faults: list[float] | msgspec.UnsetType = msgspec.UNSET
-    kernel_s: list[float] | msgspec.UnsetType = msgspec.UNSET
-    cpu_s: list[float] | msgspec.UnsetType = msgspec.UNSET
-    ended: str = ""
+    id: Count
+    first_call_s: Seconds | None = None
+    calls_per_sample: Annotated[int, Meta(ge=1, le=10**12)]
+    rounds: list[Count] = []
+    at_s: list[Seconds] = []
+    samples_s: list[Positive] = []
+    disturbed: list[Count] | msgspec.UnsetType = msgspec.UNSET
+    faults: list[Seconds] | msgspec.UnsetType = msgspec.UNSET
+    kernel_s: list[Seconds] | msgspec.UnsetType = msgspec.UNSET
+    cpu_s: list[Seconds] | msgspec.UnsetType = msgspec.UNSET
+    ended: Words = ""
 
 
 class AtPeak(Struct, frozen=True, kw_only=True):
-    op: str
-    bytes: int
+    op: Text
+    bytes: Count
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
     """Live bytes over the seconds of a call, at most `TIMELINE_POINTS` of them."""
 
-    t_s: list[float]
-    live_bytes: list[int]
+    t_s: Annotated[list[Seconds], Meta(max_length=TIMELINE_POINTS)]
+    live_bytes: list[Count]
 
 
 class Memory(Struct, frozen=True, kw_only=True):
     """Memory of one steady call. ``temporary_bytes`` = max(0, peak − output). Inputs and captured bytes exist before
     the call and are not in its peak."""
 
-    peak_bytes: int
-    output_bytes: int
-    temporary_bytes: int
-    input_bytes: int
-    captured_bytes: int
+    peak_bytes: Count
+    output_bytes: Count
+    temporary_bytes: Count
+    input_bytes: Count
+    captured_bytes: Count
     method: Literal["events", "allocator", "tracemalloc"]
-    process_peak_bytes: int | None = None
+    process_peak_bytes: Count | None = None
     at_peak: list[AtPeak] = []
     timeline: Timeline | None = None
 
@@ -197,24 +223,24 @@ class Memory(Struct, frozen=True, kw_only=True):
 class LeafCheck(Struct, frozen=True, kw_only=True):
     """One tensor of the output against the reference. ``worst_index`` includes the batch axis."""
 
-    path: str
-    dtype: str
-    shape: list[int]
-    max_abs: float | None = None
-    max_rel: float | None = None
-    max_ulp: float | None = None
-    nan_mismatches: int = 0
-    mismatch_share: float = 0.0
-    worst_index: list[int] = []
-    tolerance: dict[str, Any] = {}
+    path: Name
+    dtype: Name
+    shape: list[Count]
+    max_abs: Difference | None = None
+    max_rel: Difference | None = None
+    max_ulp: Difference | None = None
+    nan_mismatches: Count = 0
+    mismatch_share: Share = 0.0
+    worst_index: list[Count] = []
+    tolerance: dict[Name, Plain] = {}
 
 
 class Correctness(Struct, frozen=True, kw_only=True):
     ok: bool
-    max_abs: float | None = None
-    max_rel: float | None = None
-    max_ulp: float | None = None
-    nan_mismatches: int = 0
+    max_abs: Difference | None = None
+    max_rel: Difference | None = None
+    max_ulp: Difference | None = None
+    nan_mismatches: Count = 0
     leaves: list[LeafCheck] = []
 
 
@@ -224,32 +250,32 @@ class BreakEven(Struct, frozen=True, kw_only=True):
     ``until``, only up to that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run
     cannot tell, and ``low`` is the fewest calls that it may take. Older files do not say it, and stay as they are."""
 
-    against: str
-    calls: float | None = None
-    low: float | None = None
-    high: float | None = None
+    against: Name
+    calls: Amount | None = None
+    low: Amount | None = None
+    high: Amount | None = None
     pays_off: PaysOff | msgspec.UnsetType = msgspec.UNSET
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    source: str
-    sha256: str
+    source: LongText
+    sha256: Name
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
     """What is known of a strategy. ``twin_of``: the strategy that is entered once more here, as the run's control or
     with the default allocator (`DEFAULT_MEMORY`): such a one has no rank and is no row of a table."""
 
-    strategy: str
-    mapper: str
-    mode: str
-    options: dict[str, Any] = {}
-    twin_of: str | None = None
+    strategy: Name
+    mapper: Name
+    mode: Name
+    options: dict[Name, Plain] = {}
+    twin_of: Name | None = None
     outcome: OutcomeName = "not_run"
-    stage: str = "waiting"
+    stage: Name = "waiting"
     error: Error | None = None
     warnings: list[Warning] = []
-    first_call_s: float | None = None
+    first_call_s: Seconds | None = None
     latency: Latency | None = None
     replicas: list[Replica] = []
     memory: Memory | None = None
@@ -271,8 +297,8 @@ class Axis(Struct, frozen=True, kw_only=True):
     """A size parameter that a sweep varies, or an option of the strategies that have it. ``values`` ascend."""
 
     kind: Literal["size", "option"]
-    name: str
-    values: list[int]
+    name: Name
+    values: Annotated[list[Annotated[int, Meta(ge=0, lt=2**31)]], Meta(min_length=2, max_length=MOST_POINTS)]
     scale: Literal["log", "linear"]
 
 
@@ -285,81 +311,81 @@ class Point(Struct, frozen=True, kw_only=True):
     those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a ``ranking``, the
     winner is inferred from the points around it."""
 
-    at: dict[str, int]
+    at: dict[Name, Count]
     status: Literal["waiting", "running", "complete", "budget", "cancelled", "interrupted", "skipped"] = "waiting"
-    reason: str = ""
+    reason: LongText = ""
     limit: Limit | None = None
     control: Control | None = None
     warnings: list[Warning] = []
-    measurements: list[Measurement] = []
-    ranking: list[list[str]] = []
-    verdict: str = ""
+    measurements: Annotated[list[Measurement], Meta(max_length=MOST_STRATEGIES)] = []
+    ranking: Ranking = []
+    verdict: Words = ""
 
 
 class Crossover(Struct, frozen=True, kw_only=True):
     """``a`` is faster than ``b`` below ``value`` of the axis, and slower above it: the slugs of two strategies, without
     a swept option. Where there is no crossing, the numbers are None and ``none`` says why."""
 
-    a: str
-    b: str
-    axis: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    none: str | None = None
+    a: Name
+    b: Name
+    axis: Name
+    value: Amount | None = None
+    low: Positive | None = None
+    high: Positive | None = None
+    none: Words | None = None
 
 
 class Fit(Struct, frozen=True, kw_only=True):
     """latency ≈ ``fixed_s`` + ``per_element_s`` · n over an axis of sizes, each with its interval. ``note`` says where
     the fit is poor."""
 
-    strategy: str
-    axis: str
-    fixed_s: float
-    fixed_low_s: float
-    fixed_high_s: float
-    per_element_s: float
-    per_element_low_s: float
-    per_element_high_s: float
-    note: str = ""
+    strategy: Name
+    axis: Name
+    fixed_s: Cost
+    fixed_low_s: Cost
+    fixed_high_s: Cost
+    per_element_s: Cost
+    per_element_low_s: Cost
+    per_element_high_s: Cost
+    note: Text = ""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
     """A piece of evidence for claims, of a need's key: a run, a script's end, or the reason why there is neither."""
 
-    need: str
+    need: Name
     run: "Run | None" = None
     script: ScriptEnd | None = None
-    reason: str = ""
+    reason: LongText = ""
 
 
 class Run(Struct, frozen=True, kw_only=True):
     schema: str = SCHEMA
-    id: str
+    id: Id
     kind: Literal["compare", "sweep", "claims"] = "compare"
-    parent: str | None = None
-    created: str
-    started: str | None = None
-    finished: str | None = None
+    parent: Id | None = None
+    created: Name
+    started: Name | None = None
+    finished: Name | None = None
     status: Status = "interrupted"
-    stop_reason: str = ""
-    request: RequestRecord
-    environment: dict[str, Any] = {}
+    stop_reason: LongText = ""
+    request: Request
+    environment: Annotated[dict[Name, Plain], Meta(max_length=500)] = {}
     analysis: Analysis = Analysis()
     limit: Limit | None = None
     control: Control | None = None
     warnings: list[Warning] = []
-    measurements: list[Measurement] = []
-    ranking: list[list[str]] = []
-    verdict: str = ""
+    measurements: Annotated[list[Measurement], Meta(max_length=MOST_STRATEGIES)] = []
+    ranking: Ranking = []
+    verdict: Words = ""
     # Of sweeps only:
-    axes: list[Axis] = []
-    points: list[Point] = []
+    axes: Annotated[list[Axis], Meta(max_length=2)] = []
+    points: Annotated[list[Point], Meta(max_length=2 * MOST_CELLS)] = []
     crossovers: list[Crossover] = []
     fits: list[Fit] = []
     # Of claims only, and not in other files: their ids, and what they are judged by.
-    claims: list[str] | msgspec.UnsetType = msgspec.UNSET
-    evidence: list[Evidence] | msgspec.UnsetType = msgspec.UNSET
+    claims: Annotated[list[Name], Meta(max_length=300)] | msgspec.UnsetType = msgspec.UNSET
+    evidence: Annotated[list[Evidence], Meta(max_length=300)] | msgspec.UnsetType = msgspec.UNSET
     # Of each part, see `measure.model.digest`: made when a file is written, and empty elsewhere; old files have none.
     digest: dict[str, str | list[str]] | msgspec.UnsetType = msgspec.UNSET
 

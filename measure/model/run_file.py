@@ -5,11 +5,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from measure.model import digest
-from measure.model.run import SCHEMA, Point, Run, Struct, Warning
+from measure.model.run import SCHEMA, Point, Run, Warning
 from measure.model.slugs import renamed, with_options
 
 
-class _Versioned(Struct, frozen=True):
+class _Versioned(msgspec.Struct, frozen=True):
     schema: str = SCHEMA
 
 

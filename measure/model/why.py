@@ -4,7 +4,6 @@ The figures of a call are of a process that only explains (`measure.subject.expl
 sentences of them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +38,7 @@ _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Note = Annotated[str, Meta(max_length=MOST_NOTE)]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what ``why`` is made of."""
 
 
@@ -75,16 +74,17 @@ class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
     limit's, and ``limit_note`` why it has no such multiple.
     ``call_s``: median of calls that nobody watched, in the same process; ``profiled_s``: the call that was traced, of
     which are all other seconds. ``traces_first``: functions traced by the first call; ``traces_warm``: by the few that
-    followed it before one was watched; ``traces_per_call``: by each that was watched, on average; ``tracing_count``: as
-    ``experimental_get_tracing_count`` has it after all calls. ``building_s``: time of a call that building graphs took.
-    ``in_ops_s``: how long at least one op ran on the host, ``in_kernels_s``: likewise one of XLA's or a GPU's kernels,
-    ``in_streams_s``: one of a GPU's, whatever the host did meanwhile. ``python_s``: time that the calling thread spent
-    outside of TensorFlow's runtime; ``waiting_s``: time that it waited for a GPU. ``op_threads``: threads of the host
-    on which ops or kernels began; ``threads``: those that were busy in calls that nobody watched; ``cores``: their
-    processor time over wall-clock time. ``loops``: while loops that XLA left; ``compiled_in``: inputs whose values are
-    part of XLA's program, which serves no others; ``other_instructions``: those outside of fusions; ``of_element``:
-    what XLA compiled is not the strategy but its element function, by itself. ``note``: why there are no figures.
+    followed it before one was watched; ``traces_per_call``: by each that was watched, on average. ``building_s``: time
+    of a call that building graphs took. ``in_ops_s``: how long at least one op ran on the host, ``in_kernels_s``:
+    likewise one of XLA's or a GPU's kernels, ``in_streams_s``: one of a GPU's, whatever the host did meanwhile.
+    ``python_s``: time that the calling thread spent outside of TensorFlow's runtime; ``waiting_s``: time that it waited
+    for a GPU. ``loops``: while loops that XLA left, None where XLA compiled nothing; ``fusion_count``: its fusions;
+    ``of_element``: what XLA compiled is not the strategy but its element function, by itself. ``note``: why there are
+    no figures.
 
+    In files of earlier versions alone: ``tracing_count``, of the strategy itself; ``op_threads``, on which ops began;
+    ``threads``, that were busy, and ``cores``, their processor time over time; ``compiled_in``: inputs whose values are
+    part of XLA's program; ``fused_ops``, ``fusions`` and ``other_instructions``, which are outside of these.
     Former explanations lack the fields that are UNSET by default; a file that lacks them is written without them.
     """
 
@@ -135,10 +135,10 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
     times_limit: _Factor | UnsetType | None = None
     limit_note: _Note | UnsetType = ""
 
-    def beside(self, known: Why) -> "Explained":
-        """This explanation with what the comparison knew before."""
+    def beside(self, why: Why) -> "Explained":
+        """This explanation with what the comparison had before."""
         names = ("runtime_start_s", "times_limit", "limit_note")
-        return replace(self, **{name: value for name in names if (value := getattr(known, name)) is not UNSET})
+        return replace(self, **{name: value for name in names if (value := getattr(why, name)) is not UNSET})
 
 
 def read(why: Why) -> Why:
@@ -148,7 +148,7 @@ def read(why: Why) -> Why:
     return Explained(**asdict(why))
 
 
-def known(why: Why) -> Explained | None:
+def explained(why: Why) -> Explained | None:
     """The ``why`` with the figures of a call, or None where there are none."""
     return why if isinstance(why, Explained) and why.profiled_s > 0 else None
 
@@ -172,29 +172,22 @@ def op_count(why: Why) -> int:
     return max(0, why.op_count - sum(row.count for row in why.ops if row.name in CONTAINERS))
 
 
-@dataclass(frozen=True)
-class Spent:
-    """The host's time in the watched call, in seconds: parts that do not overlap. ``on_gpu_s`` is no part
-    of them: a GPU's kernels run while the host does something else, or waits."""
+def shares(why: Why) -> dict[str, float]:
+    """The shares of a call that the host spent in ops or kernels, in dispatch (starting ops and scheduling them), in
+    Python, in building graphs, and in waiting for a GPU: they do not overlap, and their sum is 1.
 
-    python_s: float
-    building_s: float
-    working_s: float
-    waiting_s: float
-    between_s: float
-    on_gpu_s: float
-
-
-def spent(why: Why) -> Spent:
-    """Divide the call that was watched up; what is left over, ``between_s``, went into starting ops and
-    scheduling them."""
-    working_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
-    known_s = why.python_s + why.building_s + working_s + (why.waiting_s or 0.0)
-    return Spent(
-        python_s=why.python_s,
-        building_s=why.building_s,
-        working_s=working_s,
-        waiting_s=why.waiting_s or 0.0,
-        between_s=max(0.0, why.profiled_s - known_s),
-        on_gpu_s=why.in_streams_s or 0.0,
-    )
+    Watching makes what is between ops longer, the ops themselves hardly: theirs is the share of a call that nobody
+    watched, and what is left of that is divided as it is in the call that was watched.
+    """
+    if not why.profiled_s:
+        return {}
+    ops_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
+    in_ops = min(1.0, ops_s / min(why.call_s or why.profiled_s, why.profiled_s))
+    others = {
+        "in Python": why.python_s,
+        "in building graphs": why.building_s,
+        "in waiting for the GPU": why.waiting_s or 0.0,
+    }
+    others["in dispatch"] = max(0.0, why.profiled_s - ops_s - sum(others.values()))
+    others_s = sum(others.values()) or 1.0
+    return {"in ops": in_ops} | {name: (1.0 - in_ops) * part_s / others_s for name, part_s in others.items()}

@@ -139,7 +139,7 @@ def _sweep(run: Run) -> list[str]:
 
 def _reasons(run: Run) -> str:
     """A sentence for each strategy that has been explained."""
-    explained = {item.strategy for item in run.measurements if why.known(item.why) is not None}
+    explained = {item.strategy for item in run.measurements if why.explained(item.why) is not None}
     if run.kind != "compare" or not explained:
         return ""
     return "\n".join(f"- {plain(reason)}" for slug, reason in reasons.sentences(run).items() if slug in explained)
@@ -148,7 +148,7 @@ def _reasons(run: Run) -> str:
 def _body(run: Run) -> list[list[str]]:
     """The cells of the terminal's table, in Markdown."""
     return [
-        [(code if column.unit.code else plain)(column.written(row)) for column in columns.of("text", run)]
+        [(code if column.csv == "strategy" else plain)(column.written(row)) for column in columns.of("text", run)]
         for row in rows.listed(run)
     ]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from measure.model import why
-from measure.model.place import PROJECT, StoreError, is_id
+from measure.model.place import PROJECT, is_id
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.model.run_file import encode
@@ -73,17 +73,18 @@ def run(arguments: argparse.Namespace) -> int:
         f"{name}{texts[form][0]}": (part.encode() for part in texts[form][1](exported)) for form in forms
     }
     for option in explained:
-        contents = _artifacts(exported, _LEFT[option])
-        files |= {f"{name}.{_safe(slug)}.{_LEFT[option]}": [content] for slug, content in contents.items()}
+        for slug, content in _artifacts(exported, _LEFT[option]).items():
+            # On every system, as ``map_fn.graph-parallel_iterations-1``.
+            safe = re.sub(r"[^\w.]+", "-", slug, flags=re.ASCII)
+            files[f"{name}.{safe}.{_LEFT[option]}"] = [content]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, parts in files.items():
             with (folder / file).open("wb") as written:
                 written.writelines(parts)
+            print(folder / file)
     except OSError as error:
         raise RequestError(f"{folder} cannot be written into: {error.strerror}") from None
-    for file in files:
-        print(folder / file)
     for picture in pictures:
         _draw(exported, picture, folder, name)
     return 0
@@ -93,10 +94,7 @@ def kept(run_id: str) -> Run:
     """A run of the store. Raises RequestError where it is not there."""
     from measure.store.store import Store
 
-    try:
-        run = Store().load(run_id) if is_id(run_id) else None
-    except StoreError as error:
-        raise RequestError(f"the store cannot be read: {error}") from None
+    run = Store().load(run_id) if is_id(run_id) else None
     if run is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
     return run
@@ -114,11 +112,8 @@ def _artifacts(run: Run, name: str) -> dict[str, bytes]:
     """The files of a name that explanations have left, by strategy. Raises RequestError where there is none."""
     from measure.store.store import Store
 
-    try:
-        store = Store()
-        by_slug = {item.strategy: store.artifact(run.id, item.strategy, name) for item in run.measurements}
-    except StoreError as error:
-        raise RequestError(f"the store cannot be read: {error}") from None
+    store = Store()
+    by_slug = {item.strategy: store.artifact(run.id, item.strategy, name) for item in run.measurements}
     contents = {slug: content for slug, content in by_slug.items() if content is not None}
     if not contents:
         raise RequestError(
@@ -128,22 +123,15 @@ def _artifacts(run: Run, name: str) -> dict[str, bytes]:
     return contents
 
 
-def _safe(slug: str) -> str:
-    """A strategy as part of a file's name, on every system: ``map_fn.graph-parallel_iterations-1``."""
-    return re.sub(r"[^\w.]+", "-", slug, flags=re.ASCII)
-
-
 def _read(name: str) -> Run:
+    if is_id(name):
+        return kept(name)
     try:
-        if is_id(name):
-            return kept(name)
         with open(name, "rb") as file:
             return imports.read(file.read(imports.MOST_BYTES + 1))
     except OSError as error:
         raise RequestError(f"{name} cannot be read: {error.strerror}") from None
-    except (StoreError, ValueError) as error:
-        if isinstance(error, RequestError):
-            raise
+    except ValueError as error:
         raise RequestError(f"{name} cannot be exported: {error}") from None
 
 

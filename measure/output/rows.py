@@ -1,76 +1,84 @@
 """One row for each strategy of a run: what charts, tables and figures are made of. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import UNSET
 
 from measure.judge import default_memory, limit
 from measure.judge.analysis import ranks
 from measure.judge.default_memory import USUAL
 from measure.model import text
-from measure.model.run import Limit, Measurement, Run, Stage
+from measure.model.run import Correctness, Latency, LeafCheck, Limit, Measurement, Memory, Run, Stage
 from measure.statistics import break_even, intervals
-from measure.statistics.intervals import Level
 from measure.statistics.levels import shown_levels
 
 _DONE: Stage = "done"
+_OF_MEASUREMENT = ("mapper", "mode", "outcome", "stage", "first_call_s")
+# Field of a part of a measurement → the part.
+_PART_OF = {
+    field: name
+    for name, part in (("latency", Latency), ("memory", Memory), ("correctness", Correctness))
+    for field in part.__struct_fields__
+}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A strategy with everything that is shown of it. Seconds, bytes; ``factor``: baseline's latency over its own;
-    ``default_s``: latency with the machine's default allocator.
+    """A strategy with everything that is shown of it, in seconds and bytes.
 
-    ``rank`` is shared by ties and None where a strategy has no rank; ``tie`` numbers the tie group it stands in, and
-    ``tied`` is true where it is not alone there. ``limit`` is that of the run.
+    What its measurement says has the same names here: the row's ``median_s`` and ``peak_bytes`` are those of its
+    latency and its memory, and None where there is none. Of the run beside it: ``rank`` is shared by ties and None
+    where a strategy has no rank; ``tie`` numbers the tie group it stands in, and ``tied`` is true where it is not alone
+    there. ``factor``: baseline's latency over its own; ``default_s``: latency with the machine's default allocator;
+    ``first_low_s`` and ``first_high_s``: the interval of its first call.
     """
 
     measurement: Measurement
-    slug: str
-    mapper: str
-    mode: str
-    outcome: str
-    stage: str
-    order: int
+    order: int = 0
     rank: int | None = None
     tie: int | None = None
     tied: bool = False
-    sentence: str = ""
-    detail: str = ""
-    notes: tuple[str, ...] = ()
-    median_s: float | None = None
-    typical_s: float | None = None
-    low_s: float | None = None
-    high_s: float | None = None
     factor: float | None = None
     factor_low: float | None = None
     factor_high: float | None = None
-    of_limit: float | None = None
-    of_limit_note: str = ""
-    first_call_s: float | None = None
     first_low_s: float | None = None
     first_high_s: float | None = None
-    processes: int = 0
-    samples: int = 0
-    faults: float | None = None
     default_s: float | None = None
-    peak_bytes: int | None = None
-    output_bytes: int | None = None
-    temporary_bytes: int | None = None
-    input_bytes: int | None = None
-    captured_bytes: int | None = None
-    process_peak_bytes: int | None = None
-    correct: bool | None = None
-    max_abs: float | None = None
-    max_rel: float | None = None
-    max_ulp: float | None = None
-    nan_mismatches: int = 0
     limit: Limit | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_MEASUREMENT:
+            return getattr(self.measurement, name)
+        if name not in _PART_OF:
+            raise AttributeError(name)
+        value = getattr(getattr(self.measurement, _PART_OF[name]), name, None)
+        return None if value is UNSET else value
+
+    @property
+    def slug(self) -> str:
+        return self.measurement.strategy
+
+    @property
+    def max_of_scale(self) -> float | None:
+        """The largest error relative to the scale of the right values."""
+        check = self.measurement.correctness
+        return max(filter(None, map(_of_scale, check.leaves)), default=check.max_abs) if check else None
 
     @property
     def label(self) -> str:
         """Its name with the shape of its mode."""
         return text.label(self.slug, self.mode)
+
+    @property
+    def sentence(self) -> str:
+        """Why it ended as it did; empty where nothing went wrong."""
+        return self.measurement.error.message if self.measurement.error else ""
+
+    @property
+    def of_limit(self) -> float | None:
+        """Its latency over the limit of the run."""
+        return limit.multiple(self.measurement)
 
     @property
     def failed(self) -> bool:
@@ -80,15 +88,17 @@ class Row:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of its latency's interval; None where it is not timed."""
-        if self.low_s is None or self.high_s is None:
-            return None
-        return self.low_s, self.high_s
+        return None if self.low_s is None else (self.low_s, self.high_s)
+
+    @property
+    def samples(self) -> int:
+        return sum(len(replica.samples_s) for replica in self.measurement.replicas)
 
     @property
     def status(self) -> str:
         """Its outcome in a word; a strategy without one yet has its stage."""
         if self.outcome == "not_run" and self.stage not in ("", _DONE):
-            return self.stage
+            return str(self.stage)
         return text.OUTCOMES.get(self.outcome, self.outcome)
 
 
@@ -96,6 +106,15 @@ def outcome(item: Measurement) -> str:
     """An outcome in a few words, with its reason where it is not ``ok``."""
     word = item.outcome.replace("_", " ")
     return f"{word}: {item.error.message}" if item.error is not None else word
+
+
+def _of_scale(leaf: LeafCheck) -> float | None:
+    """The largest error of a leaf relative to the root mean square of its right values, by which its tolerance is
+    scaled; where the workload has a tolerance of its own, relative to the value itself."""
+    allowed = leaf.tolerance
+    if leaf.max_abs is None or "reason" in allowed or not (allowed.get("relative") and allowed.get("absolute")):
+        return leaf.max_rel
+    return leaf.max_abs * float(allowed["relative"]) / float(allowed["absolute"])
 
 
 def strategies_of(run: Run) -> list[Measurement]:
@@ -125,97 +144,41 @@ def ranked_first(run: Run) -> list[Measurement]:
 
 
 def listed(run: Run) -> list[Row]:
-    """The rows of a run without what only the page shows (factors, intervals of first calls), `ranked_first`."""
-    places = _places(run)
-    return [_row(m, order, run, places.get(m.strategy, {})) for order, m in enumerate(ranked_first(run))]
+    """The rows of a run, `ranked_first`, without a baseline."""
+    rank, defaults = ranks(run.ranking), default_memory.timed(run)
+    tie = {slug: number for number, group in enumerate(run.ranking) for slug in group}
+    return [
+        Row(
+            item,
+            order,
+            rank.get(item.strategy),
+            tie.get(item.strategy),
+            item.strategy in tie and len(run.ranking[tie[item.strategy]]) > 1,
+            default_s=defaults[item.strategy].seconds if item.strategy in defaults else None,
+            limit=run.limit,
+        )
+        for order, item in enumerate(ranked_first(run))
+    ]
 
 
 def make(run: Run, baseline: str | None = None) -> list[Row]:
-    """The rows of a run, finished or not: ranked ones, then wrong and unranked ones by latency, then the others."""
-    place = {slug: index for index, slug in enumerate(slug for group in run.ranking for slug in group)}
-    places = _places(run)
-    asked = {slug: index for index, slug in enumerate(run.request.strategies)}
-    levels = shown_levels(run)
-    costs = break_even.costs(run)
+    """The rows of a run, finished or not, with their factors against a baseline where both are timed: ranked ones, then
+    wrong and unranked ones by latency, then the others."""
+    levels, costs = shown_levels(run), break_even.costs(run)
 
-    def position(m: Measurement) -> tuple[int, float, int]:
-        if m.strategy in place:
-            return 0, place[m.strategy], 0
-        if m.latency is not None:
-            return 1, m.latency.median_s, 0
-        kind = 2 if m.outcome in ("ok", "not_run") else 3
-        return kind, 0.0, asked.get(m.strategy, len(asked))
+    def position(row: Row) -> tuple[int, float]:
+        if row.rank is not None or row.median_s is not None:
+            return (0, 0.0) if row.rank is not None else (1, row.median_s)
+        return (2 if row.outcome in ("ok", "not_run") else 3), 0.0
 
-    rows = []
-    for order, m in enumerate(sorted(strategies_of(run), key=position)):
-        cost = costs.get(m.strategy)
-        row = replace(
-            _row(m, order, run, places.get(m.strategy, {})),
-            first_low_s=cost.first.low_s if cost else None,
-            first_high_s=cost.first.high_s if cost else None,
-        )
-        rows.append(_against(row, baseline, levels, run.analysis.confidence))
-    return rows
-
-
-def _against(row: Row, baseline: str | None, levels: Mapping[str, Level], confidence: float) -> Row:
-    """The row with its factor against the baseline, where both are timed; the baseline's own has no interval."""
-    if baseline is None or baseline not in levels or row.slug not in levels:
-        return row
-    ratio = intervals.ratio(levels[baseline], levels[row.slug], confidence)
-    if row.slug == baseline:
-        return replace(row, factor=ratio.ratio)
-    return replace(row, factor=ratio.ratio, factor_low=ratio.low, factor_high=ratio.high)
-
-
-def _places(run: Run) -> dict[str, dict[str, Any]]:
-    """Each ranked strategy's rank, the number of its tie group, and whether it has company there; the latency of those
-    that were timed with the default allocator too."""
-    rank = ranks(run.ranking)
-    places: dict[str, dict[str, Any]] = {
-        slug: {"rank": rank[slug], "tie": number, "tied": len(group) > 1}
-        for number, group in enumerate(run.ranking)
-        for slug in group
-    }
-    for slug, known in default_memory.timed(run).items():
-        places[slug] = places.get(slug, {}) | {"default_s": known.seconds}
-    return places
-
-
-def _row(m: Measurement, order: int, run: Run, place: Mapping[str, Any]) -> Row:
-    latency, memory, check = m.latency, m.memory, m.correctness
-    return Row(
-        measurement=m,
-        slug=m.strategy,
-        mapper=m.mapper,
-        mode=m.mode,
-        outcome=m.outcome,
-        stage=m.stage,
-        order=order,
-        **place,
-        sentence=m.error.message if m.error else "",
-        detail=m.error.detail if m.error else "",
-        notes=tuple(warning.message for warning in m.warnings),
-        median_s=latency.median_s if latency else None,
-        typical_s=(latency.typical_s or None) if latency else None,
-        low_s=latency.low_s if latency else None,
-        high_s=latency.high_s if latency else None,
-        of_limit=limit.multiple(m),
-        of_limit_note=limit.note(m),
-        first_call_s=m.first_call_s,
-        processes=sum(bool(replica.samples_s) for replica in m.replicas),
-        samples=sum(len(replica.samples_s) for replica in m.replicas),
-        faults=limit.page_faults(m),
-        peak_bytes=memory.peak_bytes if memory else None,
-        output_bytes=memory.output_bytes if memory else None,
-        temporary_bytes=memory.temporary_bytes if memory else None,
-        input_bytes=memory.input_bytes if memory else None,
-        captured_bytes=memory.captured_bytes if memory else None,
-        process_peak_bytes=memory.process_peak_bytes if memory else None,
-        correct=check.ok if check else None,
-        max_abs=check.max_abs if check else None,
-        max_rel=check.max_rel if check else None,
-        max_ulp=check.max_ulp if check else None,
-        nan_mismatches=check.nan_mismatches if check else 0,
-        limit=run.limit,
-    )
+    shown = []
+    for order, row in enumerate(sorted(listed(run), key=position)):
+        row = replace(row, order=order)
+        if row.slug in costs:
+            row = replace(row, first_low_s=costs[row.slug].first.low_s, first_high_s=costs[row.slug].first.high_s)
+        if baseline is not None and baseline in levels and row.slug in levels:
+            of = intervals.ratio(levels[baseline], levels[row.slug], run.analysis.confidence)
+            ends = (None, None) if row.slug == baseline else (of.low, of.high)  # its own has no interval
+            row = replace(row, factor=of.ratio, factor_low=ends[0], factor_high=ends[1])
+        shown.append(row)
+    return shown

@@ -8,12 +8,10 @@ from measure.output import table
 from measure.statistics.growth import Growth
 from measure.sweep import crossovers, findings, pairs, scaling
 from measure.sweep.evidence import evidence
-from measure.sweep.lines import leaders, line_of, lines
-from measure.sweep.places import written
+from measure.sweep.lines import leaders, line_of, lines, written
 
 # A terminal's width holds a name and so many latencies.
 _COLUMNS = 10
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SAYS_SOMETHING = 0.1
 # Marks a strategy in the leading group of a point.
 LEADS = "*"
@@ -23,7 +21,8 @@ def render(run: Run, pair: Sequence[str] = ()) -> str:
     """The tables of a sweep, and all that there is to say about it; also where the first of a ``pair`` of strategies
     overtakes the second."""
     parts = list(map(table.grid, _map(run) if len(run.axes) == 2 else _latencies(run)))
-    parts += ["\n".join(block) for block in (_legend(run), left_out(run), crossings(run), fits(run)) if block]
+    legend = [] if len(run.axes) == 2 else [f"{LEADS} leads, or ties with the leader"]
+    parts += ["\n".join(block) for block in (legend, left_out(run), crossings(run), fits(run)) if block]
     if pair:
         one, other = pair
         parts.append(pairs.ask(run, one, other, evidence(run.points, run.axes)).sentence)
@@ -98,35 +97,17 @@ def _cell(run: Run, point: Point, slug: str) -> str:
 
 
 def _map(run: Run) -> list[list[tuple[str, ...]]]:
-    """A map's leaders as letters, in brackets where they are inferred."""
+    """A map's leaders, in brackets where they are inferred."""
     down, right = run.axes
-    by_place = {(point.at[down.name], point.at[right.name]): point for point in run.points}
-    letters = _letters(run)
+    by_place = {(point.at[down.name], point.at[right.name]): _leading(run, point) for point in run.points}
     head = (f"{down.name} \\ {right.name}", *map(str, right.values))
-    body = []
-    for row in down.values:
-        cells = []
-        for column in right.values:
-            point = by_place.get((row, column))
-            if point is None or not point.ranking:
-                cells.append("·")
-                continue
-            named = "=".join(letters[slug] for slug in leaders(point, run.axes) if slug in letters)
-            cells.append(named if point.measurements else f"({named})")
-        body.append((str(row), *cells))
+    body = [(str(row), *(by_place.get((row, column), "·") for column in right.values)) for row in down.values]
     return [[head, *body]]
 
 
-def _letters(run: Run) -> dict[str, str]:
-    leading = {slug for point in run.points for slug in leaders(point, run.axes)}
-    winning = [slug for slug in strategies(run) if slug in leading]
-    return {slug: _LETTERS[number] if number < len(_LETTERS) else str(number) for number, slug in enumerate(winning)}
-
-
-def _legend(run: Run) -> list[str]:
-    if len(run.axes) == 2:
-        return [f"{letter}  {slug}" for slug, letter in _letters(run).items()]
-    return [f"{LEADS} leads, or ties with the leader"]
+def _leading(run: Run, point: Point) -> str:
+    named = " = ".join(leaders(point, run.axes)) or "·"
+    return named if point.measurements or not point.ranking else f"({named})"
 
 
 def cost(value_s: float, low_s: float, high_s: float) -> str:

@@ -23,7 +23,7 @@ QUANTILE = 0.25
 # deviation, intervals hold what ``python -m tests.benchmarks.sharpness`` says of them.
 RERUN = 0.03
 # Where no strategy has two processes, nothing tells what they differ by. One in some dozens is twice as slow.
-UNKNOWN_DEVIATION, _UNKNOWN_DEGREES = 0.3, 4.0
+UNKNOWN_DEVIATION, UNKNOWN_DEGREES = 0.3, 4.0
 # A round is held to the usual pace as if by so many turns more: one in which a single process took its turn would
 # otherwise take what is that process' own for the machine's.
 _USUAL_TURNS = 1.0
@@ -151,5 +151,5 @@ def _turns(replica: Replica) -> Iterator[tuple[int, float]]:
 def _level(logs: np.ndarray, spread: Spread) -> Level:
     of_mean, of_reruns = spread.deviation**2 / len(logs), RERUN**2 / 2
     # By Welch and Satterthwaite, the constant having infinitely many.
-    degrees = (spread.degrees or _UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
+    degrees = (spread.degrees or UNKNOWN_DEGREES) * ((of_mean + of_reruns) / max(of_mean, 1e-3 * of_reruns)) ** 2
     return Level(float(logs.mean()), of_mean + of_reruns, degrees, len(logs))

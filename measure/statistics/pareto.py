@@ -1,30 +1,11 @@
-"""Latency against memory: which strategies nothing beats in both, the fastest that fits, and the dial between them.
+"""Latency against memory: which strategies nothing beats in both, and the fastest that fits.
 
 Pure functions of a comparison's measurements.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from measure.model.run import Measurement
-from strategies.planning import plan
-from workloads.case import Case
-
-# Mappers that a chunk of one element, and a chunk of the whole batch, come down to.
-_ENDS = ("map_fn", "vectorized_map")
-
-
-@dataclass(frozen=True)
-class Dial:
-    """``chunked`` from its smallest chunk to its largest, in the order of the curve: (chunk, slug). ``start`` and
-    ``end`` are the strategies that it joins, in the same mode, where they were measured. ``chosen``: the chunk that
-    is taken where none is named."""
-
-    mode: str
-    chunks: tuple[tuple[int, str], ...]
-    start: str | None
-    end: str | None
-    chosen: int
 
 
 def known(measurements: Sequence[Measurement]) -> list[Measurement]:
@@ -58,33 +39,6 @@ def _seconds(item: Measurement) -> float:
 def _bytes(item: Measurement) -> int:
     assert item.memory is not None
     return item.memory.peak_bytes
-
-
-def dials(measurements: Sequence[Measurement], case: Case, memory_limit_mib: int | None) -> list[Dial]:
-    """Return one for each mode in which ``chunked`` was measured with several chunks of the same function."""
-    by_mode: dict[str, dict[int, str]] = {}
-    measured = known(measurements)
-    for item in measured:
-        if item.mapper == "chunked" and set(item.options) == {"chunk"} and item.options["chunk"]:
-            by_mode.setdefault(item.mode, {})[int(item.options["chunk"])] = item.strategy
-    made = []
-    for mode, chunks in by_mode.items():
-        if len(chunks) > 1:
-            slugs = {item.strategy for item in measured}
-            start, end = (slug if slug in slugs else None for slug in (f"{mapper}.{mode}" for mapper in _ENDS))
-            made.append(Dial(mode, tuple(sorted(chunks.items())), start, end, _chosen(mode, case, memory_limit_mib)))
-    return made
-
-
-def _chosen(mode: str, case: Case, memory_limit_mib: int | None) -> int:
-    return int(plan(case, f"chunked.{mode}", memory_limit_mib).options["chunk"])
-
-
-def nearest_chunk(dial: Dial) -> str:
-    """The measured strategy whose chunk is nearest to the one that would be chosen."""
-    chosen = max(1, dial.chosen)
-    _, slug = min(dial.chunks, key=lambda point: max(point[0] / chosen, chosen / point[0]))
-    return slug
 
 
 def bounds(measurements: Sequence[Measurement]) -> tuple[int, int] | None:

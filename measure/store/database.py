@@ -40,8 +40,6 @@ runs = sa.Table(
     # Who asked for it, and whether it came as a file: no part of the run.
     sa.Column("owner", sa.String(64), nullable=False),
     sa.Column("imported", sa.Boolean, nullable=False),
-    # Which process measures it; null when it has ended.
-    sa.Column("holder", sa.String(32), index=True),
     sa.Index("runs_by_date", "created", "id"),
     sa.Index("runs_by_workload", "workload", "created"),
     sa.Index("runs_by_status", "status", "created"),
@@ -78,13 +76,51 @@ marks = sa.Table(
     sa.Column("seen", sa.BigInteger, nullable=False),
 )
 
-# Requests that wait to be measured, in their order.
-waiting = sa.Table(
-    "waiting",
+# The work that is not done: a run that is to be measured or is being measured, an explanation of one, the check of a
+# function of a person's own. A row without a holder waits; it goes when the work is done.
+jobs = sa.Table(
+    "jobs",
     _metadata,
-    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("id", sa.String(24), primary_key=True),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), index=True),
     sa.Column("place", sa.BigInteger, nullable=False),
+    # Beside the run's own request: a `Job`.
     sa.Column("asked", _DOCUMENT, nullable=False),
+    # For whom, and by what visitors are counted.
+    sa.Column("owner", sa.String(64), nullable=False),
+    sa.Column("session", sa.String(64), nullable=False),
+    sa.Column("address", sa.String(64), nullable=False),
+    # Seconds that it takes by forecast, and within which it ends in any case.
+    sa.Column("forecast_s", sa.Float, nullable=False),
+    sa.Column("bound_s", sa.Float),
+    # The process that does it, from when on in milliseconds since 1970, and how it stands: a `Standing`.
+    sa.Column("holder", sa.String(32), index=True),
+    sa.Column("begun", sa.BigInteger),
+    sa.Column("standing", _DOCUMENT),
+    # An order to who does it: cancel or stop.
+    sa.Column("order", sa.String(8), nullable=False),
+    # Of a check: what came out.
+    sa.Column("answer", _DOCUMENT),
+)
+
+# The worker of each machine: how it stands, at which time in milliseconds since 1970.
+workers = sa.Table(
+    "workers",
+    _metadata,
+    sa.Column("machine", sa.String(NAME), primary_key=True),
+    sa.Column("holder", sa.String(32), nullable=False),
+    sa.Column("beat", sa.BigInteger, nullable=False),
+    sa.Column("state", _DOCUMENT, nullable=False),
+)
+
+# The seconds that were measured for an address on a day in UTC.
+spent = sa.Table(
+    "spent",
+    _metadata,
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("address", sa.String(64), primary_key=True),
+    sa.Column("seconds", sa.Float, nullable=False),
 )
 
 # The last runs that were deleted: when, and why.
@@ -96,7 +132,7 @@ gone = sa.Table(
     sa.Column("reason", sa.String(16), nullable=False),
 )
 
-# What an operator wants of the server: the id of a run that is to end, or a word.
+# What an operator wants of all servers on this store: a word.
 orders = sa.Table("orders", _metadata, sa.Column("name", sa.String(32), primary_key=True))
 
 versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
@@ -108,8 +144,13 @@ Migration = Callable[[sa.Connection], None]
 
 
 def _make_tables(connection: sa.Connection) -> None:
-    """Version 1. A later version changes what is there, and brings the tables above to what it has made of them."""
-    _metadata.create_all(connection, [runs, parts])
+    """Version 1, as it was: a later version changes what is there, and brings it to the tables above."""
+    as_it_was = sa.MetaData()
+    columns = [column._copy() for column in runs.columns]
+    holder = sa.Column("holder", sa.String(32), index=True)
+    indexes = [sa.Index(index.name, *(column.name for column in index.columns)) for index in runs.indexes]
+    sa.Table(runs.name, as_it_was, *columns, holder, *indexes).create(connection)
+    _metadata.create_all(connection, [parts])
 
 
 def _make_artifacts(connection: sa.Connection) -> None:
@@ -117,11 +158,33 @@ def _make_artifacts(connection: sa.Connection) -> None:
 
 
 def _make_marks_and_orders(connection: sa.Connection) -> None:
-    _metadata.create_all(connection, [marks, waiting, gone, orders])
+    _metadata.create_all(connection, [marks, gone, orders])
+
+
+def _make_jobs(connection: sa.Connection) -> None:
+    """Work has rows of its own. What the version before left waiting goes on waiting; whoever measures now is told from
+    one that is gone by its lock, as before."""
+    _metadata.create_all(connection, [jobs, workers, spent])
+    held = sa.table("runs", sa.column("id"), sa.column("owner"), sa.column("holder"))
+    nothing = {"kind": "measure", "asked": b"{}", "session": "", "address": "", "forecast_s": 0.0, "order": ""}
+    rows = connection.execute(sa.select(held.c.id, held.c.owner, held.c.holder).where(held.c.holder.is_not(None))).all()
+    waited = {}
+    if sa.inspect(connection).has_table("waiting"):
+        waiting = sa.table("waiting", sa.column("run"), sa.column("place"), sa.column("asked"))
+        waited = {run: (place, asked) for run, place, asked in connection.execute(sa.select(waiting))}
+        connection.execute(sa.text("DROP TABLE waiting"))
+    for run_id, owner, holder in rows:
+        place, asked = waited.get(run_id, (0, b"{}"))
+        its = {"id": run_id, "run": run_id, "owner": owner, "place": place, "asked": asked}
+        holder = None if run_id in waited else holder
+        connection.execute(sa.insert(jobs).values(nothing | its | {"holder": holder}))
+    connection.execute(sa.delete(orders).where(orders.c.name != "drain"))
+    connection.execute(sa.text("DROP INDEX ix_runs_holder"))
+    connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
 
 
 # Each takes the database from the version that is its index to the next one.
-MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts, _make_marks_and_orders)
+MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts, _make_marks_and_orders, _make_jobs)
 
 
 def file_of(url: sa.URL) -> Path | None:

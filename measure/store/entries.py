@@ -15,7 +15,7 @@ from measure.store import database, room
 from measure.store.database import runs
 
 RUNNING = "running"
-_STATUS = sa.case((runs.c.holder.is_not(None), RUNNING), else_=runs.c.status)
+_STATUS = sa.case((room.GOES_ON, RUNNING), else_=runs.c.status)
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,16 @@ def row(run: Run) -> dict[str, Any]:
     return shown | {"words": " ".join(words).lower()[: database.WORDS]}
 
 
-def update(connection: sa.Connection, run_id: str, before: int, values: Mapping[str, Any]) -> int | None:
-    """Change a row and make its version a later one than ``before``: that one, or None where there is no such row."""
-    version = next_version(before)
-    changed = sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version})
-    return version if connection.execute(changed).rowcount else None
+def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
+    """Change a row, and make its version a later one."""
+    now = next_version()
+    version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
+    connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
 
 
-def next_version(before: int = 0) -> int:
-    """A version for what is written now: milliseconds since 1970, and more than the version before."""
-    return max(time.time_ns() // 1_000_000, before + 1)
+def next_version() -> int:
+    """A version for what is written now: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def utc(milliseconds: int) -> str:

@@ -1,25 +1,13 @@
-"""The processes that measure runs, and the runs of those that are gone.
-
-A process that measures holds a lock for as long as it lives: whoever finds a run whose holder has let go of its lock
-closes it as interrupted, with what was measured.
-"""
+"""The processes that measure: each holds a lock for as long as it lives, by which others see whether it does."""
 
 import contextlib
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
-import sqlalchemy as sa
 
-from measure.claims.ending import CLOSE
 from measure.model import place
-from measure.store import documents, entries, waiting
-from measure.store.database import runs
-
-_log = logging.getLogger("mapbench.store")
-_HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
 
 
 class Holders:
@@ -48,6 +36,11 @@ class Holders:
                 os.unlink(self._own.lock_file)
             self._own, self._token = None, place.new_id()
 
+    def is_gone(self, holder: str) -> bool:
+        """True if a holder has ended."""
+        with self.if_gone(holder) as is_gone:
+            return is_gone
+
     @contextlib.contextmanager
     def if_gone(self, holder: str) -> Iterator[bool]:
         """True if a holder has ended. Meanwhile nobody else finds that it has, so that one process closes its runs."""
@@ -69,27 +62,3 @@ class Holders:
             path.unlink(missing_ok=True)
         finally:
             lock.release()
-
-
-def known(connection: sa.Connection) -> list[str]:
-    """The holders of runs that have not ended, whether they live or not."""
-    named = runs.c.holder.is_not(None), runs.c.holder != waiting.NOBODY
-    return list(connection.execute(sa.select(runs.c.holder).distinct().where(*named)).scalars())
-
-
-def close_runs_of(connection: sa.Connection, holder: str) -> None:
-    """Close the runs of a holder that is gone, but for those that wait; one that is damaged stays as it is, and is
-    interrupted."""
-    waiting.leave(connection, holder)
-    held = connection.execute(sa.select(runs.c.id, runs.c.version).where(runs.c.holder == holder)).all()
-    for run_id, version in held:
-        row = {"status": "interrupted"}
-        try:
-            run = documents.read(connection, run_id)
-            run = CLOSE[run.kind](run, "interrupted", _HOLDER_GONE, entries.utc(version))
-        except ValueError as error:
-            _log.warning("run %s: %s", run_id, error)
-        else:
-            row = entries.row(run)
-            documents.write(connection, run)
-        entries.update(connection, run_id, version, row | {"holder": None})

@@ -1,29 +1,51 @@
 """Run files from elsewhere. Nothing in them is trusted: what is not valid is refused, with the path of the fault.
 
-A file that passes can be shown, exported and analysed without surprises: its numbers are finite and in range, what
-belongs together has the same length, and every name refers to something. Its texts may still hold anything that can be
-printed: whoever shows one escapes it. Its code is text, and is never executed.
+The types of a run (`measure.model.run`) hold the bounds of single values. What is checked here is that parts belong
+together: lists of equal lengths, names that refer to something, orders that hold. A file that passes can be shown,
+exported and analysed without surprises. Its texts may still hold anything that can be printed: whoever shows one
+escapes it. Its code is text, and is never executed.
 """
 
-import json
-from collections.abc import Iterable
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from measure.model.run import Run
+from measure.model.run import Analysis, Measurement, Point, Replica, Run, Timeline
 from measure.model.run_file import decode, encode
-from measure.store import values, whole
-from measure.store.refusal import Path, printable, refuse
+from measure.model.script_end import refusal
+from measure.sweep.lines import line_of
 
 # A comparison takes some 100 kB, a sweep of many points a few MB, and one of 400 points and all strategies, each with a
 # dozen rounds in five processes, 63 MiB. The others keep what is read from taking much more room than its file does.
 MOST_BYTES = 80 * 2**20
 # Checking one of those takes seconds and some 300 MiB: a server that serves strangers allows less.
-_MOST_VALUES = 5_000_000
-_MOST_CONTAINERS = 800_000
-# The fewest bytes of a large file for each, so that what is read takes no more than some five times its file.
+_MOST_VALUES, _MOST_CONTAINERS = 5_000_000, 800_000
+# The fewest bytes of a large file for one of them, so that what is read takes no more than some five times its file.
 _BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 8, 80
+# Of what every page shows: far beyond any machine.
+_MOST_OF_ENVIRONMENT = 100_000
+# What a file says whose maker did not hash: it vouches for nothing.
+_NOT_HASHED = "0" * 64
+# Of a calendar, and within a lifetime: `datetime` reads weeks and the year 9999 too.
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_LONGEST, _END = 900, 200  # signs of a refusal, and those of its end, which has the path
+_OF_COMPARISONS, _OF_SWEEPS = ("measurements", "ranking"), ("axes", "points", "crossovers", "fits")
+_OF_CLAIMS = ("claims", "evidence")
+# What a run of a kind does not have.
+_OTHERS = {
+    "compare": (*_OF_SWEEPS, *_OF_CLAIMS),
+    "sweep": (*_OF_COMPARISONS, *_OF_CLAIMS),
+    "claims": (*_OF_COMPARISONS, "limit", "control", *_OF_SWEEPS),
+}
+
+# Where a fault is, as msgspec writes it behind ``$``, and what it is.
+Fault = tuple[str, str]
 
 
 def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
@@ -32,21 +54,16 @@ def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
     try:
         check_weight(data, "this file", most_bytes)
         run = decode(data)
-        raw = _parsed(data)
-        whole.check_size(run)
-        _check_fields(raw, run, ())
-        values.check(run)
-        whole.check(run)
+        for path, reason in _faults(run):
+            raise ValueError(f"this is not a valid run file: {reason} - at `${path}`")
         # What a file leaves out has a default, which an export writes.
         check_weight(encode(run), "this file, written in full,", most_bytes)
-    except RecursionError:  # runs of claims within runs of claims, and so on
-        raise ValueError("this is not a valid run file: it is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(printable(str(error))) from None
+        raise ValueError(_printable(_in_words(str(error)))) from None
     return run
 
 
-def check_weight(data: bytes, what: str, most_bytes: int = MOST_BYTES) -> None:
+def check_weight(data: bytes, what: str, most_bytes: int) -> None:
     """Refuse what is larger than a run can be, before it is parsed. ``what``: how the sentence calls it."""
     if len(data) > most_bytes:
         allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
@@ -55,59 +72,165 @@ def check_weight(data: bytes, what: str, most_bytes: int = MOST_BYTES) -> None:
     most_containers = min(_MOST_CONTAINERS, most_bytes // _BYTES_OF_CONTAINER)
     if data.count(b",") > most_values or data.count(b"[") + data.count(b"{") > most_containers:
         raise ValueError(f"{what} holds too many values to be a run")
+    if _NUL.search(data):
+        raise ValueError(f"{what} holds the sign NUL, which cannot be shown")
 
 
-class _Twice(dict[str, Any]):
-    """An object in which ``name`` occurs more than once."""
-
-    name: str
-
-
-def first_twice(names: Iterable[str]) -> str:
-    """The first name that has occurred before, in as many steps as there are names: a file may have a million."""
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+def _in_words(sentence: str) -> str:
+    """A refusal in which no regular expression stands for what it says."""
+    id_, name = r"matching regex '\\A[0-9a-f]{24}\\Z'", r"Expected `str` matching regex '\\\\A\[\^.*?' - at"
+    sentence = sentence.replace(id_, "of 24 digits and letters from a to f")
+    return re.sub(name, "a text holds a sign that cannot be shown - at", sentence, flags=re.DOTALL)
 
 
-def _parsed(data: bytes) -> Any:
-    """The document as it is written. Refuses what says one thing twice: the one that comes first would be lost."""
-    any_twice = False
-
-    def take(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal any_twice
-        value = dict(pairs)
-        if len(value) == len(pairs):
-            return value
-        any_twice = True
-        twice = _Twice(value)
-        twice.name = first_twice(name for name, _ in pairs)
-        return twice
-
-    raw = json.loads(data, object_pairs_hook=take)
-    if any_twice:
-        _check_names(raw, ())
-    return raw
+def _printable(sentence: str) -> str:
+    """A sentence that quotes a file, for a terminal: what is no sign of a text is written as its code, and of a very
+    long one the middle is left out."""
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in sentence)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END]}…{text[-_END:]}"
 
 
-def _check_names(raw: Any, path: Path) -> None:
-    """Refuse the first name that occurs twice in an object."""
-    if isinstance(raw, _Twice):
-        refuse((*path, raw.name), "it occurs a second time")
-    items = raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list) else ()
-    for key, item in items:
-        _check_names(item, (*path, key))
+def _faults(run: Run, path: str = "") -> Iterator[Fault]:
+    """What in a run contradicts another part of it. ``path``: to a run within one of claims."""
+    for name in ("created", "started", "finished"):
+        if (text := getattr(run, name)) is not None and not _is_time(text):
+            yield f"{path}.{name}", f"{text[:60]!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z"
+    if not 1 <= run.analysis.version <= Analysis().version:
+        yield f"{path}.analysis.version", f"{run.analysis.version} is not known: {Analysis().version} is"
+    if (size := len(msgspec.json.encode(run.environment))) > _MOST_OF_ENVIRONMENT:
+        yield f"{path}.environment", f"its {size:,} bytes are more than any machine has"
+    for name in _OTHERS[run.kind]:
+        if getattr(run, name):
+            yield f"{path}.{name}", f"a run of kind {run.kind} has none"
+    if run.kind == "claims":
+        yield from _faults_of_claims(run)
+    if run.kind == "sweep":
+        yield from _faults_of_sweep(run, path)
+    yield from _faults_of_body(run, run.request.strategies, path)
 
 
-def _check_fields(raw: Any, value: Any, path: Path) -> None:
-    """Refuse fields that the schema does not have: they would be lost."""
-    if isinstance(value, msgspec.Struct):
-        names = value.__struct_fields__
-        for name in raw:
-            if name not in names:
-                refuse((*path, name), "there is no such field")
-        for name in names:
-            if name in raw:
-                _check_fields(raw[name], getattr(value, name), (*path, name))
-    elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
-        for index, (there, item) in enumerate(zip(raw, value, strict=False)):  # a warning may have come to the file's
-            _check_fields(there, item, (*path, index))
+def _faults_of_claims(run: Run) -> Iterator[Fault]:
+    for name in _OF_CLAIMS:
+        if not isinstance(getattr(run, name), list):
+            yield f".{name}", "a run of kind claims has a list of them"
+    yield from _twice(run.claims or (), ".claims[{}]")
+    yield from _twice([item.need for item in run.evidence or ()], ".evidence[{}].need")
+    for index, item in enumerate(run.evidence or ()):
+        path = f".evidence[{index}]"
+        if item.script is not None and (fault := refusal(item.script.figures)):
+            yield f"{path}.script.figures", fault
+        if item.run is not None and item.script is not None:
+            yield path, "either a run or a script is needed, not both"
+        if item.run is not None and item.run.kind == "claims":
+            yield f"{path}.run.kind", "within a run of claims there are comparisons and sweeps"
+        if item.run is not None:
+            yield from _faults(item.run, f"{path}.run")
+
+
+def _faults_of_sweep(run: Run, path: str) -> Iterator[Fault]:
+    names = [axis.name for axis in run.axes]
+    if not run.axes:
+        yield f"{path}.axes", "a sweep has one or two"
+    yield from _twice(names, f"{path}.axes[{{}}].name")
+    for index, axis in enumerate(run.axes):
+        if any(low >= high for low, high in pairwise(axis.values)):
+            yield f"{path}.axes[{index}].values", "they do not ascend"
+        if axis.scale == "log" and axis.values[0] < 1:
+            yield f"{path}.axes[{index}].values", "a log scale has whole numbers from 1 on"
+    for index, point in enumerate(run.points):
+        at = f"{path}.points[{index}].at"
+        if sorted(point.at) != sorted(names):
+            yield at, f"a value of {' and of '.join(names)} is needed, and of nothing else"
+        for axis in run.axes:
+            if not axis.values[0] <= point.at[axis.name] <= axis.values[-1]:
+                yield f"{at}.{axis.name}", f"{point.at[axis.name]} is not on the axis"
+        yield from _faults_of_body(point, run.request.strategies, f"{path}.points[{index}]")
+    yield from _twice([tuple(point.at[name] for name in names) for point in run.points], f"{path}.points[{{}}].at")
+    lines = {line_of(item.strategy, run.axes) for point in run.points for item in point.measurements}
+    for index, crossover in enumerate(run.crossovers):
+        its_path = f"{path}.crossovers[{index}]"
+        yield from _unknown((crossover.a, crossover.b), lines, its_path)
+        yield from _unknown((crossover.axis,), names, f"{its_path}.axis")
+        ends = [value for value in (crossover.low, crossover.value, crossover.high) if value is not None]
+        if len(ends) not in (0, 3) or (not ends) is not (crossover.none is not None):
+            yield its_path, "either value, low and high are needed, or none, the reason why there are none"
+        yield from _disordered(ends, its_path)
+    for index, fit in enumerate(run.fits):
+        yield from _unknown((fit.strategy,), lines, f"{path}.fits[{index}].strategy")
+        yield from _unknown((fit.axis,), names, f"{path}.fits[{index}].axis")
+
+
+def _faults_of_body(body: Run | Point, asked: Sequence[str], path: str) -> Iterator[Fault]:
+    """The faults of what a comparison and a point of a sweep have in common."""
+    by_slug = {item.strategy: item for item in body.measurements}
+    named = {*by_slug, *asked}
+    yield from _twice([item.strategy for item in body.measurements], f"{path}.measurements[{{}}].strategy")
+    for index, item in enumerate(body.measurements):
+        its_path = f"{path}.measurements[{index}]"
+        yield from _faults_of_measurement(item, its_path)
+        if item.twin_of is not None:
+            yield from _unknown((item.twin_of,), by_slug, f"{its_path}.twin_of")
+        yield from _unknown([pair.against for pair in item.break_even], named, f"{its_path}.break_even")
+    ranked = [slug for group in body.ranking for slug in group]
+    # Who wins at a point that is not measured may be inferred from the points around it.
+    inferred = isinstance(body, Point) and not body.measurements
+    yield from _unknown(ranked, {*asked} if inferred else by_slug, f"{path}.ranking")
+    yield from _twice(ranked, f"{path}.ranking")
+    if not all(body.ranking):
+        yield f"{path}.ranking", "a group of it is empty"
+    for slug in ranked if not inferred else ():
+        if by_slug[slug].latency is None or by_slug[slug].twin_of is not None:
+            yield f"{path}.ranking", f"{slug[:60]!r} has no latency that could be ranked"
+    if body.control is not None:
+        yield from _unknown((body.control.strategy,), named, f"{path}.control.strategy")
+
+
+def _faults_of_measurement(item: Measurement, path: str) -> Iterator[Fault]:
+    if item.code is not None and item.code.sha256 not in (_hash(item.code.source), _NOT_HASHED):
+        yield f"{path}.code.sha256", "it is not the hash of the source"
+    yield from _twice([replica.id for replica in item.replicas], f"{path}.replicas[{{}}].id")
+    for index, replica in enumerate(item.replicas):
+        yield from _unequal(replica, ("rounds", "at_s", "samples_s"), f"{path}.replicas[{index}]")
+        counted = (name for name in ("faults", "kernel_s", "cpu_s") if getattr(replica, name))
+        yield from _unequal(replica, ("samples_s", *counted), f"{path}.replicas[{index}]")
+        if any(before > after for before, after in pairwise(replica.rounds)):
+            yield f"{path}.replicas[{index}].rounds", "they do not ascend"
+    if item.latency is not None:
+        yield from _disordered((item.latency.low_s, item.latency.median_s, item.latency.high_s), f"{path}.latency")
+    if item.memory is not None and item.memory.timeline is not None:
+        yield from _unequal(item.memory.timeline, ("t_s", "live_bytes"), f"{path}.memory.timeline")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(_TIME.fullmatch(text) and datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _hash(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def _unequal(part: Replica | Timeline, names: Sequence[str], path: str) -> Iterator[Fault]:
+    lengths = [len(getattr(part, name)) for name in names]
+    if len(set(lengths)) > 1:
+        yield path, f"{', '.join(names)} have {', '.join(map(str, lengths))} values"
+
+
+def _disordered(values: Sequence[float], path: str) -> Iterator[Fault]:
+    if list(values) != sorted(values):
+        yield path, f"{', '.join(map(str, values))} are not in ascending order"
+
+
+def _unknown(names: Sequence[str], there: Collection[str], path: str) -> Iterator[Fault]:
+    yield from ((path, f"there is no {name[:60]!r}") for name in names if name not in there)
+
+
+def _twice(values: Sequence[Any], path: str) -> Iterator[Fault]:
+    """The first value that has occurred before; ``path`` has a place for its number."""
+    before = set()
+    for index, value in enumerate(values):
+        if value in before:
+            yield path.format(index), f"{str(value)[:60]!r} occurs a second time"
+        before.add(value)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 
 from measure.store import database
-from measure.store.database import artifacts, gone, marks, parts, runs, waiting
+from measure.store.database import artifacts, gone, jobs, marks, parts, runs
 
 # How often it is noted that a run was looked at.
 SEEN_EVERY_MS = 3_600_000
@@ -20,6 +20,8 @@ TO_MAKE_ROOM, BY_A_PERSON = "room", "person"
 _USED = sa.case((marks.c.seen > runs.c.version, marks.c.seen), else_=runs.c.version)
 PINNED = sa.func.coalesce(marks.c.pinned, sa.false())
 MARKED = runs.outerjoin(marks, marks.c.run == runs.c.id)
+# True of a run that waits or is measured.
+GOES_ON = sa.exists().where(jobs.c.run == runs.c.id, jobs.c.kind == "measure")
 
 
 def now_ms() -> int:
@@ -46,7 +48,7 @@ def used(connection: sa.Connection) -> int:
 
 def ended(connection: sa.Connection, ids: Iterable[str], owner: str | None) -> list[str]:
     """The ones of these runs that have ended, of all owners or of one."""
-    chosen = sa.select(runs.c.id).where(runs.c.id.in_(list(ids)), runs.c.holder.is_(None))
+    chosen = sa.select(runs.c.id).where(runs.c.id.in_(list(ids)), sa.not_(GOES_ON))
     if owner is not None:
         chosen = chosen.where(runs.c.owner == owner)
     return list(connection.execute(chosen).scalars())
@@ -54,7 +56,7 @@ def ended(connection: sa.Connection, ids: Iterable[str], owner: str | None) -> l
 
 def remove(connection: sa.Connection, ids: Sequence[str], reason: str) -> None:
     """Take runs out of the database, and remember that they are gone."""
-    for table in (artifacts, parts, marks, waiting):
+    for table in (artifacts, parts, marks, jobs):
         connection.execute(sa.delete(table).where(table.c.run.in_(ids)))
     connection.execute(sa.delete(runs).where(runs.c.id.in_(ids)))
     if ids:
@@ -72,7 +74,7 @@ def too_much(connection: sa.Connection, most_bytes: int) -> bool:
 
 def make(connection: sa.Connection, most_bytes: int, spared: str) -> list[str]:
     """Remove runs until the others take no more than these bytes; their ids. ``spared``: a run that stays."""
-    chosen = sa.select(runs.c.id).select_from(MARKED).where(runs.c.holder.is_(None), sa.not_(PINNED))
+    chosen = sa.select(runs.c.id).select_from(MARKED).where(sa.not_(GOES_ON), sa.not_(PINNED))
     oldest = list(connection.execute(chosen.where(runs.c.id != spared).order_by(_USED, runs.c.id)).scalars())
     removed = []
     while oldest and too_much(connection, most_bytes):

@@ -10,38 +10,41 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from msgspec.structs import replace
 
+from measure.claims.ending import CLOSE
 from measure.model import place
-from measure.model.asked import Asked
+from measure.model.job import Job, Standing
 from measure.model.kept import Kept as Memory
 from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.model.why import Why
-from measure.store import database, documents, entries, holders, room, url, waiting
+from measure.store import database, documents, entries, queue, room, url
 from measure.store.access import Access, log
-from measure.store.database import artifacts, gone, marks, runs
+from measure.store.database import artifacts, gone, jobs, marks, runs
 from measure.store.entries import Entry, Query
 from measure.store.holders import Holders
 from measure.store.keeping import Keeping
-from measure.store.orders import Orders
-from measure.store.waiting import Waiting
+from measure.store.queue import Queue, Work
 from workloads import places
 
 # Runs that are kept in memory as well. One takes about twice what its file does: the largest that is let in fits.
 _DECODED_BYTES = 384 * 2**20
 _DECODED_BYTES_HOSTED = 48 * 2**20
+_HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A stored run. ``version`` grows with each save; ``live``: a process is measuring it now."""
+    """A stored run. ``version`` grows with each save; ``work``: the row of the queue by which it is or will be
+    measured, None of one that has ended."""
 
     run: Run
     version: int
-    live: bool
+    work: Work | None
     imported: bool
     owner: str = ""
 
@@ -55,51 +58,72 @@ class Store:
         address = url.parsed(url.text() if home is None else f"sqlite:///{home / 'runs.db'}")
         file = database.file_of(address)
         self._access = Access(address, self._recover)
-        self.orders = Orders(self._access)
-        self.keeping = Keeping(self._access, most_bytes)
         # Beside an SQLite file, so that all who share the file see the locks of its holders.
         self._holders = Holders((file.parent if file else place.home()) / "holders", all_are_here=file is not None)
+        self.queue = Queue(self._access, self._holders)
+        self.keeping = Keeping(self._access, most_bytes)
         self._saving = threading.RLock()  # which no reader waits for
-        # Version and pieces of each run that grows, as they were last written.
-        self._written: dict[str, tuple[int, Sequence[documents.Piece]]] = {}
+        # The pieces of each run that grows, as they were last written.
+        self._written: dict[str, Sequence[documents.Piece]] = {}
         # A page asks for the run that it shows at every interaction.
         self._decoded = Memory(_DECODED_BYTES_HOSTED if places.hosted() else _DECODED_BYTES)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def save(self, run: Run, *, owner: str = "", live: bool = False, asked: Asked | None = None) -> None:
-        """Write what is new of the run, whole or not at all. ``live``: this process measures it; ``asked``: it waits,
-        and the next server queues it again where this one ends before."""
+    def ask(self, run: Run, work: Work) -> None:
+        """Write a run that is to be measured, and queue it; or begin it, where the work has this process as its
+        holder, by `begin`."""
+        with self._access.writing() as connection:
+            self._insert(connection, run, work.owner)
+            queue.add(connection, work)
+
+    def begin(self, run: Run, *, owner: str = "") -> None:
+        """Write a run that this process measures at once."""
+        work = Work(
+            run.id, "measure", run.id, Job(), owner, "", "", 0.0, None, self._holders.hold(), None, Standing()
+        )  # fmt: skip
+        self.ask(run, work)
+
+    def save(self, run: Run, *, ended: bool = False) -> bool:
+        """Write what is new of a run that this process measures, whole or not at all; False where it is no longer this
+        process's, since somebody has deleted or closed it. ``ended``: it is not measured any more."""
         with self._saving:
-            version, before = self._written.get(run.id, (0, ()))
-            row = entries.row(run) | {"holder": self._holders.hold() if live else None}
-            # While it is measured, the next result comes soon: nobody waits for long, and it is tried again with that.
-            # Before it has been written once, it would be lost with its server.
-            patience_s = database.READING_S if live and version else database.WRITING_S
+            # While it is measured the next result comes soon: nobody waits for long, and it is tried again with that.
+            patience_s = database.WRITING_S if ended else database.READING_S
             with self._access.writing(patience_s) as connection:
-                now = entries.update(connection, run.id, version, row)
-                if now is None:  # new, or somebody has deleted what was written of it
-                    before, now = (), entries.next_version(version)
-                    row |= {"version": now, "owner": owner, "imported": False}
-                    connection.execute(sa.insert(runs).values(row))
-                documents.write(connection, run, before)
-                waiting.note(connection, run.id, asked)
-            if live:
-                self._written[run.id] = (now, list(documents.pieces(run)))
-            else:
+                if not queue.is_held(connection, run.id, self._holders.hold()):
+                    self._written.pop(run.id, None)
+                    return False
+                entries.update(connection, run.id, entries.row(run))
+                documents.write(connection, run, self._written.get(run.id, ()))
+                if ended:
+                    queue.remove(connection, run.id)
+            if ended:
                 self._written.pop(run.id, None)
-        if not live:
+            else:
+                self._written[run.id] = list(documents.pieces(run))
+        if ended:
             self.keeping.make_room(run.id)
+        return True
+
+    def withdraw(self, run: Run) -> bool:
+        """Write a run as it ends that waits, and take it out of the queue; False where it does not wait any more."""
+        waits = sa.select(jobs.c.id).where(jobs.c.id == run.id, jobs.c.holder.is_(None))
+        with self._access.writing() as connection:
+            if connection.execute(waits).first() is None:
+                return False
+            entries.update(connection, run.id, entries.row(run))
+            documents.write(connection, run)
+            queue.remove(connection, run.id)
+        return True
 
     def add(self, run: Run, owner: str = "") -> bool:
         """Keep a run that comes from elsewhere; False where it is here already. ValueError where another has its id."""
         with self._access.writing() as connection:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
-                more = {"version": entries.next_version(), "holder": None, "owner": owner, "imported": True}
-                connection.execute(sa.insert(runs).values(entries.row(run) | more))
+                self._insert(connection, run, owner, imported=True)
                 connection.execute(sa.delete(gone).where(gone.c.id == run.id))
-                documents.write(connection, run)
         if is_new:
             self.keeping.make_room(run.id)
         elif self.load(run.id) != run:
@@ -116,18 +140,10 @@ class Store:
                 self._access.give_back()
         return chosen
 
-    def take_waiting(self) -> list[Waiting]:
-        """The runs that waited for a process that is gone; from now on they wait for this one."""
-        self._recover()
-        with self._saving, self._access.writing() as connection:
-            taken = waiting.take(connection, self._holders.hold())
-        return taken
-
     def explain(self, run_id: str, slug: str, why: Why, left: Mapping[str, bytes]) -> bool:
         """Keep why a strategy of a run is as it is, and the artifacts of that; False where the run is gone."""
         with self._saving, self._access.writing() as connection:
-            version = connection.execute(sa.select(runs.c.version).where(runs.c.id == run_id)).scalar()
-            if version is None:
+            if connection.execute(sa.select(runs.c.id).where(runs.c.id == run_id)).first() is None:
                 return False
             explained = {
                 number: documents.packed(replace(item, why=why))
@@ -142,7 +158,7 @@ class Store:
             ]
             if rows:
                 connection.execute(sa.insert(artifacts), rows)
-            entries.update(connection, run_id, version, {})
+            entries.update(connection, run_id, {})
         return True
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -156,19 +172,15 @@ class Store:
         """The run as `load` has it, with what the store knows of it."""
         if not place.is_id(run_id):
             return None
-        columns = (runs.c.version, runs.c.holder, runs.c.imported, runs.c.owner, marks.c.seen)
-        asked = sa.select(*columns).select_from(room.MARKED).where(runs.c.id == run_id)
-        with self._access.reading() as connection:
-            row = connection.execute(asked).one_or_none()
-        if row is not None and row.holder not in (None, waiting.NOBODY) and self._recover([row.holder]):
-            with self._access.reading() as connection:
-                row = connection.execute(asked).one_or_none()
+        row, work = self._row(run_id)
+        if work is not None and work.holder is not None and self._recover([work.holder]):
+            row, work = self._row(run_id)
         if row is None:
             return None
-        if row.holder is None:
+        if work is None:
             self.keeping.note_seen(run_id, max(row.version, row.seen or 0))
         run = self._decoded.get((run_id, row.version), lambda: self._decode(run_id))
-        return Kept(run, row.version, row.holder is not None, row.imported, row.owner)
+        return Kept(run, row.version, work, row.imported, row.owner)
 
     def artifacts(self, run_id: str, slug: str) -> list[str]:
         """Names of what the explanation of a strategy has left."""
@@ -215,25 +227,58 @@ class Store:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _row(self, run_id: str) -> tuple[Any, Work | None]:
+        """What is known of a run beside its documents."""
+        columns = (runs.c.version, runs.c.imported, runs.c.owner, marks.c.seen)
+        with self._access.reading() as connection:
+            row = connection.execute(sa.select(*columns).select_from(room.MARKED).where(runs.c.id == run_id)).first()
+            work = queue.read(connection, jobs.c.id == run_id)
+        return row, work[0] if work else None
+
+    @staticmethod
+    def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool = False) -> None:
+        more = {"version": entries.next_version(), "owner": owner, "imported": imported}
+        connection.execute(sa.insert(runs).values(entries.row(run) | more))
+        documents.write(connection, run)
+
     def _decode(self, run_id: str) -> Run:
         with self._access.reading() as connection:
             return documents.read(connection, run_id)
 
     def _recover(self, names: Sequence[str] | None = None) -> bool:
-        """Close the runs of those of these holders, or of all that there are, that are gone; True if there was one.
-        Where another process writes, they stay as they are until somebody looks again."""
-        if names is None:  # but those that wait for the next server
+        """Close what those of these holders, or of all that there are, had begun that are gone; True if there was one.
+        Where another process writes, it stays as it is until somebody looks again."""
+        if names is None:
             with self._access.reading() as connection:
-                names = holders.known(connection)
+                names = queue.holders(connection)
         any_gone = False
         for holder in names:
             try:
                 with self._access.faults(), self._holders.if_gone(holder) as is_gone:
                     if is_gone:
                         with self._access.writing(database.READING_S) as connection:
-                            holders.close_runs_of(connection, holder)
+                            _close_work_of(connection, holder)
                         any_gone = True
             except StoreError as error:
                 log.warning("runs of a process that is gone are not closed yet: %s", error)
                 break
         return any_gone
+
+
+def _close_work_of(connection: sa.Connection, holder: str) -> None:
+    """Close what a holder that is gone had begun: its runs are interrupted, with what was measured. One that is damaged
+    stays as it is."""
+    held = [work for work in queue.read(connection, jobs.c.holder == holder) if work.kind == "measure"]
+    connection.execute(sa.delete(jobs).where(jobs.c.holder == holder))
+    for work in held:
+        version = connection.execute(sa.select(runs.c.version).where(runs.c.id == work.run_id)).scalar_one()
+        row: dict[str, Any] = {"status": "interrupted"}
+        try:
+            run = documents.read(connection, str(work.run_id))
+            run = CLOSE[run.kind](run, "interrupted", _HOLDER_GONE, entries.utc(version))
+        except ValueError as error:
+            log.warning("run %s: %s", work.run_id, error)
+        else:
+            row = entries.row(run)
+            documents.write(connection, run)
+        entries.update(connection, str(work.run_id), row)

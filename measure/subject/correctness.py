@@ -28,6 +28,7 @@ def check(
     depth: int = 1,
     tolerance: Mapping[str, Any] | None = None,
     shapes_only: bool = False,
+    compared: np.ndarray | None = None,
 ) -> tuple[Correctness, str | None]:
     """Compare a nest of arrays or tensors with a nest of float64 arrays; the sentence says what is wrong, if anything.
 
@@ -36,6 +37,7 @@ def check(
     ``tolerance``: ``relative`` and ``absolute`` (and a ``reason``) in place of `tolerance_for`. Errors are measured
     against the reference as it is, in float64; ULPs are those of the output's dtype at the reference's value. A
     relative error is defined only where the right value is not zero. ``shapes_only``: values are not compared.
+    ``compared``: the numbers of the elements that the reference has, where these are not all.
     """
     got, right = dict(leaves_of(outputs)), dict(leaves_of(reference))
     if (sentence := _structure_fault(got, right)) is not None:
@@ -44,8 +46,9 @@ def check(
     leaves, faults = [], []
     for path, leaf in got.items():
         result, fault = _check_leaf(
-            path, leaf, np.asanyarray(right[path]), ragged.spec(path, specs), batch, depth, tolerance, shapes_only
-        )
+            path, leaf, np.asanyarray(right[path]), ragged.spec(path, specs), batch, depth, tolerance, shapes_only,
+            compared,
+        )  # fmt: skip
         leaves.append(result)
         if fault is not None:
             faults.append(fault)
@@ -67,8 +70,8 @@ def check(
 
 
 def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of tuples, lists, dicts and named tuples with their paths, such as ``[0].kernel``; keys are sorted. A
-    ragged tensor is its row lengths and values."""
+    """The leaves of tuples, named ones too, lists and dicts with their paths, such as ``[0].kernel``; keys are sorted.
+    A ragged tensor is its row lengths and values."""
     for step, part in _parts(nest) or ():
         yield from leaves_of(part, path + step)
     if _parts(nest) is None:
@@ -79,8 +82,6 @@ def _parts(nest: Any) -> list[tuple[str, Any]] | None:
     """The parts of a nest, each with its step of the path; None for a leaf."""
     if isinstance(nest, Mapping):
         return [(f".{key}", nest[key]) for key in sorted(nest)]
-    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
-        return [(f".{key}", part) for key, part in zip(nest._fields, nest, strict=True)]
     if isinstance(nest, tuple | list):
         return [(f"[{place}]", part) for place, part in enumerate(nest)]
     parts = ragged.parts(nest)
@@ -111,6 +112,7 @@ def _check_leaf(
     depth: int,
     override: Mapping[str, Any] | None,
     shapes_only: bool,
+    compared: np.ndarray | None,
 ) -> tuple[LeafCheck, str | None]:
     name = _named(path)
     array = as_array(leaf)
@@ -122,6 +124,9 @@ def _check_leaf(
     if is_free and shapes_only:
         right = array
     wanted = right.shape if spec is None or is_free else (spec.shape if batch is None else (batch, *spec.shape))
+    if compared is not None and array.shape == wanted:
+        array = array[compared]
+        wanted = array.shape
     if array.shape != wanted or array.shape != right.shape:
         is_right = wanted if array.shape != wanted else right.shape
         fault = f"{name} has shape {_tuple(array.shape)} where {_tuple(is_right)} is right"
@@ -153,6 +158,7 @@ def _check_leaf(
     else:
         errors = differences.compare(array, right, dtype, tolerance)
     share = errors.mismatches / array.size if array.size else 0.0
+    place = [int(i) for i in np.unravel_index(errors.worst, array.shape)] if errors.differs else []
     result = LeafCheck(
         path=path,
         dtype=dtype,
@@ -162,17 +168,24 @@ def _check_leaf(
         max_ulp=None if is_exact else _finite(errors.max_ulp),
         nan_mismatches=errors.nan_mismatches,
         mismatch_share=share,
-        worst_index=[int(i) for i in np.unravel_index(errors.worst, array.shape)] if errors.differs else [],
+        worst_index=_in_batch(place, compared),
         tolerance=tolerance,
     )
     if spec is not None and dtype != spec.dtype:
         return result, f"{name} has dtype {dtype} where {spec.dtype} is right"
     if errors.mismatches == 0:
         return result, None
-    return result, _values_fault(name, array, right, errors, result)
+    return result, _values_fault(name, array, right, errors, place, result)
 
 
-def _values_fault(name: str, array: np.ndarray, right: np.ndarray, errors: Errors, result: LeafCheck) -> str:
+def _in_batch(place: Sequence[int], compared: np.ndarray | None) -> list[int]:
+    """The index in the whole batch of a place among the elements that are compared."""
+    return list(place) if compared is None or not place else [int(compared[place[0]]), *place[1:]]
+
+
+def _values_fault(
+    name: str, array: np.ndarray, right: np.ndarray, errors: Errors, place: Sequence[int], result: LeafCheck
+) -> str:
     parts = []
     if errors.nan_mismatches:
         kinds = [kind for kind, count in errors.non_finite.items() if count]
@@ -186,10 +199,9 @@ def _values_fault(name: str, array: np.ndarray, right: np.ndarray, errors: Error
             parts.append(f"{wrong} of {array.size} values of {name} {'is' if wrong == 1 else 'are'} off")
         else:
             parts.append(f"{100 * wrong / array.size:.3g} % of the values of {name} are off")
-    index = tuple(result.worst_index)
-    at = f", the worst at {_tuple(index)}" if index else ""
-    is_right = _value(right[index], is_whole=array.dtype.kind in "iub")
-    return f"{' and '.join(parts)}{at}: {_value(array[index])} where {is_right} is right"
+    at = f", the worst at {_tuple(result.worst_index)}" if place else ""
+    is_right = _value(right[tuple(place)], is_whole=array.dtype.kind in "iub")
+    return f"{' and '.join(parts)}{at}: {_value(array[tuple(place)])} where {is_right} is right"
 
 
 def as_array(leaf: Any) -> np.ndarray | None:

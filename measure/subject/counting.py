@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
+from measure.model.roofline import Work
+
 # Functions with a pace of their own, by the op that computes them, see `measure.subject.probes.function_rate`.
 _FUNCTIONS = {
     **{"Sin": "sin", "Cos": "cos", "Tan": "tan", "Exp": "exp", "Log": "log", "Tanh": "tanh", "Erf": "erf"},
@@ -52,7 +56,7 @@ _NO_OPS = {"Const", "Identity", "ReadVariableOp", "VarHandleOp", "NoOp", "VarIsI
 @dataclass
 class Counted:
     """The work of one call. ``unknown``: types of ops whose floating-point operations are not known. The bytes are of
-    what ops write beyond the output; ``depth``: the longest chain of roundings. See `workloads.spec.Cost`."""
+    what ops write beyond the output; ``depth``: the longest chain of roundings."""
 
     flops: int = 0
     ops: int = 0
@@ -62,6 +66,13 @@ class Counted:
     depth: int = 1
     unknown: tuple[str, ...] = ()
     op_types: set[str] = field(default_factory=set)
+
+    def of_case(self, work: Work, times: float) -> Work:
+        """Return the work of a case, of which so many times this is the arithmetic; none counts where a part of it is
+        not known."""
+        if self.unknown:
+            return replace(work, unknown=list(self.unknown))
+        return replace(work, flops=round(times * self.flops))
 
 
 def count(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Counted]:

@@ -4,26 +4,28 @@ In the order in which it happens: the code is executed, the elements are made, t
 and traced, and it is tried in float64. Whatever the code does wrong becomes a `Refused` with one sentence and the line.
 """
 
-import builtins
 import contextlib
 import inspect
+import io
+import linecache
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET
+from msgspec.structs import replace
 
-from measure.subject import conditioning, counting, effects, shapes, state
+from measure.subject import conditioning, counting, effects, shapes
 from measure.subject.errors import shorten
 from measure.subject.limits import NAME, Refused, limits, time_limit, told
 from measure.subject.messages import Spec
 from strategies import own_script
 from strategies.conversions import made_dense
 from strategies.layout import ScriptError
+from workloads.discovery import without_addresses
 from workloads.functions import Facts, Given
-from workloads.own import without_addresses
 
 _SEED_NAMES = ("seed",)
 _MOST_TITLE, _MOST_PRESETS = 80, 20
@@ -60,8 +62,6 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
     def element(index: int) -> Any:
         return tf.nest.map_structure(lambda leaf: leaf[index], elems)
 
-    asked = f"{given.function} of one element"
-    held = state.of_python(module)
     raw: list[Any] = []
 
     def dense(x: Any) -> Any:
@@ -69,28 +69,19 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         raw.append(function(x))
         return helpers.made_dense(raw[-1])
 
-    first = shapes.typical(elems)
-    with _prints() as printed, told(asked):
-        output, counted = counting.count(dense, element(first))
-    changed = sorted(name for name, text in state.of_python(module).items() if held.get(name, text) != text)
+    asked, place = f"{given.function} of one element", shapes.typical(elems)
+    first = element(place)
+    with contextlib.redirect_stdout(io.StringIO()) as printed, told(asked):
+        output, counted = counting.count(dense, first)
     results = [shapes.of_result(given.function, raw[0], helpers.made_dense)]
     ops, captured_bytes, untraced, is_fixed = _graph(dense, shapes.specs(elems))
     with told(asked):
-        for index in shapes.telling(elems, is_fixed) - {first}:
+        for index in shapes.spread(elems, is_fixed) - {place}:
             results.append(shapes.of_result(given.function, function(element(index)), helpers.made_dense))
-        again = dense(element(first))
-        moves = conditioning.condition(dense, element(first), output)
+        changes = not _equal(output, dense(first))
+        moves = conditioning.condition(dense, first, output)
     result = shapes.merged(given.function, results)
-    everything = {*ops, *counted.op_types}
-    # Two draws may be the same by chance. What is drawn without a state is the same each time, unless the function
-    # keeps the seed.
-    draws = any(map(effects.draws, everything))
-    is_same = _equal(output, again) and not draws
-    draws = draws or (not is_same and any(op.startswith("Stateless") for op in everything))
-    asserts = effects.ASSERTIONS & everything
-    does = effects.done(
-        ops or counted.op_types, prints=bool(printed), changed=changed, keeps_state=not (is_same or draws)
-    )
+    does = effects.of(ops or counted.op_types, changes=changes, prints=bool(printed.getvalue()))
     facts = Facts(
         size=sizes,
         parameters=parameters,
@@ -98,7 +89,7 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         element=shapes.of_elements(elems),
         result=result,
         dtype=_main_dtype(elems),
-        reference=_reference(given, dense, element(first), output, helpers) if is_same else "shapes",
+        reference="shapes" if changes or does.draws else _reference(given, dense, first, output, helpers),
         flops=counted.flops,
         ops=max(1, counted.ops),
         functions=counted.functions,
@@ -106,19 +97,15 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
         batched_temporary_bytes=counted.batched_temporary_bytes,
         depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
         variable_bytes=captured_bytes,
-        draws=draws,
-        asserts=bool(asserts),
-        effects=bool(does),
+        draws=does.draws,
+        asserts=does.asserts,
+        effects=does.others,
+        unsupported={**does.unsupported, **shapes.unsupported(raw[0], result)},
         title=_title(module),
         presets=_presets(module, sizes),
         unknown_work=list(counted.unknown) or UNSET,
     )
-    notes = effects.notes(facts, does, asserts, untraced)
-    return _with(
-        facts,
-        notes=notes,
-        unsupported={**effects.unsupported(ops), **shapes.unsupported(raw[0], result)},
-    )
+    return replace(facts, notes=effects.notes(facts, does, untraced))
 
 
 def _check_arguments(name: str, function: Callable[..., Any]) -> None:
@@ -136,23 +123,18 @@ def _check_arguments(name: str, function: Callable[..., Any]) -> None:
 
 def _executed(given: Given, seed: int) -> types.ModuleType:
     """The module that results from the code. It is found by name, as AutoGraph and pickle need it."""
-    import linecache
+    import tensorflow as tf
 
     try:
         own_script.check(given)
-        code = compile(given.code, NAME, "exec")
-    except SyntaxError as error:
-        raise Refused(f"line {error.lineno}: {error.msg}") from None
-    except (ScriptError, ValueError) as error:
+    except ScriptError as error:
         raise Refused(str(error)) from None
-    except (RecursionError, MemoryError):  # of the parser, which does not say where
-        raise Refused("the code is nested too deeply for Python: split its longest expression") from None
     module = types.ModuleType("mapbench_own")
     linecache.cache[NAME] = (len(given.code), None, given.code.splitlines(keepends=True), NAME)
     sys.modules[module.__name__] = module
-    exec(own_script.seeds(given, seed), {"tf": _tensorflow(), "np": np})
+    exec(own_script.seeds(given, seed), {"tf": tf, "np": np})
     with told("the code"):
-        exec(code, module.__dict__)
+        exec(compile(given.code, NAME, "exec"), module.__dict__)
     return module
 
 
@@ -163,27 +145,15 @@ def _elements(
     import tensorflow as tf
 
     made = _named(module, given.elems, "elems")
-    defaults: dict[str, int] = {}
-    parameters: list[str] = []
+    parameters = _parameters(given.elems, made) if callable(made) else {}
+    sizes = {name: default for name, default in parameters.items() if name not in _SEED_NAMES}
+    for name in size:
+        if name not in (valid := {*sizes, "batch"}):
+            raise Refused(f"{given.elems} has no size {name!r}: its sizes are {', '.join(sorted(valid))}")
+    sizes |= {name: value for name, value in size.items() if name in sizes}
     if callable(made):
-        for name, parameter in inspect.signature(made).parameters.items():
-            value = parameter.default
-            if isinstance(value, int) and not isinstance(value, bool):
-                parameters.append(name)
-                if name not in _SEED_NAMES:
-                    defaults[name] = value
-            elif name in _SEED_NAMES:
-                parameters.append(name)
-            elif value is parameter.empty and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                raise Refused(f"{given.elems} asks for {name}: give it a default, as in {name}=100, to make it a size")
-        _check_size(given, size, {*defaults, "batch"})
-        asked = {**defaults, **{name: value for name, value in size.items() if name in defaults}}
-        keywords = {name: asked.get(name, seed) for name in parameters}
         with told(f"{given.elems}()"):
-            made = made(**keywords)
-        defaults = asked
-    else:
-        _check_size(given, size, {"batch"})
+            made = made(**{name: sizes.get(name, seed) for name in parameters})
     try:
         elems = helpers.tensors(made)
     except MemoryError:
@@ -193,16 +163,31 @@ def _elements(
     leaves = tf.nest.flatten(elems)
     if not leaves or any(leaf.shape.rank == 0 for leaf in leaves):
         raise Refused(f"{given.elems} has no first axis to map over: give an array of elements")
-    lengths = {leaf.shape[0] for leaf in leaves}
+    lengths = sorted({leaf.shape[0] for leaf in leaves})
     if len(lengths) > 1:
-        raise Refused(
-            f"the parts of {given.elems} have {' and '.join(map(str, sorted(lengths)))} elements: give as many of each"
-        )
-    (length,) = lengths
-    if not length:
+        raise Refused(f"the parts of {given.elems} have {' and '.join(map(str, lengths))} elements: give as many of "
+                      "each")  # fmt: skip
+    if not lengths[0]:
         raise Refused(f"{given.elems} is empty: at least one element is needed")
-    batch = size.get("batch", defaults.get("batch", length))
-    return elems, {**defaults, "batch": batch}, parameters
+    return elems, {**sizes, "batch": size.get("batch", sizes.get("batch", lengths[0]))}, list(parameters)
+
+
+def _parameters(name: str, made: Callable[..., Any]) -> dict[str, int]:
+    """Name → default of the parameters that are sizes or the seed. Raises `Refused` where another one is needed."""
+    parameters = {}
+    for parameter in inspect.signature(made).parameters.values():
+        if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
+            parameters[parameter.name] = parameter.default
+        elif parameter.name in _SEED_NAMES:
+            parameters[parameter.name] = 0
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        ):
+            raise Refused(
+                f"{name} asks for {parameter.name}: give it a default, as in {parameter.name}=100, to make it a size"
+            )
+    return parameters
 
 
 def _title(module: types.ModuleType) -> str:
@@ -219,16 +204,10 @@ def _presets(module: types.ModuleType, sizes: Mapping[str, int]) -> dict[str, di
             f'PRESETS is not valid: at most {_MOST_PRESETS} names with sizes, as {{"Small": {{"batch": 10}}}}'
         )
     for name, preset in presets.items():
-        known = isinstance(name, str) and isinstance(preset, dict) and set(preset) <= set(sizes)
-        if not known or not all(type(value) is int and value > 0 for value in preset.values()):
+        is_valid = isinstance(name, str) and isinstance(preset, dict) and set(preset) <= set(sizes)
+        if not is_valid or not all(type(value) is int and value > 0 for value in preset.values()):
             raise Refused(f"PRESETS[{name!r}] is not valid: whole numbers from 1 for {', '.join(sizes)} are needed")
     return presets
-
-
-def _check_size(given: Given, size: Mapping[str, int], known: set[str]) -> None:
-    for name in size:
-        if name not in known:
-            raise Refused(f"{given.elems} has no size {name!r}: its sizes are {', '.join(sorted(known))}")
 
 
 def _named(module: types.ModuleType, name: str, what: str) -> Any:
@@ -304,18 +283,6 @@ def _flat(nest: Any) -> list[Any]:
     return [part for leaf in parts for part in leaf]
 
 
-def _with(facts: Facts, **changes: Any) -> Facts:
-    from msgspec.structs import replace
-
-    return replace(facts, **changes)
-
-
-def _tensorflow() -> Any:
-    import tensorflow as tf
-
-    return tf
-
-
 def _tools() -> types.ModuleType:
     """The helpers of own scripts, ready to be called here: their source is what scripts hold."""
     parts = (*own_script.HELPERS, own_script.in_float64, made_dense)
@@ -325,21 +292,3 @@ def _tools() -> types.ModuleType:
         module.__dict__,
     )
     return module
-
-
-@contextlib.contextmanager
-def _prints() -> Iterator[list[str]]:
-    """Collect the fact that the code prints from Python."""
-    printed: list[str] = []
-    original = builtins.print
-
-    def watching(*args: Any, **kwargs: Any) -> None:
-        if not printed:
-            printed.append("")
-        original(*args, **kwargs)
-
-    builtins.print = watching
-    try:
-        yield printed
-    finally:
-        builtins.print = original

@@ -120,26 +120,19 @@ def compare_text(array: np.ndarray, right: np.ndarray) -> Errors:
 
 def compare_exactly(array: np.ndarray, right: np.ndarray) -> Errors:
     """Compare integers and booleans: they are equal or not."""
-    errors = Errors()
-    flat, wanted_flat = _flat(array), _flat(right)
-    for start in range(0, array.size, BLOCK):
-        values, wanted = flat[start : start + BLOCK], wanted_flat[start : start + BLOCK]
-        different = values != wanted
-        count = int(different.sum())
-        if not count:
-            continue
-        errors.mismatches += count
-        errors.differs = True
-        bad = np.flatnonzero(different)
-        wanted_bad = wanted[bad].astype(np.float64)
-        difference = np.abs(values[bad].astype(np.float64) - wanted_bad)
-        place = int(difference.argmax())
-        if errors.max_abs == 0.0 or difference[place] > errors.max_abs:
-            errors.max_abs, errors.worst = float(difference[place]), start + int(bad[place])
-        size = np.abs(wanted_bad)
-        if (size > 0).any():
-            errors.max_rel = max(errors.max_rel, float((difference[size > 0] / size[size > 0]).max()))
-    return errors
+    values, wanted = array.reshape(-1), right.reshape(-1)
+    places = np.flatnonzero(values != wanted)
+    if not places.size:
+        return Errors()
+    size = np.abs(wanted[places].astype(np.float64))
+    difference = np.abs(values[places].astype(np.float64) - wanted[places].astype(np.float64))
+    return Errors(
+        max_abs=float(difference.max()),
+        max_rel=float((difference[size > 0] / size[size > 0]).max(initial=0.0)),
+        mismatches=places.size,
+        worst=int(places[difference.argmax()]),
+        differs=True,
+    )
 
 
 def _blocks(array: np.ndarray, right: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

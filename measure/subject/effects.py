@@ -1,143 +1,147 @@
-"""Sentences on what was derived of a function, and on what mapping means for one that does more than compute."""
+"""Sentences on what was derived of a function, and the strategies that would leave out what it does beside its result.
 
-from collections.abc import Collection, Sequence
+What that is, the types of its ops tell. `tf.vectorized_map` runs an op without a rule for batches, or without inputs
+that depend on the element, once for all; XLA leaves out assertions and cannot compile a print or a call into Python.
+"""
 
-from workloads.functions import Facts
-from workloads.own import leaves_from_wire
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from strategies.conversions import is_ragged
+from workloads.functions import Facts, has_named, leaves_from_wire
 from workloads.spec import leaves
 
-# Mappers by what they make of an element function's effects, as `measure.subject.side_effects` shows of each strategy.
+# Mappers by how often they run an op of the element function: for each element, or once for many of them.
 ONE_BY_ONE = ("loop", "loop_compiled", "map_fn", "while_loop", "autograph", "dataset")
 VECTORISED = ("vectorized_map", "chunked", "dataset_batched")
 IN_PYTHON = ("loop.eager", "map_fn.eager", "while_loop.eager")
 # Those that need no result of one shape.
 RAGGED = ("loop", "loop_compiled", "map_fn", "dataset")
-# Types of ops that end in an error or do nothing else.
-ASSERTIONS = frozenset(("Assert", "CheckNumerics"))
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """An effect, by the types of ops that have it: ``ops`` begin them, and ``others`` begin those that do not.
+    ``once``: mappers that vectorise have it for the first element alone; ``xla``: why it is missing under XLA."""
+
+    does: str
+    ops: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    once: bool = True
+    xla: str = ""
+
+    def of(self, ops: Collection[str]) -> list[str]:
+        """The types of ops that have this effect."""
+        return sorted(op for op in ops if op.startswith(self.ops) and not op.startswith(self.others or "\0"))
+
+
+_RANDOM = _Effect(
+    "draws random numbers",
+    ("Random", "Multinomial", "Stateful", "RngRead", "TruncatedNormal", "Parameterized", "SampleDistorted"),
+    ("StatefulPartitionedCall",),
+)
+_ASSERTS = (
+    _Effect("has assertions", ("Assert",), xla="leaves them out"),
+    _Effect("checks that numbers are finite", ("CheckNumerics",), once=False, xla="leaves that out"),
+)
+_ASSIGNS = _Effect(
+    "assigns to a variable or a table",
+    ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "LookupTable"),
+    ("LookupTableFind", "LookupTableSize", "LookupTableExport"),
+)
+_CALLS = _Effect("calls into Python", ("PyFunc", "EagerPyFunc"), once=False, xla="cannot compile that")
+_OTHERS = (_ASSIGNS, _CALLS, _Effect("prints", ("Print",), xla="cannot compile that"))
 
 _REFERENCES = {
     "float64": "Results are compared with the function itself, run slice by slice in float64.",
     "own": "Results are compared with the function itself, run slice by slice in its own dtypes.",
     "given": "Results are compared with the reference that was given.",
 }
-_DRAWING = ("Random", "Multinomial", "Stateful", "RngRead", "TruncatedNormal", "Parameterized", "SampleDistorted")
-_ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "LookupTable")
-_READING = ("LookupTableFind", "LookupTableSize", "LookupTableExport")
-_UNCOMPILED = {"PyFunc": "a call into Python, which the function makes", "Print": "the function's tf.print"}
+_IN_PYTHON_STATE = (
+    "its results change from call to call, and no op of it does that: it keeps state in Python, which happens in a "
+    "graph only while it is traced"
+)
 
 
-def draws(op: str) -> bool:
-    """True if an op of this type draws random numbers from a state that TensorFlow keeps."""
-    return op.startswith(_DRAWING) and op != "StatefulPartitionedCall"
+@dataclass(frozen=True)
+class Effects:
+    """What a function does beside its result. ``draws``, ``asserts``, ``others``: see `workloads.functions.Facts`;
+    ``unsupported``: pattern of ``mapper.mode`` → why such a strategy would leave it out."""
+
+    draws: bool
+    asserts: bool
+    others: bool
+    notes: list[str]
+    unsupported: dict[str, str]
 
 
-def _assigns(op: str) -> bool:
-    return op.startswith(_ASSIGNING) and not op.startswith(_READING)
-
-
-def done(ops: Collection[str], *, prints: bool, changed: Sequence[str], keeps_state: bool) -> list[str]:
-    """Return sentences on what a function does beside its result, with the strategies that can still work.
-
-    ``ops``: types of its ops. From Python it ``prints``, and has ``changed`` what has these names. ``keeps_state``: its
-    results change from call to call, though it draws no random numbers.
-    """
-    assigns, calls = any(map(_assigns, ops)), any("PyFunc" in op for op in ops)
-    said = []
-    if keeps_state:
-        said.append(
-            "Its results change from call to call though it draws no random numbers, so it keeps state and the order "
-            f"of calls matters: {_listed(ONE_BY_ONE if assigns or calls else IN_PYTHON)} can work, with one call at a "
-            "time. Results of a few elements are compared with those of a Python loop."
-        )
-    if assigns:
-        said.append(
-            f"It assigns to a variable or a table: {_listed(ONE_BY_ONE)} do so for each element, {_listed(VECTORISED)} "
-            "for the first element alone and are wrong."
-        )
-    if calls:
-        said.append(
-            "It calls into Python, one element at a time, whatever the strategy: eager and graph strategies can work, "
-            f"XLA cannot compile that. {_listed(VECTORISED)} may make one call too many, or one alone where the "
-            "function does without what it returns: then they are wrong."
-        )
-    if any(op.startswith("Print") for op in ops):
-        said.append(
-            f"It prints with tf.print: {_listed(ONE_BY_ONE)} do so for each element, eager or in a graph; "
-            f"{_listed(VECTORISED)} print the first element alone and are wrong, and XLA cannot compile it."
-        )
-    if (prints or changed) and not calls:
-        does = " and ".join([*(["prints"] if prints else []), *([f"changes {_listed(changed)}"] if changed else [])])
-        instead = " or ".join([*(["tf.print"] if prints else []), *(["a tf.Variable"] if changed else [])])
-        said.append(
-            f"It {does} in Python: in a graph that happens while it is traced, not for each element, so only "
-            f"{_listed(IN_PYTHON)} can work. Take that out, or use {instead}, to have other strategies."
-        )
-    return said
-
-
-def notes(facts: Facts, does: Sequence[str], asserts: Collection[str], untraced: str) -> list[str]:
-    """Return sentences on what was derived, and on what mapping means for a function that does more than compute.
-
-    ``does``: what `done` says; ``asserts``: which of `ASSERTIONS` it has; ``untraced``: why it cannot be traced.
-    """
-    said = [_REFERENCES[facts.reference]] if facts.reference in _REFERENCES else []
-    has_lengths, gives_lengths = (
-        any(leaf.is_ragged for leaf in leaves(leaves_from_wire(nest))) for nest in (facts.element, facts.result)
+def of(ops: Collection[str], *, changes: bool, prints: bool) -> Effects:
+    """Return the effects of a function with ops of these types. ``changes``: two calls with the same element gave
+    different results; ``prints``: it prints from Python."""
+    # Two draws may be the same by chance. What is drawn without a state is the same each time, unless the function
+    # keeps the seed.
+    stateless = _Effect(_RANDOM.does, ("Stateless",))
+    drawn = _RANDOM.of(ops) or (stateless.of(ops) if changes else [])
+    notes: list[str] = []
+    unsupported: dict[str, str] = {}
+    if drawn:
+        notes.append(f"It {_RANDOM.does} ({', '.join(drawn)}), other ones in each strategy: shapes and dtypes are "
+                     "compared, values are not.")  # fmt: skip
+    for effect in (*_ASSERTS, *_OTHERS):
+        if types := effect.of(ops):
+            what = f"{effect.does} ({', '.join(types)})"
+            ends = []
+            if effect.once:
+                ends.append(f"{_listed(VECTORISED)} do that for the first element alone")
+                unsupported |= _patterns(VECTORISED, "*", f"the function {what}, here for the first element alone")
+            if effect.xla:
+                ends.append(f"XLA {effect.xla}")
+                unsupported |= _patterns(
+                    (*ONE_BY_ONE, *VECTORISED), "xla", f"the function {what}, and XLA {effect.xla}"
+                )
+            notes.append(f"It {what}: {', and '.join(ends)}.")
+    if changes and not drawn:
+        notes.append("Its results change from call to call, so that only shapes and dtypes are compared.")
+        if not (_ASSIGNS.of(ops) or _CALLS.of(ops)):
+            unsupported |= _patterns(VECTORISED, "*", _IN_PYTHON_STATE)
+            for mode in ("graph", "xla"):
+                unsupported |= _patterns(ONE_BY_ONE, mode, _IN_PYTHON_STATE)
+    if prints:
+        notes.append("It prints in Python, which happens in a graph only while it is traced: tf.print does it always.")
+    return Effects(
+        draws=bool(drawn),
+        asserts=any(effect.of(ops) for effect in _ASSERTS),
+        others=prints or (changes and not drawn) or any(effect.of(ops) for effect in _OTHERS),
+        notes=notes,
+        unsupported=unsupported,
     )
-    # Where it is more than that, another sentence names those that can work.
-    only_draws = not (does or asserts or untraced or has_lengths or gives_lengths)
-    if facts.draws:
-        said.append(
-            "It draws random numbers, other ones in each strategy: shapes and dtypes are compared, values are not."
-            + (
-                f" {_listed(ONE_BY_ONE)} can work, and eager or in a graph {_listed(VECTORISED)} can too."
-                if only_draws
-                else ""
-            )
-        )
-    if any(leaf.sparse for leaf in leaves(leaves_from_wire(facts.result))):
-        said.append(
-            "Its result is a tf.SparseTensor or tf.IndexedSlices: each strategy makes those of an element dense, and "
-            "dense values are compared."
-        )
-    if has_lengths:
-        said.append(
-            "The lengths of its elements differ, which makes a batch of them a tf.RaggedTensor: strategies that need "
-            f"one shape, as tf.vectorized_map does, cannot work, and {_listed(RAGGED)} can, eager or in a graph."
-        )
-    if gives_lengths:
-        said.append(
-            "Its results have no fixed shape: a batch of them is a tf.RaggedTensor, of which row lengths and values "
-            f"are compared. Strategies that stack results of one shape cannot work, and {_listed(RAGGED)} can, eager "
-            "or in a graph."
-        )
-    if "Assert" in asserts:
-        said.append(
-            "It has assertions: a strategy that does not make them for every element is wrong, as are "
-            f"{_listed(VECTORISED)}, and all under XLA; {_listed(ONE_BY_ONE)} can work, eager or in a graph."
-        )
-    elif asserts:
-        said.append(
-            "It checks that numbers are finite: strategies under XLA leave that out and are wrong, as are "
-            f"{_listed(VECTORISED)} where what the check returns is not used; {_listed(ONE_BY_ONE)} can work, eager or "
-            "in a graph."
-        )
-    said += does
+
+
+def notes(facts: Facts, effects: Effects, untraced: str) -> list[str]:
+    """Return sentences on what was derived, and on what that means for mapping. ``untraced``: why the function cannot
+    be traced."""
+    element, result = leaves_from_wire(facts.element), leaves_from_wire(facts.result)
+    sentences = [_REFERENCES[facts.reference]] if facts.reference in _REFERENCES else []
+    if has_named(result):
+        sentences.append("Its result has named tuples in it: each strategy gives plain tuples of the same parts.")
+    if any(leaf.sparse for leaf in leaves(result)):
+        sentences.append("Its result is a tf.SparseTensor or tf.IndexedSlices: each strategy makes those of an element "
+                    "dense, and dense values are compared.")  # fmt: skip
+    for nest, what in ((element, "The lengths of its elements differ"), (result, "Its results have no fixed shape")):
+        if is_ragged(nest):
+            sentences.append(f"{what}: a batch of them is a tf.RaggedTensor. {_listed(RAGGED)} can work, eager or in a "
+                        "graph; strategies that need one shape, as tf.vectorized_map does, cannot.")  # fmt: skip
+    sentences += effects.notes
     if untraced:
-        said.append(
-            f"It cannot be traced ({untraced}): strategies in graph mode and under XLA will fail, and only "
-            f"{_listed(IN_PYTHON)} can work."
-        )
+        sentences.append(f"It cannot be traced ({untraced}): only {_listed(IN_PYTHON)} can work.")
     if isinstance(facts.unknown_work, list):
-        said.append(f"The work of {', '.join(facts.unknown_work)} is not known: the limit is of bytes alone.")
-    return said
+        sentences.append(f"The work of {', '.join(facts.unknown_work)} is not known: the limit is of bytes alone.")
+    return sentences
 
 
-def unsupported(ops: Collection[str]) -> dict[str, str]:
-    """Pattern of ``mapper.mode`` → why such a strategy cannot work, of a function with ops of these types."""
-    named = [what for part, what in _UNCOMPILED.items() if any(part in op for op in ops)]
-    return {"*.xla": f"XLA cannot compile {named[0]}"} if named else {}
+def _patterns(mappers: Iterable[str], mode: str, why: str) -> dict[str, str]:
+    return {f"{mapper}.{mode}": why for mapper in mappers}
 
 
 def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return " and ".join([", ".join(names[:-1]), names[-1]])

@@ -63,10 +63,20 @@ def shorten(text: str) -> str:
     lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
     if text.startswith("in user code:"):
         # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
-        causes = [line for line in lines if _CAUSE.match(line)]
+        causes = [number for number, line in enumerate(lines) if _CAUSE.match(line)]
         if causes:
-            return causes[-1].strip()[:_MOST_LINE]
-    lines = [line for line in lines if line.strip()]
-    telling = [line for line in lines if not _NOISE.match(line)]
+            return _from(lines, causes[-1])
+    telling = [number for number, line in enumerate(lines) if line.strip() and not _NOISE.match(line)]
+    filled = [number for number, line in enumerate(lines) if line.strip()]
     # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.
-    return (telling or lines[-1:] or [""])[0].strip()[:_MOST_LINE]
+    return _from(lines, (telling or filled[-1:] or [0])[0])
+
+
+def _from(lines: list[str], number: int) -> str:
+    """The line with this number, and what follows a colon at its end."""
+    line = "".join(lines[number : number + 1]).strip()
+    for more in lines[number + 1 :]:
+        if not line.endswith(":"):
+            break
+        line = f"{line} {more.strip()}".rstrip()
+    return line[:_MOST_LINE]

@@ -1,11 +1,13 @@
-"""The explanation of a strategy's call, asked of TensorFlow in a process that measures nothing else.
+"""The explanation of a strategy's call, asked of TensorFlow in a process that measures nothing else: what is traced,
+which ops and kernels run and for how long, and what XLA makes of it.
 
-The figures go back to the runner; what is too much for a run's file (graph, program, trace) is left in a folder, as
+The figures go back to the engine; what is too much for a run's file (graph, program, trace) is left in a folder, as
 the files `measure.model.why.ARTIFACTS`.
 """
 
+import gzip
+import re
 import statistics
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,22 +15,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from measure.model.why import GRAPH, HLO, MOST_ROWS, OTHER, TRACE, Explained, Fusion, Graph, Ran
-from measure.subject import hlo, profile, profiler, trace
-from measure.subject.profile import Share
-from measure.subject.traced import Traced, compiles_element, traced
+import msgspec
 
-# Enough calls for a median and for a share of threads that means something, and no more than a moment.
-_PLAIN_S = 0.2
-_MOST_CALLS = 200
-# What is looked at is not among the first calls, and not one that something else disturbed.
-REPEATED_S, _MOST_WARM, _MOST_WATCHED = 0.2, 5, 5
-# A thread that ran for less of the time only woke up.
-_BUSY_SHARE = 0.01
-# Rows of a table of kinds, and fusions that are named.
-_MOST_KINDS = 40
+from measure.model.why import CONTAINERS, GRAPH, HLO, MOST_ROWS, OTHER, TRACE, Explained, Graph, Ran
+from measure.subject.profiler import Event, Profile, profiled
+from measure.subject.tracing import Traced, compiles_element, traced
+
+# Of calls that are repeated: they take no longer than this together, and are no more than so many.
+REPEATED_S, _MOST_WARM, _MOST_WATCHED, _MOST_PLAIN = 0.2, 5, 5, 200
 _MOST_TEXT = 4_000_000
-_MOST_NODES = 50_000
+MOST_EVENTS = 100_000
+
+_PS_PER_S, _PS_PER_US = 1e12, 1e6
 
 
 def explain(
@@ -41,203 +39,275 @@ def explain(
     on_gpu: bool,
     repeated_s: float = REPEATED_S,
 ) -> Explained:
-    """Call the strategy ``slug`` a few times and say what happened; leaves its artifacts in ``folder``. Calls are
+    """Call the strategy ``slug`` a few times and return what happened; leaves its artifacts in ``folder``. Calls are
     repeated while they take no longer than ``repeated_s`` together."""
     of_element = mode != "xla" and compiles_element(slug)
+    compiles = mode == "xla" or of_element
 
     def call() -> None:
         outputs = module.strategy(module.elems)
         synchronise()
         del outputs
 
-    with traced(keep_graphs=True) as first, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as traces:
-        begun = time.perf_counter()
-        if mode == "xla" or of_element:
+    with traced(keep_graphs=True) as first:
+        begun_s = time.perf_counter()
+        if compiles:
             call()  # compiling leaves hundreds of thousands of events
-            profiler.start(traces, on_gpu=on_gpu)
-        else:
-            # The executor leaves an op that has often been quick out of the trace. It decides so by calls that are
-            # not traced: therefore the first call is traced as well.
-            profiler.start(traces, on_gpu=on_gpu)
-            call()
-        named = len(first.names)
-        if time.perf_counter() - begun < repeated_s:
-            _repeat(call, _MOST_WARM, repeated_s)
-        warm = len(first.names) - named
-        with traced(keep_graphs=True) as again:
-            watched = _repeat(lambda: _watched(call), _MOST_WATCHED, repeated_s)
-            profiler.stop()
-        seen = trace.read(profiler.space(traces))
-    figures = profile.profile(seen)
-    (folder / TRACE).write_bytes(trace.chrome(seen, slug))
-    call_s, cores, threads = _plain(call)
+        with profiled(on_gpu=on_gpu) as profile:
+            if not compiles:
+                # The executor leaves an op that has often been quick out of the trace. It decides so by calls that are
+                # not traced: therefore the first call is traced as well.
+                call()
+            traces_first = len(first.names)
+            if time.perf_counter() - begun_s < repeated_s:
+                _repeat(call, _MOST_WARM, repeated_s)
+            traces_warm = len(first.names) - traces_first
+            with traced(keep_graphs=True) as again:
+
+                def watched() -> None:
+                    with profile.call():
+                        call()
+
+                watched_calls = _repeat(watched, _MOST_WATCHED, repeated_s)
+    called, events = quickest_call(profile)
+    (folder / TRACE).write_bytes(chrome(called, events, slug))
     graphs = _graphs(module, mode, again if again.names else first)
-    nodes = "\n\n".join(_node_list(name, definition) for name, definition in graphs)
-    if nodes:
-        (folder / GRAPH).write_text(_cut(nodes), encoding="utf-8")
-    program, compiled_in = _program(module, folder, of_element=of_element) if mode == "xla" or of_element else (None, 0)
-    fusions = tuple(Fusion(name=fusion.name, ops=fusion.ops) for fusion in program.fusions) if program else ()
-    others = program.others if program else ()
-    count = getattr(module.strategy, "experimental_get_tracing_count", None)
+    if graphs:
+        (folder / GRAPH).write_text(_cut("\n\n".join(_node_lists(graphs))), encoding="utf-8")
+    program = _program(module, of_element=of_element) if compiles else None
+    if program is not None:
+        (folder / HLO).write_text(_cut(program), encoding="utf-8")
+    plain_s: list[float] = []
+    _repeat(call, _MOST_PLAIN, repeated_s, plain_s)
     return Explained(
-        call_s=call_s,
-        profiled_s=figures.call_s,
-        traces_first=named,
-        traces_warm=warm,
-        traces_per_call=len(again.names) / watched,
-        tracing_count=count() if count is not None else None,
-        building_s=figures.building_s,
+        call_s=statistics.median(plain_s),
+        traces_first=traces_first,
+        traces_warm=traces_warm,
+        traces_per_call=len(again.names) / watched_calls,
         graph=_facts(graphs),
-        op_count=sum(share.count for share in figures.ops),
-        ops=_most_of(figures.ops),
-        in_ops_s=figures.in_ops_s,
-        kernel_count=sum(share.count for share in figures.kernels),
-        kernels=_most_of(figures.kernels),
-        in_kernels_s=figures.in_kernels_s,
-        in_streams_s=figures.in_streams_s,
-        python_s=figures.python_s,
-        waiting_s=figures.waiting_s,
-        op_threads=figures.threads,
-        threads=threads,
-        cores=cores,
-        loops=program.loops if program else None,
-        compiled_in=compiled_in,
-        fusion_count=len(fusions),
-        fused_ops=sum(len(fusion.ops) for fusion in fusions),
-        fusions=_largest(fusions),
-        other_instructions=[Ran(name=name, count=number) for name, number in Counter(others).most_common(_MOST_KINDS)],
+        loops=None if program is None else _count(program, "while"),
+        fusion_count=0 if program is None else _count(program, "fusion"),
         of_element=of_element,
+        **figures(called, events),
     )
 
 
-def _program(module: ModuleType, folder: Path, *, of_element: bool) -> tuple[hlo.Program | None, int]:
-    """XLA's program, of the strategy or of the element function that it compiles by itself, and how many inputs' values
-    are compiled in; leaves its text in ``folder``. None where that of an element function is not to be had."""
-    import tensorflow as tf
-
-    function, values = module.strategy, module.elems
-    try:
-        if of_element:
-            function, values = module.fn, tf.nest.map_structure(lambda leaf: leaf[0], values)
-        text = hlo.without_paths(str(function.experimental_get_compiler_ir(values)(stage="optimized_hlo")))
-    except (tf.errors.OpError, AttributeError, LookupError, TypeError, ValueError):
-        if not of_element:
-            raise
-        return None, 0  # a batch of none, or something that only the strategy knows how to call
-    (folder / HLO).write_text(_cut(text), encoding="utf-8")
-    program = hlo.parse(text)
-    return program, max(0, len(function.get_concrete_function(values).inputs) - program.inputs)
+def _repeat(call: Callable[[], None], most: int, longest_s: float, taken_s: list[float] | None = None) -> int:
+    """Call at least once; returns how often, and leaves seconds of the calls in ``taken_s``."""
+    times_s = [] if taken_s is None else taken_s
+    while len(times_s) < most and sum(times_s) < longest_s:
+        start_s = time.perf_counter()
+        call()
+        times_s.append(time.perf_counter() - start_s)
+    return len(times_s)
 
 
-def _most_of(shares: Iterable[Share]) -> list[Ran]:
-    """Rows of what took longest; what is beyond the last row but one is summed up in the last."""
-    rows = [Ran(name=share.name[:200], count=share.count, seconds=share.seconds) for share in shares]
+# --- events of one call: pure ----------------------------------------------------------------------------------------
+
+# By which a call that is watched waits for its device: no op of the strategy's.
+_WAITING = "SyncDevice"
+_TYPE = re.compile(r"_?[A-Z]\w*")
+_EAGER = "EagerLocalExecute: "
+_EAGER_RUN = "KernelAndDeviceFunc::Run"
+_ASYNC = "ExecutorState::ProcessAsync::Start"
+# What a GPU does beside kernels.
+_TRANSFERS = ("Memcpy", "Memset")
+_BUILDING = "tf.function-graph_building"
+
+
+def quickest_call(profile: Profile) -> tuple[Event, list[Event]]:
+    """The quickest of the marked calls, and all events that begin in it. Raises ValueError where there is no call."""
+    called = min(profile.calls(), key=lambda call: call.duration_ps)
+    return called, list(profile.events(lambda _, start_ps: called.start_ps <= start_ps <= called.end_ps))
+
+
+def figures(called: Event, events: Iterable[Event]) -> dict[str, Any]:
+    """The fields of `Explained` that the events of a call give. The executor traces an op as ``name:Type``, eager
+    execution as ``EagerLocalExecute: Type`` around the kernel's run, and XLA each kernel with the statistic ``hlo_op``;
+    on a GPU's plane a line of the device is a stream of kernels."""
+    by_line: dict[int, list[Event]] = {}
+    for event in sorted(events, key=lambda event: (event.start_ps, -event.duration_ps)):
+        by_line.setdefault(event.line, []).append(event)
+    ops: list[tuple[str, Event]] = []
+    kernels: list[tuple[str, Event]] = []
+    streams: list[tuple[str, Event]] = []
+    for own in by_line.values():
+        if own[0].plane.startswith("/device:"):
+            if own[0].plane.startswith("/device:GPU") and own[0].line_name.startswith("Stream"):
+                streams += [(event.name, event) for event in own if not event.name.startswith(_TRANSFERS)]
+        else:
+            ops += _ops(own)
+            kernels += [(event.name, event) for event in _innermost(own)]
+    waits = [event for name, event in ops if name == _WAITING]
+    ops = [(name, event) for name, event in ops if name not in CONTAINERS and name != _WAITING]
+    kernels += streams
+    calling = by_line.get(called.line, [])
+    building = [event for event in calling if event.name == _BUILDING]
+    inside = [event for event in calling if event.name.startswith(("TFE_", "Eager"))]
+    call_s = called.duration_ps / _PS_PER_S
+    return {
+        "profiled_s": call_s,
+        "building_s": _union_s(building),
+        "op_count": len(ops),
+        "ops": _table(ops),
+        "in_ops_s": _union_s(event for _, event in ops),
+        "kernel_count": len(kernels),
+        "kernels": _table(kernels),
+        "in_kernels_s": _union_s(event for _, event in kernels),
+        "in_streams_s": _union_s(event for _, event in streams),
+        "python_s": max(0.0, call_s - _union_s([*inside, *building])),
+        "waiting_s": _union_s(waits),
+    }
+
+
+def _ops(own: list[Event]) -> Iterator[tuple[str, Event]]:
+    """The type of each op that ran on a thread, with the event that lasts as long: of an eager op its kernel's run."""
+    eager: tuple[str, Event] | None = None
+    for event in own:
+        if eager and (event.name == _EAGER_RUN or event.start_ps >= eager[1].end_ps or event.name.startswith(_EAGER)):
+            ran = event.name == _EAGER_RUN and event.start_ps < eager[1].end_ps
+            yield eager[0], event if ran else eager[1]
+            eager = None
+        if event.name.startswith(_EAGER):
+            kind = event.name.removeprefix(_EAGER)
+            if _TYPE.fullmatch(kind):  # others are functions, whose ops are traced by themselves
+                eager = kind.lstrip("_"), event
+        elif event.name == _ASYNC and event.stats.get("kernel_type"):
+            yield str(event.stats["kernel_type"]).lstrip("_"), event
+        else:
+            name, _, kind = event.name.rpartition(":")
+            if name and not name.endswith(":") and " " not in name and _TYPE.fullmatch(kind):
+                yield kind.lstrip("_"), event
+    if eager:
+        yield eager
+
+
+def _innermost(own: list[Event]) -> list[Event]:
+    """XLA's kernels of one thread that enclose no other: a loop is no kernel beside those of its body."""
+    innermost: list[Event] = []
+    for event in own:
+        if "hlo_op" in event.stats:
+            while innermost and innermost[-1].end_ps >= event.end_ps:
+                innermost.pop()
+            innermost.append(event)
+    return innermost
+
+
+def _union_s(events: Iterable[Event]) -> float:
+    """The seconds during which at least one of the events lasted."""
+    total = reached = 0
+    for start, end in sorted((event.start_ps, event.end_ps) for event in events):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total / _PS_PER_S
+
+
+def _table(ran: Iterable[tuple[str, Event]]) -> list[Ran]:
+    """Rows by name, of what took longest first; what is beyond the last row but one is summed up in the last."""
+    lengths: dict[str, list[int]] = {}
+    for name, event in ran:
+        lengths.setdefault(name[:200], []).append(event.duration_ps)
+    rows = [Ran(name=name, count=len(own), seconds=sum(own) / _PS_PER_S) for name, own in lengths.items()]
+    rows.sort(key=lambda row: (-row.seconds, -row.count, row.name))
     if len(rows) <= MOST_ROWS:
         return rows
-    kept, rest = rows[: MOST_ROWS - 1], rows[MOST_ROWS - 1 :]
-    return [*kept, Ran(name=OTHER, count=sum(row.count for row in rest), seconds=sum(row.seconds for row in rest))]
+    rest = rows[MOST_ROWS - 1 :]
+    summed = Ran(name=OTHER, count=sum(row.count for row in rest), seconds=sum(row.seconds for row in rest))
+    return [*rows[: MOST_ROWS - 1], summed]
 
 
-def _largest(fusions: tuple[Fusion, ...]) -> list[Fusion]:
-    most = sorted(fusions, key=lambda fusion: -len(fusion.ops))[:_MOST_KINDS]
-    return [Fusion(name=fusion.name[:200], ops=fusion.ops[:100]) for fusion in most]
+def chrome(called: Event, events: Iterable[Event], title: str, most: int = MOST_EVENTS) -> bytes:
+    """The call as compressed JSON in the Trace Event Format, which Perfetto and Chrome open.
+
+    Times are in microseconds from the start of the call. Of more than ``most`` events the first are kept.
+    """
+    ordered = sorted(events, key=lambda event: event.start_ps)
+    first = ordered[:most]
+    planes = {plane: number for number, plane in enumerate(dict.fromkeys(event.plane for event in first), 1)}
+    lines = {event.line: event for event in first}
+    names = [("process_name", number, 0, f"{title} {plane}") for plane, number in planes.items()]
+    names += [("thread_name", planes[event.plane], line, event.line_name) for line, event in lines.items()]
+    trace: list[dict[str, Any]] = [
+        {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
+        for kind, process, thread, name in names
+    ]
+    trace += [
+        {
+            "ph": "X", "name": event.name, "pid": planes[event.plane], "tid": event.line,
+            "ts": (event.start_ps - called.start_ps) / _PS_PER_US, "dur": event.duration_ps / _PS_PER_US,
+            "args": {name: value for name, value in event.stats.items() if not isinstance(value, bytes)},
+        }
+        for event in first
+    ]  # fmt: skip
+    document = {"displayTimeUnit": "ns", "traceEvents": trace, "otherData": {"events left out": len(ordered[most:])}}
+    return gzip.compress(msgspec.json.encode(document), 6, mtime=0)
 
 
-def _watched(call: Callable[[], None]) -> None:
-    with profiler.marked():
-        call()
+# --- graph and program -----------------------------------------------------------------------------------------------
+
+_SOURCE = re.compile(r' (?:source_file="[^"]*"|source_line=\d+|source_end_line=\d+|source_column=\d+)')
+_STACK_FRAMES = re.compile(r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n(?:.+\n)*\n?", re.MULTILINE)
 
 
-def _repeat(call: Callable[[], None], most: int, repeated_s: float) -> int:
-    """Call once or, where that is quick, a few times; how often."""
-    begun = time.perf_counter()
-    for count in range(1, most + 1):
-        call()
-        if time.perf_counter() - begun > repeated_s:
-            return count
-    return most
-
-
-def _plain(call: Callable[[], None]) -> tuple[float, float | None, int | None]:
-    """Median seconds of calls that nobody watches, how many cores they kept busy, and on how many threads."""
-    times: list[float] = []
-    before = _thread_times()
-    begun = time.perf_counter()
-    while not times or (time.perf_counter() - begun < _PLAIN_S and len(times) < _MOST_CALLS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    whole_s = time.perf_counter() - begun
-    after = _thread_times()
-    if before is None or after is None:
-        return statistics.median(times), None, None
-    busy = [after[thread] - before.get(thread, 0.0) for thread in after]
-    return statistics.median(times), sum(busy) / whole_s, sum(thread_s > _BUSY_SHARE * whole_s for thread_s in busy)
-
-
-def _thread_times() -> dict[str, float] | None:
-    """Seconds that each thread of this process has run; None anywhere but on Linux."""
-    ran_s = {}
-    for path in Path("/proc/self/task").glob("*/schedstat"):
-        try:
-            ran_s[path.parent.name] = int(path.read_text().split()[0]) / 1e9
-        except (OSError, IndexError, ValueError):  # the thread has just ended
-            continue
-    return ran_s or None
-
-
-# --- graphs ----------------------------------------------------------------------------------------------------------
-
-
-def _graphs(module: ModuleType, mode: str, tracing: Traced) -> list[tuple[str, Any]]:
-    """Names and definitions of the graphs that a call runs; of several that were traced alike, the last one."""
+def _graphs(module: ModuleType, mode: str, tracing: Traced) -> dict[str, Any]:
+    """Definitions of the graphs that a call runs, by name; of several that were traced alike, the last one."""
     if mode != "eager":
-        return [("strategy", module.strategy.get_concrete_function(module.elems).graph.as_graph_def(add_shapes=True))]
-    by_name = {str(graph.name): graph for graph in tracing.graphs}
-    return [(name, graph.as_graph_def(add_shapes=True)) for name, graph in by_name.items()]
+        return {"strategy": module.strategy.get_concrete_function(module.elems).graph.as_graph_def(add_shapes=True)}
+    return {str(graph.name): graph.as_graph_def(add_shapes=True) for graph in tracing.graphs}
 
 
-def _nodes(definition: Any) -> Iterator[Any]:
-    yield from definition.node
-    for function in definition.library.function:
-        yield from function.node_def
-
-
-def _facts(graphs: list[tuple[str, Any]]) -> Graph | None:
+def _facts(graphs: dict[str, Any]) -> Graph | None:
     if not graphs:
         return None
-    kinds = Counter(node.op for _, definition in graphs for node in _nodes(definition))
-    return Graph(
-        nodes=kinds.total(),
-        top_nodes=sum(len(definition.node) for _, definition in graphs),
-        functions=sum(len(definition.library.function) for _, definition in graphs),
-        by_op=[Ran(name=name, count=count) for name, count in kinds.most_common(_MOST_KINDS)],
-    )
+    functions = [function for definition in graphs.values() for function in definition.library.function]
+    top = [node.op for definition in graphs.values() for node in definition.node]
+    kinds = Counter([*top, *(node.op for function in functions for node in function.node_def)])
+    rows = [Ran(name=name, count=count) for name, count in kinds.most_common(MOST_ROWS)]
+    return Graph(nodes=kinds.total(), top_nodes=len(top), functions=len(functions), by_op=rows)
 
 
-def _node_list(name: str, definition: Any) -> str:
-    """A graph as people read it: a line for each node, then the functions that it calls."""
-    parts = [_lines(f"graph {name}", definition.node)]
-    parts += [
-        _lines(f"function {function.signature.name}", function.node_def) for function in definition.library.function
-    ]
-    return "\n\n".join(parts)
+def _node_lists(graphs: dict[str, Any]) -> Iterator[str]:
+    """Each graph as people read it: a line for each node, then the functions that it calls."""
+    for name, definition in graphs.items():
+        yield _lines(f"graph {name}", definition.node)
+        for function in definition.library.function:
+            yield _lines(f"function {function.signature.name}", function.node_def)
 
 
 def _lines(title: str, nodes: Any) -> str:
     lines = [f"{title}: {len(nodes)} nodes"]
-    for node in nodes[:_MOST_NODES]:
-        shapes = [
+    for node in nodes:
+        shapes = (
             "[" + ", ".join("?" if side.size < 0 else str(side.size) for side in shape.dim) + "]"
             for shape in node.attr["_output_shapes"].list.shape
-        ]
+        )
         lines.append(f"  {node.name} = {node.op}({', '.join(node.input)}) {' '.join(shapes)}".rstrip())
-    if len(nodes) > _MOST_NODES:
-        lines.append(f"  … and {len(nodes) - _MOST_NODES:,} more nodes")
     return "\n".join(lines)
 
 
+def _program(module: ModuleType, *, of_element: bool) -> str | None:
+    """XLA's optimised program of the strategy, or of the element function that it compiles by itself, as text; None
+    where that of an element function is not to be had."""
+    import tensorflow as tf
+
+    if not of_element:
+        return without_paths(module.strategy.experimental_get_compiler_ir(module.elems)(stage="optimized_hlo"))
+    try:
+        element = tf.nest.map_structure(lambda leaf: leaf[0], module.elems)
+        return without_paths(module.fn.experimental_get_compiler_ir(element)(stage="optimized_hlo"))
+    except (tf.errors.OpError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # a batch of none, or something that only the strategy knows how to call
+
+
+def without_paths(program: str) -> str:
+    """A program without the places in source files that its instructions come from: these name folders."""
+    return _STACK_FRAMES.sub("", _SOURCE.sub("", str(program)))
+
+
+def _count(program: str, opcode: str) -> int:
+    """The number of instructions of a kind that is not nested in fusions."""
+    return len(re.findall(rf"^\s+(?:ROOT )?\S+ = .*?\s{opcode}\(", program, re.MULTILINE))
+
+
 def _cut(text: str) -> str:
-    if len(text) <= _MOST_TEXT:
-        return text
-    return f"{text[:_MOST_TEXT]}\n… and {len(text) - _MOST_TEXT:,} more signs"
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}\n… and {len(text) - _MOST_TEXT:,} more signs"

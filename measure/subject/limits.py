@@ -5,16 +5,15 @@ All bounds are those of the process that executes it, which ends afterwards.
 
 import contextlib
 import os
+import resource
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psutil
-
 from measure.subject.errors import shorten
-from workloads.own import without_addresses
+from workloads.discovery import without_addresses
 
 # The file name under which the code is executed: tracebacks name it, and AutoGraph finds the text by it.
 NAME = "<your code>"
@@ -25,8 +24,6 @@ MOST_BYTES = 4 * 2**30
 MOST_PROCESSES = 16
 # Of Python's audit events, those that start a process.
 _STARTING = ("os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
-# What those start may start others, which only the system counts: threads too, of which TensorFlow starts some a core.
-_BESIDE = 256 + 8 * (os.cpu_count() or 1)
 _MOST_SENTENCE = 500
 
 
@@ -61,9 +58,7 @@ def _line_of(error: BaseException | None) -> str:
 @contextlib.contextmanager
 def limits() -> Iterator[None]:
     """Bound the memory and the processes that the code may take; this process ends afterwards, so they stay."""
-    with contextlib.suppress(ImportError):  # not on every system
-        _limit_memory()
-        _limit_processes()
+    _limit_memory()
     made, this = 0, os.getpid()
 
     def watch(event: str, _: Any) -> None:
@@ -80,33 +75,10 @@ def limits() -> Iterator[None]:
 
 
 def _limit_memory() -> None:
-    """Bound what is mapped beside what is there; where the system does not tell that, nothing is bounded. Raises
-    ImportError where it knows no bounds."""
-    import resource
-
+    """Bound what is mapped beside what is there; where the system does not tell that, nothing is bounded."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as file:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + MOST_BYTES, resource.RLIM_INFINITY))
-
-
-def _limit_processes() -> None:
-    """Bound the processes and threads of this person to some more than there are. An administrator has no such bound.
-    Raises ImportError where the system knows no bounds."""
-    import resource
-
-    own, held = os.getuid(), 0
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            held += process.num_threads() if process.uids().real == own else 0
-    before = resource.getrlimit(resource.RLIMIT_NPROC)
-    wanted = min(held + _BESIDE, *(bound for bound in before if bound >= 0), sys.maxsize)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NPROC, (wanted, before[1]))
-        try:
-            threading.Thread(target=int).start()
-            resource.setrlimit(resource.RLIMIT_NPROC, (wanted, wanted))
-        except RuntimeError:  # the system counts processes that are not seen from here, as in a container
-            resource.setrlimit(resource.RLIMIT_NPROC, before)
 
 
 @contextlib.contextmanager

@@ -1,15 +1,9 @@
 """The messages between processes, declared once: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
 
-The runner tells a subject what it is to be with a `Spec`, and a timing subject what to do with each `Command`; a
-subject answers with what is derived from `Said`. A strategy runs inside its subject and can write into its channel, so
-that what comes from there is taken in only once `read` has made a message of it.
-
-The host stands between: runner → host ``{"op": "fork", "id", "spec"}``, ``{"op": "send", "id", "message"}``, ``{"op":
-"kill", "id"}``, ``{"op": "ping"}``; host → runner of its own ``{"event": "ready", "pid"}`` and, when it is asked,
-``{"event": "pong"}``, and of a subject ``{"id", "event": "started", "pid"}``, ``{"id", "event": "message",
-"message"}``, ``{"id", "event": "exit", "status", "signal", "for_memory", "tail"}``, where ``for_memory`` says that the
-kernel has ended processes for want of memory meanwhile. To a subject in a fresh interpreter the runner speaks directly,
-and its spec is the first line.
+Whoever starts a subject tells it with a `Spec`, its first line, what it is to be, and a timing subject what to do with
+each `Command`; a subject answers with what is derived from `Said`. A message is encoded once and read once. A strategy
+runs inside its subject and can write into its channel, so that what comes from there is taken in only once `read` has
+made a message of it.
 """
 
 import os
@@ -23,9 +17,7 @@ from measure.model.run import Correctness, Memory, OutcomeName, Struct
 from measure.model.why import Explained
 from workloads.functions import Facts, Given
 
-LONGEST_LINE = 64 * 2**20
-# What is kept of what a subject prints: enough for the last words of an abort in native code.
-TAIL_BYTES = 8_192
+LONGEST_LINE = 4 * 2**20
 
 Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices", "derive"]
 
@@ -38,9 +30,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference and the expected
     structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
     timed. ``artifacts`` is the folder for what a why subject leaves beside its figures. ``shapes_only``: values cannot
-    be compared, since they are random or depend on state; ``asserts`` and ``effects``: the element function's name,
-    where it has assertions, or does other things beside its result; ``draws``: it draws random numbers. ``given``,
-    ``size``, ``seed``: for who derives what is known of a person's own function."""
+    be compared, since they are random or depend on state. ``times``: the case is as many elements as the script has,
+    times so many. ``given``, ``size``, ``seed``: for who derives what is known of a person's own function."""
 
     role: Role
     script: str = ""
@@ -56,10 +47,8 @@ class Spec(Struct, frozen=True, kw_only=True):
     captured_bytes: int = 0
     input_bytes: int = 0
     work: Work | None = None
+    times: float = 1.0
     shapes_only: bool = False
-    asserts: str = ""
-    effects: str = ""
-    draws: bool = False
     given: Given | None = None
     size: dict[str, int] = {}
     seed: int = 0
@@ -154,6 +143,7 @@ class ProcessPeak(Said, frozen=True, tag="process_peak"):
 
 class Probed(Said, frozen=True, tag="rates"):
     rates: Rates
+    work: Work
 
 
 class Room(Said, frozen=True, tag="room"):
@@ -177,7 +167,6 @@ class Derived(Said, frozen=True, tag="derived"):
 class Gpu(Struct, frozen=True, kw_only=True):
     name: str | None
     compute_capability: str
-    memory_bytes: int | None
 
 
 class Devices(Said, frozen=True, kw_only=True, tag="devices"):
@@ -186,13 +175,9 @@ class Devices(Said, frozen=True, kw_only=True, tag="devices"):
 
     names: list[str]
     gpus: list[Gpu]
-    gpu_driver: str | None
-    gpu_allocator: str | None
-    gpu_memory_growth: bool | None
     cuda: str | None
     cudnn: str | None
     onednn: bool
-    openblas_threads: int | None
     tensorflow_allocator: str
 
 
@@ -207,7 +192,8 @@ class Failed(Said, frozen=True, tag="error"):
 
 def refused(reason: str) -> Failed:
     """The failure of a subject that could not be started."""
-    return Failed("failed", "NotStarted", f"the process could not be started: {reason}")
+    message = f"the process could not be started: the system refused another process ({reason})"
+    return Failed("failed", "NotStarted", message)
 
 
 def disturbed(reason: str) -> Failed:
@@ -217,20 +203,19 @@ def disturbed(reason: str) -> Failed:
 
 
 _ANY_OF_SAID: Any = Union[tuple(Said.__subclasses__())]  # noqa: UP007
+_DECODER: msgspec.json.Decoder[Said] = msgspec.json.Decoder(_ANY_OF_SAID)
 
 
-def read(line: Mapping[str, Any]) -> Said:
-    """The message that a subject has sent, with all of its fields. Raises `ProtocolError` where it is none."""
+def read(line: bytes | Mapping[str, Any]) -> Said:
+    """The message that a subject has sent, with all of its fields: of a line, or of the object that it holds. Raises
+    `ProtocolError` where it is none."""
     try:
+        if isinstance(line, bytes):
+            return _DECODER.decode(line)
         message: Said = msgspec.convert(line, _ANY_OF_SAID)
-    except msgspec.ValidationError as error:
+    except msgspec.DecodeError as error:
         raise ProtocolError(f"not a message: {line!r:.200} ({error})") from None
     return message
-
-
-def tells_of_failure(line: Mapping[str, Any]) -> bool:
-    """True if what a subject has sent would be read as `Failed`."""
-    return line.get("event") == Failed.__struct_config__.tag
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -242,53 +227,38 @@ def encode(message: msgspec.Struct | Mapping[str, Any]) -> bytes:
 
 
 class Lines:
-    """Cuts a stream of bytes into messages; keeps what is incomplete for the next call."""
+    """Cuts a stream of bytes into lines; holds what is incomplete for the next call."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._longest = longest
-        self._pending = bytearray()
+        self._rest = b""
 
-    def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """The messages that ``data`` completes. Raises `ProtocolError`, after which the stream cannot be trusted."""
-        self._pending += data
-        if len(self._pending) > self._longest:
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that ``data`` completes. Raises `ProtocolError`, after which the stream cannot be trusted."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > self._longest:
             raise ProtocolError(f"a line is longer than {self._longest} bytes")
-        if b"\n" not in data:
-            return []
-        *lines, rest = self._pending.split(b"\n")
-        self._pending = bytearray(rest)
-        messages = []
-        for line in lines:
-            if not line.strip():
-                continue
-            try:
-                message = msgspec.json.decode(line)
-            except msgspec.DecodeError:
-                message = None
-            if not isinstance(message, dict):
-                raise ProtocolError(f"not a message: {bytes(line[:80])!r}")
-            messages.append(message)
-        return messages
+        return lines
 
 
 class Channel:
-    """A pair of file descriptors that carries lines, with blocking reads; for the subject's side."""
+    """A socket that carries lines, with blocking reads; for the subject's side."""
 
-    def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd, self._write_fd = read_fd, write_fd
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
         self._lines = Lines()
-        self._ready: list[dict[str, Any]] = []
+        self._ready: list[bytes] = []
 
     def send(self, message: Said) -> None:
         data = memoryview(encode(message))
         while data:
-            data = data[os.write(self._write_fd, data) :]
+            data = data[os.write(self._fd, data) :]
 
     def receive(self, kind: Any) -> Any:
         """The next message, which is to be a ``kind``, or None when the other side has closed."""
         while not self._ready:
-            data = os.read(self._read_fd, 2**16)
+            data = os.read(self._fd, 2**16)
             if not data:
                 return None
             self._ready = self._lines.feed(data)
-        return msgspec.convert(self._ready.pop(0), kind)
+        return msgspec.json.decode(self._ready.pop(0), type=kind)

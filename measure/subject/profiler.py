@@ -1,39 +1,99 @@
-"""TensorFlow's profiler, as a process that is not timed has its calls watched by it."""
+"""TensorFlow's profiler around calls of a strategy, in a process that is not timed, and the events that it leaves.
 
+What it writes is an ``XSpace``: planes (the host, each device) of lines (threads of the host, streams of a device) of
+events, which have statistics. Times of events are picoseconds from the start of their line.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# The span in the profiler's file that is a call of the strategy.
+# The event that is a call of the strategy.
 CALL = "mapbench call"
 
+_PS_PER_NS = 1000
 
-def start(folder: Path | str, *, on_gpu: bool = False) -> None:
-    """Watch from now on: the host without Python's own calls, and with ``on_gpu`` the kernels of GPUs."""
+
+@dataclass(frozen=True)
+class Event:
+    """``line``: the number of its thread or stream in the whole profile, and ``line_name`` the name of that."""
+
+    plane: str
+    line: int
+    line_name: str
+    name: str
+    start_ps: int
+    duration_ps: int
+    stats: Mapping[str, Any]
+
+    @property
+    def end_ps(self) -> int:
+        return self.start_ps + self.duration_ps
+
+
+class Profile:
+    """The events of a profile; there are none before the profiler has stopped."""
+
+    def __init__(self, space: Any = None) -> None:
+        """``space``: an ``XSpace``."""
+        self.space = space
+
+    def call(self) -> Any:
+        """A context; what runs in it is a `CALL`."""
+        import tensorflow as tf
+
+        return tf.profiler.experimental.Trace(CALL)
+
+    def events(self, wanted: Callable[[str, int], bool]) -> Iterator[Event]:
+        """The events of which ``wanted(name, start_ps)`` is true; there can be a million."""
+        number = -1
+        for plane in self.space.planes:
+            names = {key: entry.name for key, entry in plane.event_metadata.items()}
+            stats = {key: entry.name for key, entry in plane.stat_metadata.items()}
+            for line in plane.lines:
+                number += 1
+                line_ps = line.timestamp_ns * _PS_PER_NS
+                for event in line.events:
+                    name, start_ps = names[event.metadata_id], line_ps + event.offset_ps
+                    if wanted(name, start_ps):
+                        values = {stats[stat.metadata_id]: _value(stat, stats) for stat in event.stats}
+                        yield Event(plane.name, number, line.name, name, start_ps, event.duration_ps, values)
+
+    def calls(self) -> list[Event]:
+        """The marked calls. Raises ValueError where there is none."""
+        calls = list(self.events(lambda name, _: name == CALL))
+        if not calls:
+            raise ValueError("the profiler did not see the call")
+        return calls
+
+
+@contextlib.contextmanager
+def profiled(*, on_gpu: bool = False) -> Iterator[Profile]:
+    """Watch the host without Python's own calls, and with ``on_gpu`` the kernels of GPUs. Raises RuntimeError where the
+    profiler writes nothing."""
     import tensorflow as tf
-
-    levels = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": int(on_gpu)}
-    tf.profiler.experimental.start(str(folder), tf.profiler.experimental.ProfilerOptions(**levels))
-
-
-def stop() -> None:
-    """Write what was seen into the folder."""
-    import tensorflow as tf
-
-    tf.profiler.experimental.stop()
-
-
-def marked() -> Any:
-    """A context; what runs in it is a `CALL`."""
-    import tensorflow as tf
-
-    return tf.profiler.experimental.Trace(CALL)
-
-
-def space(folder: Path | str) -> Any:
-    """The ``XSpace`` that the profiler has left in its folder. Raises RuntimeError where there is none."""
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
-    files = sorted(Path(folder).rglob("*.xplane.pb"))
-    if not files:
-        raise RuntimeError("the profiler wrote no file of events")
-    return XSpace.FromString(files[0].read_bytes())
+    profile = Profile()
+    options = tf.profiler.experimental.ProfilerOptions(
+        host_tracer_level=2, python_tracer_level=0, device_tracer_level=int(on_gpu)
+    )
+    with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
+        tf.profiler.experimental.start(folder, options)
+        try:
+            yield profile
+        finally:
+            tf.profiler.experimental.stop()
+        files = sorted(Path(folder).rglob("*.xplane.pb"))
+        if not files:
+            raise RuntimeError("the profiler wrote no file of events")
+        profile.space = XSpace.FromString(files[0].read_bytes())
+
+
+def _value(stat: Any, names: Mapping[int, str]) -> Any:
+    """A text may be written in place, or be the key of a name that many events share."""
+    kind = stat.WhichOneof("value")
+    return names.get(stat.ref_value, "") if kind == "ref_value" else getattr(stat, kind) if kind else None

@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import pickle
+import re
 import sys
 import time
 import types
@@ -18,16 +19,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
-from measure.machine import allocator, gpu
+from measure.machine import allocator
 from measure.model.why import MOST_ROWS
-from measure.subject import assertions, correctness, derive, explain, memory, messages, probes, reference, side_effects
+from measure.subject import correctness, counting, derive, explain, memory, messages, probes, reference
 from measure.subject.limits import Refused
 from measure.subject.messages import Channel, Said, Spec
-from measure.subject.new_values import NOTHING, anew
 from measure.subject.timing import Clock
-from measure.subject.traced import compiles_element, told_fallback, traced
+from measure.subject.tracing import NOTHING, anew, compiles_element, traced
 
 # For how long a strategy is called for a rough figure of its latency; one whose first call is long is not, and is not
 # called with new values either.
@@ -35,7 +36,11 @@ _ROUGH_S, _LONG_FIRST_CALL_S = 0.02, 2.0
 # Where a call takes longer, calls with other values would take more time than they are worth.
 _LONG_CALL_S = 0.1
 _EXPECTED = "expected.pickle"
+# The numbers of the elements whose results are compared, where these are not all.
+_COMPARED = "compared.npy"
 _LONGEST_WARNING = 2_000
+# How TensorFlow warns of an op that `tf.vectorized_map` cannot vectorise. Source: ``python/ops/parallel_for/pfor.py``.
+_FALLBACK = re.compile(r"Using a while_loop for converting \w+|\w+ uses a while_loop\b")
 
 
 class Sender:
@@ -67,7 +72,10 @@ def load(script: str, name: str) -> types.ModuleType:
 
 
 def _reference(spec: Spec, sender: Sender, channel: Channel) -> None:
-    reference.save(Path(spec.case_dir), load(spec.script, spec.name).reference_output)
+    module = load(spec.script, spec.name)
+    reference.save(Path(spec.case_dir), module.reference_output)
+    if hasattr(module, "compared"):
+        np.save(Path(spec.case_dir) / _COMPARED, module.compared)
     sender.send(messages.Saved())
 
 
@@ -75,7 +83,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
     memory.prepare_events(spec.memory_limit_mib)
     if spec.device.startswith("GPU") and spec.memory_limit_mib is not None:
         memory.limit_gpu(_index(spec.device), spec.memory_limit_mib)
-    with _warnings() as said, traced() as in_all:
+    with warnings_of_tensorflow() as warned, traced() as in_all:
         call, elems = _prepared(spec)
         begun_s = time.perf_counter()
         outputs = call()
@@ -88,11 +96,8 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
             depth=spec.depth,
             tolerance=spec.tolerance,
             shapes_only=spec.shapes_only,
+            compared=np.load(compared) if (compared := Path(spec.case_dir) / _COMPARED).exists() else None,
         )
-        if spec.asserts and check.ok and assertions.are_left_out(load(spec.script, spec.name), spec.asserts):
-            check, sentence = replace(check, ok=False), assertions.LEFT_OUT
-        if spec.effects and check.ok and (left_out := _left_out(spec)):
-            check, sentence = replace(check, ok=False), left_out
         sender.send(messages.Checked(check, sentence))
         del outputs
         gc.collect()
@@ -106,10 +111,7 @@ def _memory(spec: Spec, sender: Sender, channel: Channel) -> None:
                 usage = memory.measure_events(call, device=_local(spec.device), with_numpy=with_numpy)
     usage = replace(usage, input_bytes=spec.input_bytes, captured_bytes=spec.captured_bytes)
     retraces = len(traces.names) if spec.mode == "eager" else 0
-    # The graphs tell of more than TensorFlow does; what it does tell is no other warning.
-    fallbacks = list(dict.fromkeys([*in_all.fallbacks, *filter(None, map(told_fallback, said))]))
-    others = [sentence for sentence in said if not told_fallback(sentence)]
-    sender.send(messages.Measured(usage, others, fallbacks, retraces))
+    sender.send(messages.Measured(usage, warned, in_all.fallbacks, retraces))
     # Only now: of many calls TensorFlow warns that they trace anew, and what is measured is safe if one of them fails.
     rough_s = _rough_s(call) if first_call_s < _LONG_FIRST_CALL_S else None
     sender.send(messages.Rough(rough_s))
@@ -155,9 +157,11 @@ def _timing(spec: Spec, sender: Sender, channel: Channel) -> None:
 def _probes(spec: Spec, sender: Sender, channel: Channel) -> None:
     # Its pool gives a buffer back at once: fresh pages of the system's would cost more than what is written to them.
     memory.prepare_events()
-    load(spec.script, "settings")
+    module = load(spec.script, "counted")
     assert spec.work is not None
-    sender.send(messages.Probed(probes.measure(spec.work, _local(spec.device), _synchronise(spec.device))))
+    _, counted = counting.count(module.strategy, module.elems)
+    work = counted.of_case(spec.work, spec.times)
+    sender.send(messages.Probed(probes.measure(work, _local(spec.device), _synchronise(spec.device)), work))
 
 
 def _room(spec: Spec, sender: Sender, channel: Channel) -> None:
@@ -178,8 +182,7 @@ def _devices(spec: Spec, sender: Sender, channel: Channel) -> None:
         if kind == "GPU":
             details = tf.config.experimental.get_device_details(device)
             capability = ".".join(map(str, details.get("compute_capability") or ()))
-            name, memory_bytes = details.get("device_name"), gpu.memory_bytes(int(index))
-            gpus.append(messages.Gpu(name=name, compute_capability=capability, memory_bytes=memory_bytes))
+            gpus.append(messages.Gpu(name=details.get("device_name"), compute_capability=capability))
     build = tf.sysconfig.get_build_info()
     # On or off by the build, the processor and a variable.
     onednn = bool(_pywrap_util_port.IsMklEnabled())
@@ -187,15 +190,10 @@ def _devices(spec: Spec, sender: Sender, channel: Channel) -> None:
         messages.Devices(
             names=names,
             gpus=gpus,
-            gpu_driver=gpu.driver() if gpus else None,
-            gpu_allocator=allocator.of_gpus(os.environ) if gpus else None,
-            # As `measure.subject.subject.serve` sets it for whatever runs on a GPU.
-            gpu_memory_growth=True if gpus else None,
             cuda=build.get("cuda_version"),
             cudnn=build.get("cudnn_version"),
             onednn=onednn,
             # Of this process, as of all subjects: the variables of the server need not be theirs.
-            openblas_threads=allocator.openblas_threads(),
             tensorflow_allocator=allocator.of_processor(os.environ, onednn),
         )
     )
@@ -247,17 +245,6 @@ def _prepared(spec: Spec) -> tuple[Callable[..., Any], Any]:
     return call, module.elems
 
 
-def _left_out(spec: Spec) -> str | None:
-    """The sentence that says what the strategy leaves out of what its element function does beside its result."""
-    return side_effects.left_out(
-        lambda: load(spec.script, spec.name),
-        spec.effects,
-        draws=spec.draws,
-        keeps_state=spec.shapes_only,
-        depth=spec.depth,
-    )
-
-
 def _rough_s(call: Callable[[], Any]) -> float:
     """Seconds of the quickest of the calls that fit into a while."""
     least_s, end = math.inf, time.perf_counter() + _ROUGH_S
@@ -302,23 +289,24 @@ def start_runtime(mode: str, slug: str) -> float:
 
 
 @contextlib.contextmanager
-def _warnings() -> Iterator[list[str]]:
-    """Collect the warnings that a user of the strategy would see, once each."""
-    said: list[str] = []
+def warnings_of_tensorflow() -> Iterator[list[str]]:
+    """Collect the warnings that a user of the strategy would see, once each; those of fall-backs are left out, for
+    graphs tell of more of these."""
+    collected: list[str] = []
 
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage().strip()
-            if text and text not in said:
-                said.append(text[:_LONGEST_WARNING])
+    def collect(text: str) -> None:
+        text = text.strip()[:_LONGEST_WARNING]
+        if text and text not in collected and not _FALLBACK.search(text):
+            collected.append(text)
 
-    logger = logging.getLogger("tensorflow")
-    handler = Collect(level=logging.WARNING)
+    logger, handler = logging.getLogger("tensorflow"), logging.Handler(logging.WARNING)
+    handler.emit = lambda record: collect(record.getMessage())  # type: ignore[method-assign]
     logger.addHandler(handler)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            yield said
-        said += [text for text in dict.fromkeys(str(item.message) for item in caught) if text not in said]
+            yield collected
+        for warning in caught:
+            collect(str(warning.message))
     finally:
         logger.removeHandler(handler)

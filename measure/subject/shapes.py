@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from measure.subject.limits import Refused
-from workloads.own import leaves_from_wire, leaves_to_wire
+from workloads.functions import leaves_from_wire, leaves_to_wire
 from workloads.spec import Leaf, leaves, type_nest
 
-# Elements beside the first that a function is called on to see whether shapes differ, and where its graph has none.
-_FURTHER, _MANY = 3, 16
+# Elements on which a function is called to see whether shapes differ, and where its graph has none.
+_FEW, _MANY = 4, 16
 
 
 def of_elements(elems: Any) -> Any:
@@ -41,13 +41,12 @@ def typical(elems: Any) -> int:
     return int(np.abs(lengths - lengths.mean()).argmin())
 
 
-def telling(elems: Any, is_fixed: bool) -> set[int]:
-    """Return the numbers of the elements whose results tell whether shapes differ: the first, the last, the shortest
-    and the longest, and more where the function's graph has no fixed shape."""
+def spread(elems: Any, is_fixed: bool) -> set[int]:
+    """Return the numbers of elements from the first to the last, the shortest and the longest among them, whose results
+    tell whether shapes differ: more where the function's graph has no fixed shape."""
     lengths = _lengths(elems)
-    first = range(min(_FURTHER, len(lengths)))
-    spread = np.linspace(0, len(lengths) - 1, _FURTHER if is_fixed else _MANY).round().astype(int)
-    return set(map(int, (*first, lengths.argmin(), lengths.argmax(), *spread)))
+    places = np.linspace(0, len(lengths) - 1, _FEW if is_fixed else _MANY).round().astype(int)
+    return set(map(int, (lengths.argmin(), lengths.argmax(), *places)))
 
 
 def _lengths(elems: Any) -> np.ndarray:
@@ -86,8 +85,9 @@ def merged(function: str, results: Sequence[type_nest]) -> Any:
         first = leaves[0]
         for leaf in leaves:
             if (len(leaf.shape), leaf.dtype) != (len(first.shape), first.dtype):
+                shapes = (f"{part.dtype} ({', '.join(map(str, part.sides))})" for part in (first, leaf))
                 raise Refused(
-                    f"the result of {function} differs from element to element ({_said(first)}, then {_said(leaf)}): "
+                    f"the result of {function} differs from element to element ({', then '.join(shapes)}): "
                     "a batch needs one dtype and one number of axes"
                 )
         axes = zip(*(leaf.shape for leaf in leaves), strict=True)
@@ -117,7 +117,3 @@ def _leaf(shape: tuple[int | None, ...], dtype: str, values: float, sparse: bool
         return Leaf(shape, dtype, sparse)
     fixed = float(np.prod([side for side in shape if side is not None]))
     return Leaf(shape, dtype, sparse, length=(values / fixed) ** (1 / shape.count(None)) if fixed else 0.0)
-
-
-def _said(leaf: Leaf) -> str:
-    return f"{leaf.dtype} ({', '.join(map(str, leaf.sides))})"

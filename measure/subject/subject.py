@@ -31,15 +31,13 @@ def serve(spec: Spec, channel: Channel) -> None:
 
 
 def main() -> None:
-    """A subject in a fresh interpreter: lines on stdin and stdout, everything else that is printed on stderr."""
+    """A subject in a fresh interpreter, whose channel is stdin."""
     # Who started this process: by now its parent may have ended, and another one have taken its place.
     die_with_parent(int(sys.argv[1]) if len(sys.argv) > 1 else os.getppid())
     offer_memory(SUBJECT_OOM_SCORE)
-    channel = Channel(os.dup(0), os.dup(1))
+    channel = Channel(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    spec = channel.receive(Spec)
-    if spec is not None:
+    if (spec := channel.receive(Spec)) is not None:
         serve(spec, channel)
     sys.stdout.flush()
     os._exit(0)

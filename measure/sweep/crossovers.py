@@ -101,7 +101,7 @@ def _levels(known: Evidence) -> dict[str, Mapping[int, Level]]:
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """Levels of two lines at the values that both were measured at, ascending."""
 
     values: np.ndarray
@@ -109,15 +109,9 @@ class Pair:
     second: list[Level]
 
 
-def pair(one: str, other: str, known: Evidence) -> Pair | None:
-    """The levels of two lines along one axis; None where they were never measured at the same value."""
-    levels = _levels(known)
-    return _pair(levels.get(one, {}), levels.get(other, {}))
-
-
-def _pair(one: Mapping[int, Level], other: Mapping[int, Level]) -> Pair | None:
+def _pair(one: Mapping[int, Level], other: Mapping[int, Level]) -> _Pair | None:
     common = sorted(one.keys() & other.keys())
-    return Pair(np.array(common, float), [one[n] for n in common], [other[n] for n in common]) if common else None
+    return _Pair(np.array(common, float), [one[n] for n in common], [other[n] for n in common]) if common else None
 
 
 def _crossovers(
@@ -128,7 +122,7 @@ def _crossovers(
     if pair is None:
         return [_none(one, other, axis, f"{one} and {other} were never measured at the same {axis.name}")]
     common = [int(value) for value in pair.values]
-    signs = signs_of(pair, analysis.confidence)
+    signs = _signs(pair, analysis.confidence)
     decided = [index for index, sign in enumerate(signs) if sign]
     if not decided:
         return [_none(one, other, axis, f"they tie {_throughout(common, axis)}")]
@@ -171,7 +165,7 @@ def _listed(values: Sequence[int]) -> str:
     return ", ".join(f"{value:,}" for value in values)
 
 
-def signs_of(pair: Pair, confidence: float) -> list[int]:
+def _signs(pair: _Pair, confidence: float) -> list[int]:
     """−1 where the first is faster, 1 where it is slower, 0 where that is not decided; all right together with this
     confidence (Bonferroni), since one wrong sign would be two crossings that do not exist."""
     level = (1 - confidence) / len(pair.values)
@@ -182,7 +176,7 @@ def signs_of(pair: Pair, confidence: float) -> list[int]:
     return signs
 
 
-def _crossing(pair: Pair, low: int, high: int, a: str, b: str, axis: Axis, confidence: float) -> Crossover:
+def _crossing(pair: _Pair, low: int, high: int, a: str, b: str, axis: Axis, confidence: float) -> Crossover:
     """``a`` is faster at the place ``low`` of the pair's values, ``b`` at ``high``; between them nothing is decided."""
     roots, ends = [], []
     for straight in (True, False):
@@ -195,7 +189,7 @@ def _crossing(pair: Pair, low: int, high: int, a: str, b: str, axis: Axis, confi
 
 
 def _interpolated(
-    pair: Pair, low: int, high: int, axis: Axis, confidence: float, *, straight: bool
+    pair: _Pair, low: int, high: int, axis: Axis, confidence: float, *, straight: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values from the place ``low`` to ``high``, the logarithm of the pair's ratio at each, and half its interval.
 

@@ -1,16 +1,19 @@
 """From a sweep's points to what is derived from them. Pure functions: the run file alone is enough."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from measure.judge import analysis
 from measure.judge.verdict import verdict as comparison_verdict
 from measure.model.digits import rounded
-from measure.model.run import Analysis, Point, Run, Status
-from measure.statistics.levels import Levels, latency
+from measure.model.run import Analysis, Measurement, Point, Run, Status
+from measure.pool.dialogue import TIME_OVER
+from measure.statistics.intervals import Ratio, ratio
+from measure.statistics.levels import latency, shown_levels
 from measure.sweep import crossovers, regions, scaling, values
-from measure.sweep.evidence import Evidence, evidence, point_levels, with_spread
+from measure.sweep.evidence import Evidence, evidence, with_spread
+from measure.sweep.needs import OVER_BUDGET
 
 _OPEN = ("waiting", "running")
 _NOTHING = "Nothing was ranked at any point: each point says why."
@@ -38,6 +41,24 @@ def comparison(run: Run, point: Point) -> Run:
         crossovers=[],
         fits=[],
     )
+
+
+def lead(run: Run, point: Point) -> tuple[Ratio, str] | None:
+    """How many times as long as the fastest the next strategy takes, and which that is: the best of the next group, or
+    where all tie, of the others. None where that is not measured."""
+    by_slug = shown_levels(comparison(run, point))
+    first, *others = point.ranking[0] if point.ranking else [""]
+    known = [name for name in (point.ranking[1] if len(point.ranking) > 1 else others) if name in by_slug]
+    if first not in by_slug or not known:
+        return None
+    ratios = {name: ratio(by_slug[name], by_slug[first], run.analysis.confidence) for name in known}
+    next_ = min(known, key=lambda name: ratios[name].ratio)
+    return ratios[next_], next_
+
+
+def lacks_time(item: Measurement) -> bool:
+    """True if the budget left a strategy no time."""
+    return item.error is not None and item.error.type in (OVER_BUDGET, TIME_OVER)
 
 
 def settled(point: Point, body: Run, **changes: object) -> Point:
@@ -68,30 +89,26 @@ def of_comparison(body: Run) -> Run:
     return replace(body, measurements=measurements)
 
 
-def analyse(run: Run, known: Evidence | None = None) -> Run:
-    """The sweep with intervals, crossovers, fits and verdict computed anew from its points. ``known``: their levels,
-    where somebody has made them already."""
+def analyse(run: Run) -> Run:
+    """The sweep with intervals, crossovers, fits and verdict computed anew from its points."""
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
     run = replace(run, analysis=with_spread(now, run.points))
-    run = replace(run, points=_pooled(run, known.levels if known else point_levels(run.points)))
-    if len(run.axes) == 1:
-        known = known or evidence(run.points, run.axes)
-        run = replace(
-            run,
-            crossovers=rounded(crossovers.crossovers(known, run.analysis)),
-            fits=rounded(scaling.fits(known, run.analysis.confidence)),
-        )
-    else:
-        # A map has neither intervals, nor crossovers, nor fits.
-        run = replace(run, crossovers=[], fits=[])
+    run = replace(run, points=_pooled(run, evidence(run.points, run.axes)))
+    known = evidence(run.points, run.axes)  # anew: by the ranks that all points give
+    # Of a map there are neither crossovers nor fits.
+    run = replace(
+        run,
+        crossovers=rounded(crossovers.crossovers(known, run.analysis)),
+        fits=rounded(scaling.fits(known, run.analysis.confidence)),
+    )
     return replace(run, verdict=verdict(run, known))
 
 
-def _pooled(run: Run, known: Sequence[Levels]) -> list[Point]:
+def _pooled(run: Run, known: Evidence) -> list[Point]:
     """The points with the intervals and ranks that all of them give: by itself, a point of one process each knows
     nothing of how far processes differ."""
     made = []
-    for point, levels in zip(run.points, known, strict=True):
+    for point, levels in zip(run.points, known.levels, strict=True):
         measurements = [
             replace(item, latency=rounded(latency(item, levels, run.analysis.confidence)))
             for item in point.measurements

@@ -1,6 +1,6 @@
-"""A sweep's points seen as lines: one strategy along the axis. Pure functions of data."""
+"""A sweep's points, and lines of them: one strategy along the axis. Pure functions of data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from measure.model import slugs
@@ -20,6 +20,26 @@ class Line:
     mode: str
     points: tuple[tuple[int, Point, Measurement], ...]
     flat: bool
+
+
+def written(at: Mapping[str, object]) -> str:
+    """A place on the axes as it would be asked for: «batch=1000, side=3»."""
+    return ", ".join(f"{name}={value}" for name, value in at.items())
+
+
+def readable(at: Mapping[str, int]) -> str:
+    """A place on the axes as it is read: «batch 1,000, side 3»."""
+    return ", ".join(f"{name} {value:,}" for name, value in at.items())
+
+
+def place(point: Point) -> tuple[int, ...]:
+    """A point's values along the axes."""
+    return tuple(point.at.values())
+
+
+def inferred(point: Point) -> bool:
+    """True if a point's winner was not measured, but follows from its neighbours', as in sweeps of earlier versions."""
+    return point.status == "skipped" and bool(point.ranking)
 
 
 def line_of(strategy: str, axes: Sequence[Axis]) -> str:

@@ -1,20 +1,17 @@
-"""The answer to «was a sweep's verdict reproduced?»: point by point as a comparison's is, and crossings by intervals.
+"""The answer to «was a sweep's verdict reproduced?»: point by point as a comparison's is. Pure functions of the samples
+of two sweeps of one request."""
 
-Pure functions of the samples of two sweeps of one request.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from measure.judge import reproduction
 from measure.judge.reproduction import Outcome, Reproduction
-from measure.model.run import Analysis, Crossover, Point, Run
-from measure.statistics.intervals import Level
+from measure.model.run import Analysis, Point, Run
 from measure.statistics.levels import shown_levels
-from measure.sweep import crossovers, findings
+from measure.sweep import findings
 from measure.sweep.evidence import point_levels
+from measure.sweep.lines import place, readable
 
 
 @dataclass(frozen=True)
@@ -27,29 +24,33 @@ class AtPoint:
 
 @dataclass(frozen=True)
 class SweepReproduction:
-    """``sentence``: the answer, plain text; ``crossings``: a sentence for each crossing of the first sweep."""
+    """``sentence``: the answer, plain text."""
 
     outcome: Outcome
     sentence: str
     points: tuple[AtPoint, ...] = ()
-    crossings: tuple[str, ...] = ()
 
 
 def continues(run: Run, first: Run) -> bool:
     """True if a sweep goes on with what its parent measured, instead of repeating it."""
-    known = {
-        (tuple(point.at.items()), item.strategy, tuple(replica.samples_s)) for point, item, replica in _replicas(first)
+    before = _samples(first)
+    return not before or not before.isdisjoint(_samples(run))
+
+
+def _samples(run: Run) -> set[tuple]:
+    return {
+        (place(point), item.strategy, tuple(replica.samples_s))
+        for point in run.points
+        for item in point.measurements
+        for replica in item.replicas
+        if replica.samples_s
     }
-    return not known or any(
-        (tuple(point.at.items()), item.strategy, tuple(replica.samples_s)) in known
-        for point, item, replica in _replicas(run)
-    )
 
 
 def compare(first: Run, again: Run) -> SweepReproduction:
     """The answer of ``again`` about ``first``: at all their points together it errs with at most 1 − confidence."""
-    then = {tuple(point.at.items()): point for point in findings.measured(first)}
-    both = [(then[key], point) for point in findings.measured(again) if (key := tuple(point.at.items())) in then]
+    then = {place(point): point for point in findings.measured(first)}
+    both = [(then[place(point)], point) for point in findings.measured(again) if place(point) in then]
     if not both:
         return SweepReproduction("unknown", "The verdict cannot be compared: no point is ranked in both sweeps.")
     # Bonferroni: each point's answer is stricter, the more there are.
@@ -63,71 +64,29 @@ def compare(first: Run, again: Run) -> SweepReproduction:
         )
         for (before, now), then_, now_ in zip(both, *levels, strict=True)
     )
-    crossings = [(crossing, _again(crossing, again)) for crossing in first.crossovers if crossing.value is not None]
-    apart = [then_ for then_, now in crossings if now is not None and not _overlap(then_, now)]
-    outcomes = {point.answer.outcome for point in points}
-    refuted, undecided = (_places(points, wanted) for wanted in ("refuted", "undecided"))
+    places: dict[Outcome, list[str]] = {"reproduced": [], "refuted": [], "undecided": [], "unknown": []}
+    for point in points:
+        places[point.answer.outcome].append(readable(point.at))
     outcome: Outcome = "reproduced"
-    if refuted or apart:
+    if places["refuted"]:
         outcome = "refuted"
-    elif undecided or "unknown" in outcomes:
+    elif places["undecided"] or places["unknown"]:
         outcome = "undecided"
-    same = sum(point.answer.outcome == "reproduced" for point in points)
     sentence = {
         "reproduced": "The verdict was reproduced",
         "refuted": "The verdict was not reproduced",
         "undecided": "The verdict was neither reproduced nor refuted",
     }[outcome]
-    sentence += f": at {same} of {len(points)} points the same strategies lead"
-    if refuted:
-        sentence += f"; others do, beyond chance, at {refuted}"
-    if undecided:
-        sentence += f"; others do, within chance, at {undecided}"
-    if apart:
-        sentence += f"; {len(apart)} of {len(crossings)} crossings moved beyond their intervals"
-    return SweepReproduction(outcome, f"{sentence}.", points, tuple(_sentence(*pair) for pair in crossings))
+    sentence += f": at {len(places['reproduced'])} of {len(points)} points the same strategies lead"
+    if places["refuted"]:
+        sentence += f"; others do, beyond chance, at {', '.join(places['refuted'])}"
+    if places["undecided"]:
+        sentence += f"; others do, within chance, at {', '.join(places['undecided'])}"
+    return SweepReproduction(outcome, f"{sentence}.", points)
 
 
-def _levels(run: Run, points: Sequence[Point]) -> list[Mapping[str, Level]]:
+def _levels(run: Run, points: tuple[Point, ...]) -> list:
     """Strategy → its level, of each point: of a sweep that was analysed by an earlier method, as it shows them."""
     if run.analysis.version == Analysis().version:
         return [levels.by_slug for levels in point_levels(points)]
     return [shown_levels(findings.comparison(run, point)) for point in points]
-
-
-def _replicas(run: Run) -> Iterator[tuple]:
-    for point in run.points:
-        for item in point.measurements:
-            for replica in item.replicas:
-                if replica.samples_s:
-                    yield point, item, replica
-
-
-def _places(points: tuple[AtPoint, ...], outcome: str) -> str:
-    places = (
-        " ".join(f"{name} {value:,}" for name, value in point.at.items())
-        for point in points
-        if point.answer.outcome == outcome
-    )
-    return ", ".join(places)
-
-
-def _again(crossing: Crossover, run: Run) -> Crossover | None:
-    """The nearest crossing of the same two in the same direction."""
-    same = [other for other in run.crossovers if (other.a, other.b) == (crossing.a, crossing.b)]
-    crossed = [other for other in same if other.value is not None]
-    return min(crossed, key=lambda other: abs((other.value or 0.0) - (crossing.value or 0.0)), default=None)
-
-
-def _overlap(one: Crossover, other: Crossover) -> bool:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return True
-    return one.low <= other.high and other.low <= one.high
-
-
-def _sentence(crossing: Crossover, now: Crossover | None) -> str:
-    said = crossovers.sentence(crossing)
-    if now is None:
-        return f"{said}; here no crossing of theirs was found"
-    intervals = "overlap" if _overlap(crossing, now) else "are apart"
-    return f"{said}; here at {crossovers.place(now)}: the intervals {intervals}"

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from msgspec import structs
+
 import strategies
 from measure.model.request import (
     Request,
@@ -16,17 +18,14 @@ from measure.model.request import (
     parse_options,
     parse_strategies,
     parse_workload,
-    raw_of,
 )
-from measure.model.run import Axis, Run
+from measure.model.run import MOST_CELLS, MOST_POINTS, Axis, Run
 from workloads.case import Case
 from workloads.spec import Option, SizeParameter, Workload
 
 # Seconds for a whole sweep: a grid of nine points and six strategies at default sizes, and refining its crossings.
 DEFAULT_BUDGET_S = 60.0
 DEFAULT_POINTS = {1: 9, 2: 5}  # points of an axis, by the number of axes
-MOST_POINTS = 64
-MOST_CELLS = 400
 SCALES = ("log", "linear")
 
 
@@ -47,8 +46,8 @@ class SweepRequest:
         """The comparison of one point. A strategy that a swept option does not concern has a part at that axis' first
         value only, so that nothing is measured twice."""
         sizes = {axis.name: at[axis.name] for axis in self.axes if axis.kind == "size"}
-        chosen = tuple(slug for line, slug in self.slugs(at).items() if self._takes_part(line, at))
-        return replace(self.base, size={**self.base.size, **sizes}, strategies=chosen)
+        chosen = [slug for line, slug in self.slugs(at).items() if self._takes_part(line, at)]
+        return structs.replace(self.base, size={**self.base.size, **sizes}, strategies=chosen)
 
     def slugs(self, at: Mapping[str, int]) -> dict[str, str]:
         """Line → the strategy that it is at a point: the line's slug leaves a swept option out, as its value is the
@@ -151,7 +150,7 @@ def of_run(run: Run) -> SweepRequest:
     if run.kind != "sweep":
         raise RequestError(f"run {run.id} is a comparison: only a sweep can be continued")
     record = run.request
-    plain = raw_of(record)
+    plain = structs.asdict(record) | {"allocator": record.allocator or "default"}
     swept = [axis.name for axis in run.axes if axis.kind == "size"]
     plain["size"] = {name: value for name, value in record.size.items() if name not in swept}
     axes = [{name: getattr(axis, name) for name in axis.__struct_fields__} for axis in run.axes]
@@ -177,7 +176,7 @@ def _axes_given(value: Any) -> list[Mapping[str, Any]]:
     return list(value)
 
 
-def _lines(workload: Workload, plain: Mapping[str, Any]) -> tuple[str, ...]:
+def _lines(workload: Workload, plain: Mapping[str, Any]) -> list[str]:
     """The strategies, as far as they are known before the sizes are."""
     options = parse_options(workload, plain.get("workload_options"))
     chosen = plain.get("strategies")

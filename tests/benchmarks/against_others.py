@@ -34,8 +34,8 @@ from pathlib import Path
 from scipy import stats
 
 from measure.engine.bench import Settings
+from measure.local import Local
 from measure.model import text
-from measure.runner import Runner
 from tests.benchmarks import common, others
 from tests.benchmarks.common import Problem, say
 
@@ -50,7 +50,6 @@ _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}
 _TRACE = '''\
 """One trace of the function under XLA, called on the whole batch past tf.function's search for it."""
 
-from strategies import batched
 from strategies.spec import Mapper
 
 
@@ -65,7 +64,7 @@ MAPPER = Mapper(
     title="A trace",
     summary="one trace of the function, called on the whole batch",
     apply=call_trace,
-    estimate=batched.MAPPER.estimate,
+    steps="whole",
     modes=("eager",),
 )
 '''
@@ -104,14 +103,14 @@ Figures = Mapping[str, Mapping[str, Sequence[float]]]
 class Tools:
     """The tools, ready to time a function. pyperf's numbers of calls are kept from the first time."""
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+    def __init__(self, local: Local) -> None:
+        self._local = local
         self._loops: dict[str, int] = {}
 
     def measure(self, function: Function, slot: str) -> float:
         """Seconds per call: the median as one tool gives it."""
         if slot == "Mapbench":
-            run = common.compare(self._runner, function.case.request([function.slug]))
+            run = common.compare(self._local, function.case.request([function.slug]))
             latency = run.measurement(function.slug).latency
             if latency is None or not isinstance(latency.typical_s, float):
                 raise RuntimeError(f"{function.name}: {run.measurement(function.slug).error}")
@@ -284,8 +283,8 @@ def main() -> None:
                     stack.callback(os.sched_setaffinity, 0, every)
                     os.sched_setaffinity(0, every[:-1] or every)  # children inherit it
                 settings = Settings(most_processes=2, probes=False, process_peaks=False)
-                runner = stack.enter_context(common.engine(settings))
-                figures = turns(Tools(runner), chosen, arguments.turns)
+                local = stack.enter_context(common.engine(settings))
+                figures = turns(Tools(local), chosen, arguments.turns)
             compiled = [each.name for each in chosen if each.compiled]
             lines = rows(figures, compiled if condition == "idle" else ())
             tables.append(table(f"{condition}: latency", lines, text.seconds))

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import measure
+from measure.engine.record import View
+from measure.local import Local
 from measure.model.run_file import decode, encode
-from measure.runner import Runner, Snapshot
 from measure.statistics.intervals import ratio
 from measure.statistics.levels import shown_levels
 from tests.benchmarks import common
@@ -29,17 +30,17 @@ class Watch:
     def __init__(self) -> None:
         self.milestones, self.seen_s = common.Milestones(), dict[str, float]()
 
-    def look(self, at_s: float, snapshot: Snapshot) -> None:
-        self.milestones.look(at_s, snapshot)
-        for item in snapshot.run.measurements:
-            if item.latency is not None or item.strategy in getattr(snapshot, "rough_s", ()):
+    def look(self, at_s: float, view: View, ended: bool) -> None:
+        self.milestones.look(at_s, view, ended)
+        for item in view.run.measurements:
+            if item.latency is not None or item.strategy in view.rough_s:
                 self.seen_s.setdefault(item.strategy, at_s)
 
 
-def compare(runner: Runner, workload: str, size: dict[str, int], strategies: Any, file: str) -> list[float | None]:
+def compare(local: Local, workload: str, size: dict[str, int], strategies: Any, file: str) -> list[float | None]:
     """One comparison, written to ``file``: seconds until each quick strategy had a figure, the verdict, the end."""
     watch = Watch()
-    run = common.compare(runner, common.Problem(workload, size).request(strategies), watch.look)
+    run = common.compare(local, common.Problem(workload, size).request(strategies), watch.look)
     Path(file).write_bytes(encode(run))
     took_s = {item.strategy: item.latency.median_s for item in run.measurements if item.latency and not item.twin_of}
     quick = [slug for slug, seconds in took_s.items() if seconds <= _QUICK * min(took_s.values())]
@@ -68,11 +69,11 @@ def main() -> None:
     if not Path(str(measure.__file__)).is_relative_to(Path.cwd()):
         raise SystemExit(f"{measure.__file__} is not the code in {Path.cwd()}")
     # What anybody else prints is no answer.
-    with os.fdopen(os.dup(1), "w") as answers, common.own_folders(), common.engine() as runner:
+    with os.fdopen(os.dup(1), "w") as answers, common.own_folders(), common.engine() as local:
         os.dup2(2, 1)
         for line in sys.stdin:
             asked = json.loads(line)
-            answer = ratios(**asked) if "reference" in asked else compare(runner, **asked)
+            answer = ratios(**asked) if "reference" in asked else compare(local, **asked)
             print(json.dumps(answer), file=answers, flush=True)
 
 

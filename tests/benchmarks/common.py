@@ -13,18 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from measure.engine.bench import Settings
-from measure.machine import environment
+from measure.engine.explanation import Keep
+from measure.engine.record import View
+from measure.local import Local
+from measure.machine import environment, load
+from measure.making import Making, Publish
 from measure.model import text
 from measure.model.request import Request, case_of, parse
 from measure.model.run import Run
-from measure.runner import Runner, Snapshot
+from measure.recording import Measuring
 from strategies import script
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # How often a run is looked at: often enough for figures of seconds, seldom enough not to disturb what is measured.
 _LOOK_S = 0.02
 _MACHINE = (
-    *("cpu_model", "cores_granted", "memory_total_bytes", "virtualised", "os", "python", "tensorflow", "numpy"),
+    *("cpu_model", "cores_granted", "memory_total_bytes", "os", "python", "tensorflow", "numpy"),
     *("load_of_others_cores",),
 )
 _PACKAGES = ("streamlit", "pyperf")
@@ -109,7 +113,8 @@ def whole_seconds(value_s: float) -> str:
 
 def start(title: str) -> None:
     """Print what is measured, and on which machine."""
-    facts = environment.collect(start_method="fork", load_window_s=0.5)
+    others = round(load.Watch().cores_of_others(least_s=0.5), 2)
+    facts = {**environment.collect(start_method="fork"), environment.LOAD_OF_OTHERS: others}
     labels = {fact.key: fact for fact in environment.FACTS}
     parts = [f"{labels[key].label}: {labels[key].show(facts[key])}" for key in _MACHINE if facts[key] is not None]
     for package in _PACKAGES:
@@ -140,35 +145,32 @@ def own_folders() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def engine(settings: Settings | None = None) -> Iterator[Runner]:
-    """A runner whose host is ready."""
-    runner = Runner(name="a benchmark", settings=settings)
+def engine(settings: Settings | None = None) -> Iterator[Local]:
+    """What measures in this process, with its host ready."""
+    local = Local("a benchmark", settings=settings)
     try:
-        while runner.host().state in ("starting", "restarting"):
-            time.sleep(0.02)
-        if runner.host().state != "ready":
-            raise RuntimeError(f"the host does not start: {runner.host().message}")
-        yield runner
+        local.host()
+        yield local
     finally:
-        runner.close()
+        local.close()
 
 
-def compare(runner: Runner, request: Request, look: Callable[[float, Snapshot], None] | None = None) -> Run:
-    """Run one comparison to its end. ``look`` gets each snapshot with the seconds since the request was submitted."""
+# Takes the seconds since the request, how the run stands, and whether it has ended.
+Look = Callable[[float, View, bool], None]
+
+
+def compare(local: Local, request: Request, look: Look = lambda at_s, view, ended: None) -> Run:
+    """Run one comparison to its end."""
     begun = time.perf_counter()
-    run_id = runner.submit(request)
-    while True:
-        # Where nobody looks, nothing wakes up beside what is measured.
-        finished = runner.wait(run_id, _LOOK_S if look is not None else None)
-        snapshot = runner.snapshot(run_id)
-        assert snapshot is not None
-        if look is not None:
-            look(time.perf_counter() - begun, snapshot)
-        if finished:
-            break
-    if snapshot.run.status in ("interrupted", "cancelled"):
-        raise RuntimeError(f"{request.workload} was {snapshot.run.status}: {snapshot.run.stop_reason}")
-    return snapshot.run
+
+    def make(making: Making, run_id: str, publish: Publish, keep: Keep) -> Measuring:
+        return making.comparison(run_id, request, publish)
+
+    run = local.measure(make, lambda view: look(time.perf_counter() - begun, view, False)).run
+    look(time.perf_counter() - begun, View(run, {}), True)
+    if run.status in ("interrupted", "cancelled"):
+        raise RuntimeError(f"{request.workload} was {run.status}: {run.stop_reason}")
+    return run
 
 
 @dataclass
@@ -180,15 +182,13 @@ class Milestones:
     verdict_s: float | None = None
     end_s: float | None = None
 
-    def look(self, at_s: float, snapshot: Snapshot) -> None:
-        known = any(item.memory and item.correctness for item in snapshot.run.measurements)
-        if self.first_outcome_s is None and known:
+    def look(self, at_s: float, view: View, ended: bool) -> None:
+        if self.first_outcome_s is None and any(item.memory and item.correctness for item in view.run.measurements):
             self.first_outcome_s = at_s
         # After the last turn everything is done, until a process peak is measured.
-        over = snapshot.state == "finished" or set(snapshot.stages.values()) <= {"done", "process peak"}
-        if self.verdict_s is None and snapshot.run.verdict and snapshot.state in ("running", "finished") and over:
+        if self.verdict_s is None and view.run.verdict and set(view.stages.values()) <= {"done", "process peak"}:
             self.verdict_s = at_s
-        if self.end_s is None and snapshot.state == "finished":
+        if ended:
             self.end_s = at_s
 
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from measure.runner import Runner
+from measure.local import Local
 from tests.benchmarks import common
 from tests.benchmarks.common import ROOT, Figure, say, whole_seconds
 from tests.functions import CODE, KERAS
@@ -85,11 +85,11 @@ def _seconds(command: Sequence[str | Path], folder: Path) -> float:
 def checks(rounds: int) -> list[Figure]:
     """The seconds of checks, each function once in each round."""
     say("a check that waits for the host")
-    runner = Runner(name="a benchmark")
+    local = Local("a benchmark")
     try:
-        cold_s = _check(runner, CHECKED["contrast"])
+        cold_s = _check(local, CHECKED["contrast"])
     finally:
-        runner.close()
+        local.close()
     taken_s: dict[str, list[float]] = {name: [] for name in CHECKED}
     with common.engine() as ready:
         for number in range(rounds):
@@ -99,9 +99,9 @@ def checks(rounds: int) -> list[Figure]:
     return check_figures(cold_s, taken_s)
 
 
-def _check(runner: Runner, given: Given) -> float:
+def _check(local: Local, given: Given) -> float:
     begun = time.perf_counter()
-    runner.give(given)
+    local.give(given)
     return time.perf_counter() - begun
 
 

@@ -11,14 +11,15 @@ import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
-from measure.engine.launcher import HostState
+from measure import client
 from measure.judge import analysis
 from measure.machine import environment
 from measure.model import request
+from measure.model.job import WorkerState
 from measure.model.run_file import decode
 from measure.sweep import findings
-from tests.measure.test_admission import measured_here
+from tests.engine import measure_here
+from tests.keeping import put
 from tests.pages import FakeRunner, StoredRunner, calm, open_page
 from tests.subjects import Subjects
 
@@ -42,7 +43,7 @@ def scripts(asked: Document, slugs: Sequence[str]) -> dict[str, str]:
 def simulated() -> Iterator[None]:
     """What the command line measures meanwhile starts no process: `Subjects` answer."""
     with pytest.MonkeyPatch.context() as patch:
-        measured_here(Subjects(latencies_s={"batched.graph": 0.001, "loop.eager": 0.02}), patch)
+        measure_here(Subjects(latencies_s={"batched.graph": 0.001, "loop.eager": 0.02}), patch)
         yield
 
 
@@ -51,10 +52,10 @@ def server(home: Any, *kept: bytes) -> Iterator[Callable[[str, Mapping[str, str 
     """``open(page, link)`` on a server in whose store there are these run files, on a machine with 8 GiB and GPUs."""
     with pytest.MonkeyPatch.context() as patch:
         behind = StoredRunner(home)
-        behind.state = HostState("ready", "", ("CPU:0", "GPU:0", "GPU:3"))
+        behind.state = WorkerState(state="ready", devices=("CPU:0", "GPU:0", "GPU:3"))
         for data in kept:
-            behind.store.save(decode(data))
-        patch.setattr(runner, "shared", lambda: behind)
+            put(behind.store, decode(data))
+        patch.setattr(client, "shared", lambda: behind)
         patch.setattr(environment, "available_memory", lambda: 8 * 2**30)
         yield lambda page, link: Page(behind, open_page(page, **link))
 

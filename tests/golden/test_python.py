@@ -8,11 +8,14 @@ from tests.golden.renew import differences, golden
 
 
 def signatures() -> dict[str, Any]:
-    """Public name → its arguments with their defaults; of a class those of each public method, None for a property."""
+    """Public name → its arguments with their defaults; of a class those of each public method, None for a
+    property; of an exception its base."""
     made: dict[str, Any] = {}
     for name in mapbench.__all__:
         own = getattr(mapbench, name)
-        if inspect.isclass(own):
+        if inspect.isclass(own) and issubclass(own, Exception):
+            made[name] = own.__mro__[1].__name__
+        elif inspect.isclass(own):
             made[name] = {key: _arguments(getattr(own, key)) for key in dir(own) if not key.startswith("_")}
         else:
             made[name] = _arguments(own)

@@ -23,16 +23,15 @@ FURTHER: tuple[tuple[str, dict[str, Any], list[str]], ...] = (
 def digests() -> dict[str, dict[str, str]]:
     """Workload and option → strategy → the first digits of its script's SHA-256."""
     made = {}
-    with workloads.held(), strategies.held():
-        cases = list(FURTHER)
-        for workload in workloads.all():
-            for options in [{}, *({name: value} for name, values in workload.variants.items() for value in values)]:
-                slugs = [strategy.slug for strategy in strategies.all_strategies(workload.variant(options))]
-                name = " ".join([workload.slug, *(f"{option}={value}" for option, value in options.items())])
-                cases.append((name, {"workload": workload.slug, "workload_options": options}, slugs))
-        for name, asked, slugs in cases:
-            texts = present.scripts(asked, slugs)
-            made[name] = {slug: hashlib.sha256(text.encode()).hexdigest()[:16] for slug, text in texts.items()}
+    cases = list(FURTHER)
+    for workload in workloads.all():
+        for options in [{}, *({name: value} for name, values in workload.variants.items() for value in values)]:
+            slugs = [strategy.slug for strategy in strategies.all_strategies(workload.variant(options))]
+            name = " ".join([workload.slug, *(f"{option}={value}" for option, value in options.items())])
+            cases.append((name, {"workload": workload.slug, "workload_options": options}, slugs))
+    for name, asked, slugs in cases:
+        texts = present.scripts(asked, slugs)
+        made[name] = {slug: hashlib.sha256(text.encode()).hexdigest()[:16] for slug, text in texts.items()}
     return made
 
 

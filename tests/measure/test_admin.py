@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from measure import __main__, admin
 from measure.admin import Listed
-from measure.model.asked import Asked
+from measure.model.job import Job, Standing
+from measure.store.queue import Work
 from measure.store.store import Store
 from tests import synthetic
+from tests.keeping import put
 
 A, B, C, D = ("a" * 24, "b" * 24, "c" * 24, "d" * 24)
 
@@ -20,10 +22,11 @@ A, B, C, D = ("a" * 24, "b" * 24, "c" * 24, "d" * 24)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     kept = Store(tmp_path)
-    kept.save(replace(synthetic.run(A), created="2025-01-01T00:00:00.000Z"), owner="ann-secret")
-    kept.save(replace(synthetic.run(B), created="2025-01-02T00:00:00.000Z"), owner="bob")
-    kept.save(synthetic.partial(2, C), live=True)
-    kept.save(synthetic.partial(0, D), live=True, asked=Asked())
+    put(kept, replace(synthetic.run(A), created="2025-01-01T00:00:00.000Z"), owner="ann-secret")
+    put(kept, replace(synthetic.run(B), created="2025-01-02T00:00:00.000Z"), owner="bob")
+    put(kept, synthetic.partial(2, C), live=True)
+    waiting = Work(D, "measure", D, Job(), "", "", "", 9.0, None, None, None, Standing())
+    kept.ask(synthetic.partial(0, D), waiting)
     return kept
 
 
@@ -50,16 +53,17 @@ def test_runs_are_pinned_and_deleted_and_what_goes_on_is_ordered_to_end(
     assert said(capsys, "pin", A) == f"pinned {A}\n" and "complete, pinned" in said(capsys, "list")
     assert said(capsys, "unpin", A) == f"unpinned {A}\n" and "pinned" not in said(capsys, "list")
     said(capsys, "cancel", C)
-    assert kept.orders.to_cancel([A, C]) == [C] and kept.orders.to_cancel([C]) == []
+    assert kept.queue.ordered(C) == "cancel"
     assert A in said(capsys, "cancel", A, status=2) and "is not known" in said(capsys, "cancel", "e" * 24, status=2)
     assert C in said(capsys, "delete", A, C, status=2)
     assert set(states(capsys)) == {B, C, D}
+    assert "it waited" in said(capsys, "cancel", D) and states(capsys)[D] == "cancelled"
 
 
 def test_a_server_is_drained_and_takes_runs_again(kept: Store, capsys: pytest.CaptureFixture[str]):
-    assert "1 runs are measured and end, 1 wait" in said(capsys, "drain") and kept.orders.is_drained()
+    assert "1 runs are measured and end, 1 wait" in said(capsys, "drain") and kept.queue.is_drained()
     said(capsys, "resume")
-    assert not kept.orders.is_drained()
+    assert not kept.queue.is_drained()
 
 
 def test_runs_are_pruned_as_far_as_they_match(kept: Store, capsys: pytest.CaptureFixture[str]):

@@ -1,11 +1,11 @@
 """The command line: what it prints and where, its exit statuses, and what it refuses before it starts anything."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,71 +17,58 @@ import strategies
 import workloads
 from measure import __main__ as command_line
 from measure.claims import known
-from measure.engine.launcher import HostState
-from measure.judge import advice
-from measure.model.request import RequestError
+from measure.engine.record import View
+from measure.local import Ended, HostFailed
 from measure.model.run import Run
 from measure.model.run_file import decode
-from measure.runner import Snapshot
+from measure.pool.launcher import HostState
 from measure.store.store import Store
 from tests import claims, forked, synthetic
 from tests.deadlines import RUN_S
-from tests.engine import ROOT, environment, eventually
-from tests.measure.test_admission import measured_here
+from tests.engine import ROOT, environment, eventually, measure_here
 from tests.subjects import Message, Subjects
 
 SMALL = ("compare", "per_example_gradients", "--size", "batch=4", "--size", "features=8", "--budget", "30")
 
 
 @dataclass
-class _Runner:
-    """A runner that has nothing but the answer."""
+class _Local:
+    """What measures here, and has nothing but the answer."""
 
     run: Run
     fault: bool = False
-    refusal: str = ""
-    saved: bool = True
+    problem: str = ""
     state: str = "ready"
+    cancelled: bool = False
+    interruptible = staticmethod(contextlib.nullcontext)
 
-    def __call__(self, name: str) -> "_Runner":
+    def __call__(self, name: str, say: Any) -> "_Local":
         return self
 
     def host(self) -> HostState:
         if self.state == "interrupted":
             raise KeyboardInterrupt
-        return HostState(self.state, "it ended", ("CPU:0",) if self.state == "ready" else ())
+        if self.state == "failed":
+            raise HostFailed("nothing can be measured: it ended")
+        return HostState("ready", "", ("CPU:0",))
 
-    def submit(self, request: Any, *, why: bool) -> str:
-        if self.refusal:
-            raise RequestError(self.refusal)
-        return self.run.id
-
-    def submit_sweep(self, request: Any, *, continue_from: str | None) -> str:
-        return self.run.id
-
-    def submit_claims(self, ids: Sequence[str]) -> str:
-        self.asked = list(ids)
-        return self.run.id
-
-    def wait(self, run_id: str, timeout_s: float) -> bool:
-        return True
-
-    def snapshot(self, run_id: str) -> Snapshot:
-        return Snapshot(
-            run=self.run, state="finished", message="timing", round_number=3, fault=self.fault, saved=self.saved
-        )
-
-    def cancel(self, run_id: str) -> None: ...
+    def measure(self, make: Any, look: Any) -> Ended:
+        look(View(self.run, {}, "timing"))
+        return Ended(self.run, self.problem, self.fault)
 
     def close(self) -> None: ...
 
 
 @pytest.fixture
 def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(**_: Any) -> None:
-        raise AssertionError("a runner was started")
+    def start(*_: Any) -> None:
+        raise AssertionError("something was started")
 
-    monkeypatch.setattr("measure.runner.Runner", start)
+    monkeypatch.setattr(command_line, "Local", start)
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, run: Run, **more: Any) -> None:
+    monkeypatch.setattr(command_line, "Local", _Local(run, **more))
 
 
 @pytest.fixture(autouse=True)
@@ -145,21 +132,21 @@ def test_the_status_is_that_of_the_run_and_a_fault_is_1(
     claim, refusal = known.all_claims()[0], "device 'GPU:63' is not on this machine: CPU:0 can be used"
     for arguments, run in (
         (["compare", "outer_product"], synthetic.run()),
-        (["claims", claim.id], claims.run([claim], {})),
+        (["claims", claim.id], claims.run([claim])),
     ):
         for answer, status, says in (
-            (_Runner(replace(run, status="budget")), 0, ""),
-            (_Runner(replace(run, status="cancelled")), 3, ""),
-            (_Runner(replace(run, status="interrupted")), 3, ""),
-            (_Runner(run, fault=True), 1, ""),
-            (_Runner(run, state="failed"), 1, "error: nothing can be measured: it ended\n"),
-            (_Runner(run, state="interrupted"), 3, "interrupted before anything was measured\n"),
+            ((replace(run, status="budget"), {}), 0, ""),
+            ((replace(run, status="cancelled"), {}), 3, ""),
+            ((replace(run, status="interrupted"), {}), 3, ""),
+            ((run, {"fault": True}), 1, ""),
+            ((run, {"state": "failed"}), 1, "error: nothing can be measured: it ended\n"),
+            ((run, {"state": "interrupted"}), 3, "interrupted before anything was measured\n"),
         ):
-            monkeypatch.setattr("measure.runner.Runner", answer)
+            answers(monkeypatch, answer[0], **answer[1])
             assert command_line.main([*arguments, "--quiet"]) == status
             printed = capsys.readouterr()
             assert bool(printed.out) is not bool(says) and says in printed.err
-    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run(), refusal=refusal))
+    answers(monkeypatch, synthetic.run())
     assert command_line.main(["compare", "outer_product", "--device", "GPU:63"]) == 2
     assert capsys.readouterr() == ("", f"error: {refusal}\n")
 
@@ -167,17 +154,16 @@ def test_the_status_is_that_of_the_run_and_a_fault_is_1(
 def test_a_run_that_was_kept_nowhere_is_said_to_be_and_so_is_a_file_that_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
-    unsaved = {"status": "interrupted", "warnings": [advice.not_saved("Read-only file system")]}
-    file = tmp_path / "run.json"
-    monkeypatch.setattr("measure.runner.Runner", _Runner(replace(synthetic.run(), **unsaved), saved=False))
+    unsaved, file = {"problem": "Read-only file system"}, tmp_path / "run.json"
+    answers(monkeypatch, replace(synthetic.run(), status="interrupted"), **unsaved)
     assert command_line.main(["compare", "outer_product", "--json", str(file)]) == 3
     assert "this run could not be kept (Read-only file system): --json has it alone" in capsys.readouterr().out
-    assert decode(file.read_bytes()).warnings == []
-    monkeypatch.setattr("measure.runner.Runner", _Runner(replace(synthetic.sweep(), **unsaved), saved=False))
+    assert decode(file.read_bytes()).warnings == synthetic.run().warnings
+    answers(monkeypatch, replace(synthetic.sweep(), status="interrupted"), **unsaved)
     assert command_line.main(["sweep", "outer_product", "--size", "batch=10:100"]) == 3
     printed = "".join(capsys.readouterr())
     assert "this run could not be kept (Read-only file system): " in printed and "continued" not in printed
-    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+    answers(monkeypatch, synthetic.run())
     assert command_line.main(["compare", "outer_product", "--json", "/dev/full"]) == 1
     printed = capsys.readouterr()
     assert "--json /dev/full cannot be written: No space left on device" in printed.err
@@ -188,7 +174,7 @@ def test_a_run_that_was_kept_nowhere_is_said_to_be_and_so_is_a_file_that_cannot_
 def subjects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Subjects:
     """What commands of this process measure, in a home of their own."""
     subjects = Subjects()
-    measured_here(subjects, monkeypatch)
+    measure_here(subjects, monkeypatch)
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
     return subjects
 
@@ -232,7 +218,7 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(
 def test_the_list_names_workloads_sizes_mappers_options_and_devices(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("measure.runner.Runner", _Runner(synthetic.run()))
+    answers(monkeypatch, synthetic.run())
     assert command_line.main(["list"]) == 0
     printed = capsys.readouterr().out
     for part in ("--size batch=100", "--dtype float32", "map_fn.graph", "parallel_iterations", "devices: CPU:0"):
@@ -258,36 +244,36 @@ def test_the_list_names_workloads_sizes_mappers_options_and_devices(
 
 
 @pytest.mark.usefixtures("_nothing_starts")
-def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    assert command_line.main(["claims"]) == 0
+def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert command_line.main(["claims", "--list"]) == 0
     printed = capsys.readouterr()
+    assert command_line.main(["claims"]) == 0 and capsys.readouterr().out == printed.out
+    assert command_line.main(["claims", "--list", "--all"]) == 2 and "leave out" in capsys.readouterr().err
     assert printed.err == "" and all(claim.id in printed.out for claim in known.all_claims())
     assert command_line.main(["claims", "--json", str(tmp_path / "claims.json")]) == 0
     listed = json.loads((tmp_path / "claims.json").read_text())
     assert [each["id"] for each in listed] == [claim.id for claim in known.all_claims()]
     capsys.readouterr()
-    monkeypatch.setattr(known, "broken", lambda: {"mine.py": "SyntaxError: no"})
     assert command_line.main(["claims", "--json", "-"]) == 0
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == listed and "mine.py" in printed.err and "SyntaxError: no" in printed.err
+    assert json.loads(capsys.readouterr().out) == listed
 
 
 def test_verdicts_go_to_stdout_as_text_markdown_or_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
-    claim = known.all_claims()[0]
-    answer = _Runner(claims.run([claim], claims.evidence(claim.tests, ["yes"] * len(claim.tests))))
-    monkeypatch.setattr("measure.runner.Runner", answer)
+    claim = claims.of_one_test()
+    run = claims.run([claim], claims.evidence(claim.tests[0], True))
+    answers(monkeypatch, run)
     assert command_line.main(["claims", claim.id]) == 0
     printed = capsys.readouterr()
-    assert f"HOLDS  {claim.id}" in printed.out and printed.err == "timing\n" and answer.asked == [claim.id]
+    assert f"HOLDS  {claim.id}" in printed.out and printed.err == "timing\n"
     assert command_line.main(["claims", claim.id, "--markdown", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert "| **holds** |" in printed.out and answer.run.id in printed.out and printed.err == ""
+    assert "| **holds** |" in printed.out and run.id in printed.out and printed.err == ""
     assert command_line.main(["claims", "--all", "--json", "-", "--quiet"]) == 0
-    assert decode(capsys.readouterr().out.encode()) == answer.run and answer.asked == []
+    assert decode(capsys.readouterr().out.encode()) == run
     assert command_line.main(["claims", "--all", "--json", str(tmp_path / "run.json")]) == 0
-    assert decode((tmp_path / "run.json").read_bytes()) == answer.run
+    assert decode((tmp_path / "run.json").read_bytes()) == run
 
 
 # --- as a process ----------------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from measure.engine import dialogue
 from measure.engine.bench import Settings
-from measure.engine.host_launcher import HostLauncher
 from measure.model.run import Run
+from measure.pool.host_launcher import HostLauncher
 from tests.deadlines import GONE_S, RUN_S
 from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, eventually, left_behind, small_request, write_mapper
 from tests.grid import untimed
@@ -114,11 +113,12 @@ def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measure
     eventually(lambda: not left_behind(left), "the processes that strategies left behind are gone", GONE_S)
 
 
-def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(
-    host: HostLauncher, left: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(dialogue, "PATIENCE_S", 0.0)  # for one that stops itself
+def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(host: HostLauncher, left: Path):
     slugs = [f"{name}.eager" for name in HANGING]
-    run = untimed(small_request(*slugs), host, Settings(timeout_floor_s=1.0))
-    assert outcomes(run) == dict.fromkeys(slugs, "timeout")
+    run = untimed(small_request(HEALTHY[0], *slugs), host, Settings(timeout_floor_s=1.0))
+    healthy, *hanging = run.measurements
+    assert healthy.memory is not None and len(hanging) == len(slugs)
+    # Who hangs while nobody else has been measured is not timed, all others are timeouts.
+    assert {item.outcome for item in hanging} <= {"timeout", "not_run"}
+    assert all(item.error and item.error.message.startswith("no answer within ") for item in hanging)
     eventually(lambda: not left_behind(left), "nothing is left", GONE_S)

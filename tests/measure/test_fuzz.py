@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
-from measure.model.request import RequestError, parse
+from measure import client
 from measure.model.run import Run
 from measure.model.run_file import decode, encode
 from measure.output import export
 from measure.store import imports
-from measure.sweep.request import parse_sweep
 from tests.deadlines import RUN_S
 from tests.engine import ROOT
 from tests.pages import StoredRunner
@@ -36,7 +34,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoredRunne
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     own = StoredRunner(tmp_path)
-    monkeypatch.setattr(runner, "shared", lambda: own)
+    monkeypatch.setattr(client, "shared", lambda: own)
     own.store.add(decode(FILES[0].read_bytes()))
     yield own
     own.store.close()
@@ -108,12 +106,3 @@ def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(own: S
     assert 0 < len(accepted) < 80
     for run in accepted[::10]:
         draw(run)
-
-
-def test_a_value_that_is_none_of_its_field_is_refused_for_sweeps_too():
-    for name, value in (("budget_s", 10**400), ("workload_options", [[]]), ("dtype", " "), ("workload", "x" * 10_000)):
-        raw = {"workload": "square", name: value}
-        for refusing, more in ((parse, {}), (parse_sweep, {"axes": [{"name": "batch", "values": [1, 2]}]})):
-            with pytest.raises(RequestError) as refused:
-                refusing(raw | more)
-            check_sentence(refused.value)

@@ -9,7 +9,6 @@ from measure.engine.comparison import Comparison
 from measure.engine.record import View
 from measure.model.request import parse
 from measure.model.run import Run
-from measure.subject import probes
 from tests.engine import QUICK
 from tests.measure.subject.test_memory import in_process
 from tests.subjects import RATES, Subjects, leave_the_machine
@@ -24,8 +23,9 @@ _SIMULATED = """
     from tensorflow.python.client import device_lib
     from measure.model.run import Correctness, Memory
     from measure.model.roofline import Rates
-    from measure.subject import allocations, correctness, memory, probes, subject, trace
+    from measure.subject import correctness, memory, probes, subject
     from measure.subject.messages import CallFirst, Spec, TakeTurn
+    from measure.subject.profiler import Profile
 
     asked, said = [], []
 
@@ -76,7 +76,7 @@ _SIMULATED = """
     script = "elems = 1\\ndef strategy(elems): return elems"
     case = {"script": script, "name": "x", "case_dir": folder}
     probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or Rates(
-        copy_bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
+        bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
     )
     from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
@@ -99,16 +99,15 @@ _SIMULATED = """
         added.stats.add(metadata_id=4, str_value=op)
     allocators = {}
     for device in ("GPU:0", "GPU:1", "GPU:2"):
-        seen = trace.allocations(space, device)
-        live = allocations.live_bytes(seen.events)
-        allocators[device] = [live.peak_bytes, [holder.op for holder in live.holders], seen.reported]
+        reported = memory.allocations(Profile(space), device)
+        live = memory.live_memory(reported)
+        allocators[device] = [live.peak_bytes, [buffer.op for buffer in live.at_peak], bool(reported)]
     result = {
         "room": serve(role="room", device="GPU:1"),
         "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
         "counters": serve(role="memory", device="GPU:1", memory_method="allocator", **case),
-        "probes": serve(role="probes", device="GPU:1", script="", work=probes.Work(
-            read_bytes=1, written_bytes=1, flops=1
-        )),
+        "probes": serve(role="probes", device="GPU:1", work=probes.Work(read_bytes=1, written_bytes=1),
+                        script="import tensorflow as tf\\nelems, strategy = tf.ones(9), tf.square"),
         "timing": serve(role="timing", device="GPU:1", **case),
         "timing_cpu": serve(role="timing", device="CPU:0", **case),
         "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
@@ -144,41 +143,6 @@ def test_what_a_subject_asks_of_tensorflow_on_a_gpu() -> None:
         "GPU:1": [1000, ["elsewhere"], True],
         "GPU:2": [0, [], False],
     }
-
-
-class Gpu:
-    """A GPU with a clock of its own: launching takes the host ``launch_s``; each kernel then takes ``fixed_s`` beside
-    its bytes, one after another; a wait takes ``wait_s`` from the end of the last. Up to ``cache_bytes`` are fast."""
-
-    launch_s, fixed_s, wait_s = 8e-6, 2.5e-6, 20e-6
-    cache_bytes, in_cache, in_memory = 40e6, 6e12, 4e12
-
-    def __init__(self) -> None:
-        self.now_s = self._busy_until_s = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now_s
-
-    def pass_over(self, count: int) -> None:
-        self.now_s += self.launch_s
-        bandwidth = self.in_cache if count <= self.cache_bytes else self.in_memory
-        self._busy_until_s = max(self._busy_until_s, self.now_s) + self.fixed_s + count / bandwidth
-
-    def wait(self) -> None:
-        self.now_s = max(self.now_s, self._busy_until_s) + self.wait_s
-
-
-def test_bandwidth_of_a_gpu_is_that_of_its_memory_and_not_of_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = Gpu()
-    monkeypatch.setattr(probes, "time", device)
-    clock = probes.Stopwatch(device.wait, probes.SAMPLE_OF_GPU_S)
-
-    def pass_s(count: int) -> float:
-        return clock.least_s([lambda: device.pass_over(count)], 0.03)
-
-    for moved in (250_000_000, 4_000_000, 2**13):  # the last takes no longer than a launch: as larger ones
-        assert pass_s(moved) > 1.04 * moved / device.in_memory, "it takes longer than its bytes do"
-        assert probes.beyond_launches(pass_s, moved) == pytest.approx(device.in_memory, rel=0.03)
 
 
 STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]

@@ -7,16 +7,13 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from measure import metrics, runner
+from measure import client, metrics
 from measure.admission import Visitor
 from measure.hosting import Limits
 from measure.model.request import RequestError
-from measure.runner import Runner
-from measure.store.store import Store
 from tests.browser import free_port
 from tests.deadlines import ANSWER_S
-from tests.engine import small_request
-from tests.measure.test_admission import measured_here
+from tests.engine import Own, running, small_request
 from tests.subjects import Subjects
 
 ANN = Visitor("ann", "ann", "here")
@@ -24,14 +21,13 @@ Figures = dict[tuple[str, ...], float]
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
-    """A runner that measures nothing but takes every step, as the one of this process."""
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
+    """The client of this process, whose worker measures nothing but takes every step."""
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
-    measured_here(Subjects(), monkeypatch)
-    own = Runner(store_=Store(tmp_path), limits_=Limits(most_threads=4, address_day_s=600))
-    monkeypatch.setattr(runner, "shared", lambda: own)
-    yield own
-    own.close()
+    with running(Subjects(), tmp_path) as own:
+        own.client.limits = Limits(most_threads=4)
+        monkeypatch.setattr(client, "shared", lambda: own)
+        yield own
 
 
 # Whatever proxy the environment names.
@@ -39,7 +35,7 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @pytest.fixture
-def figures(own: Runner) -> Callable[[], Figures]:
+def figures(own: Own) -> Callable[[], Figures]:
     port = free_port()
     metrics.serve("127.0.0.1", port)
     return lambda: read(f"http://127.0.0.1:{port}/metrics")
@@ -53,14 +49,16 @@ def read(address: str) -> Figures:
     return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
-def test_what_was_measured_and_what_was_refused_is_counted(own: Runner, figures: Callable[[], Figures]):
+def test_what_was_measured_and_what_was_refused_is_counted(own: Own, figures: Callable[[], Figures]):
     before = figures()
     assert before["mapbench_ready",] == 1 and before["mapbench_queue_length",] == 0
     assert before["mapbench_measured_seconds_total",] == 0
-    assert own.wait(own.submit(small_request("batched.eager", "map_fn.eager"), visitor=ANN), ANSWER_S)
+    own.submit(small_request("batched.eager", "map_fn.eager"), visitor=ANN)
+    own.work()
+    own.worker.tell()
     with pytest.raises(RequestError):
         own.submit(small_request("batched.eager", threads=9), visitor=ANN)
-    own.admission.is_drained = lambda: True
+    own.store.queue.drain()
     for _ in range(2):
         with pytest.raises(RequestError):
             own.submit(small_request("map_fn.eager"), visitor=ANN)

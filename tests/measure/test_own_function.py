@@ -1,6 +1,6 @@
 """Functions of a person's own: given on the command line, refused beforehand, and measured as they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,17 @@ from msgspec.structs import replace
 from measure import __main__ as command_line
 from measure.arguments import given, parser
 from measure.engine import stages
-from measure.engine.deriving import Busy, Deriving
-from measure.engine.host_launcher import HostLauncher
-from measure.engine.machine_lock import machine_lock
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from measure.model.run_file import decode
-from measure.runner import Runner
+from measure.pool.host_launcher import HostLauncher
 from measure.store.store import Store
+from strategies import own_script
 from tests import synthetic
-from tests.engine import Lent, measure, running
+from tests.engine import Lent, Own, measure, measure_here, running
 from tests.functions import CODE
-from tests.measure.test_admission import measured_here, nobody_else_works
+from tests.keeping import put
+from tests.subjects import leave_the_machine
 from workloads import functions
 from workloads.functions import Given
 
@@ -37,9 +36,9 @@ def code(tmp_path: Path) -> Path:
 @pytest.fixture
 def _lent(host: HostLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in this process, with a host that is there."""
-    for known in ("_known", "_workloads"):
+    for known in ("_derived", "_workloads"):
         monkeypatch.setattr(functions, known, {})
-    measured_here(Lent(host), monkeypatch)
+    measure_here(Lent(host), monkeypatch)
     monkeypatch.setattr("signal.signal", lambda *_: None)
 
 
@@ -84,21 +83,12 @@ def test_a_sweep_that_is_continued_brings_its_function_but_not_from_elsewhere(
     run = synthetic.of_function(synthetic.sweep())
     arguments = parser().parse_args(["sweep", "--continue", run.id])
     kept = Store(tmp_path)
-    kept.save(replace(run, status="budget"))
+    put(kept, replace(run, status="budget"))
     assert given(arguments) == run.request.own.given  # type: ignore[union-attr]
     kept.delete([run.id])
     kept.add(run)
     with pytest.raises(RequestError, match="comes from elsewhere"):
         given(arguments)
-
-
-def test_a_page_does_not_wait_for_whoever_measures(host: HostLauncher):
-    given = Given(code="x = [1.0]\n\n\ndef f(x):\n    return x", function="f", elems="x")
-    with (
-        machine_lock("a neighbour", lambda: False, lambda who: None),
-        pytest.raises(Busy, match=r"^a neighbour \(process \d+\) is measuring on this machine"),
-    ):
-        Deriving(host, "a test", patient=False).give(given, {}, 0)
 
 
 def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch):
@@ -121,10 +111,12 @@ def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypat
 def test_what_is_wrong_is_said_before_anything_starts(
     code: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    def start(**_: Any) -> None:
-        raise AssertionError("a runner was started")
+    def start(*_: Any) -> None:
+        raise AssertionError("something was started")
 
-    monkeypatch.setattr("measure.runner.Runner", start)
+    monkeypatch.setattr(command_line, "Local", start)
+    broken = code.with_name("broken.py")
+    broken.write_text("f = (")
     for arguments, sentence in (
         (["{code}:flip"], "what flip is mapped over is missing: name it by --elems"),
         (["square", "--elems", "images"], "--elems goes with a function of your own: name it as FILE.py:FUNCTION"),
@@ -132,8 +124,10 @@ def test_what_is_wrong_is_said_before_anything_starts(
         (["{code}x.py:flip", "--elems", "images"], "cannot be read: No such file or directory"),
         (["{code}:flip", "--elems", "other.py:images"], "--elems other.py:images is in another file than flip"),
         (["{code}:flip", "--elems", "no_such.npy"], "no_such.npy cannot be read: No such file or directory"),
+        (["{code}:flop", "--elems", "images"], "the code has no 'flop', which was named as the function: it defines"),
+        (["{broken}:f", "--elems", "e"], "error: line 1: '(' was never closed"),
     ):
-        status = command_line.main(["compare", *(part.format(code=code) for part in arguments)])
+        status = command_line.main(["compare", *(part.format(code=code, broken=broken) for part in arguments)])
         assert status == command_line.INVALID
         assert sentence in capsys.readouterr().err
 
@@ -142,17 +136,17 @@ def test_what_is_wrong_is_said_before_anything_starts(
 
 
 @pytest.fixture(scope="module")
-def own(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+def own(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
     with pytest.MonkeyPatch.context() as patch:
         # Where values are wrong, a fresh interpreter would look whether oneDNN is to blame.
         patch.setattr(stages, "FreshLauncher", lambda *_, **__: Lent(host))
-        nobody_else_works(patch)
-        with running(host, tmp_path_factory.mktemp("own")) as runner:
-            yield runner
+        leave_the_machine(patch)
+        with running(host, tmp_path_factory.mktemp("own")) as own:
+            yield own
 
 
-def compared(own: Runner, function: str, elems: str, strategies: Sequence[str]) -> Run:
-    slug = own.give(Given(code=CODE, function=function, elems=elems))
+def compared(own: Own, function: str, elems: str, strategies: Sequence[str]) -> Run:
+    slug = own.look_at(Given(code=CODE, function=function, elems=elems))
     return measure(own, parse({"workload": slug, "strategies": list(strategies), "budget_s": 300.0}))
 
 
@@ -160,33 +154,31 @@ def outcomes(run: Run) -> dict[str, str]:
     return {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
 
 
-@pytest.mark.parametrize(
-    ("function", "wrong"),
-    [
-        # What Python prints and counts happens in a graph while it is traced.
-        (
-            "counting",
-            {"map_fn.graph": "prints nothing instead of 8", "vectorized_map.graph": "in calls instead of 16"},
-        ),
-        ("keeps_state", {"vectorized_map.graph": "two calls with 8 elements leave 2.0 in total instead of 16.0"}),
-        # The assertion is made for the first element alone.
-        ("positive", {"vectorized_map.graph": "the strategy leaves out assertions"}),
-    ],
-)
-def test_a_strategy_without_the_effects_of_a_loop_is_wrong(
-    own: Runner, function: str, wrong: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-):
-    def start(*_: Any, **__: Any) -> None:
-        raise AssertionError("a strategy was run without oneDNN, though its values are right")
-
-    monkeypatch.setattr(stages, "FreshLauncher", start)
-    run = compared(own, function, "vectors", list(wrong))
-    assert outcomes(run) == dict.fromkeys(wrong, "wrong") and run.ranking == []
-    for slug, sentence in wrong.items():
-        assert sentence in run.measurement(slug).error.message  # type: ignore[union-attr]
+def test_a_strategy_that_would_leave_out_an_effect_is_not_measured(own: Own):
+    run = compared(own, "positive", "vectors", ["loop.eager", "vectorized_map.graph"])
+    assert outcomes(run) == {"loop.eager": "ok", "vectorized_map.graph": "unsupported"}
+    error = run.measurement("vectorized_map.graph").error
+    assert error is not None
+    assert error.message == "the function has assertions (Assert), here for the first element alone"
 
 
-def test_values_that_are_random_are_compared_by_their_shapes(own: Runner):
+def test_named_tuples_are_plain_ones_in_every_strategy(own: Own):
+    slugs = ["loop.eager", "map_fn.graph", "while_loop.graph", "vectorized_map.graph", "map_fn.xla", "dataset.graph"]
+    run = compared(own, "largest", "vectors", slugs)
+    assert outcomes(run) == dict.fromkeys(slugs, "ok")
+    leaves = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
+    assert [leaf.path for leaf in leaves] == [".k[0]", ".k[1]"]
+
+
+def test_of_many_elements_some_are_compared_and_the_run_says_so(own: Own, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(own_script, "MOST_COMPARED", 3)
+    run = compared(own, "contrast", "images", ["map_fn.graph"])
+    assert outcomes(run) == {"map_fn.graph": "ok"}
+    (warning,) = [warning.message for warning in run.warnings if warning.code == "some_compared"]
+    assert warning.startswith("results of 3 of 16 elements are compared with right ones")
+
+
+def test_values_that_are_random_are_compared_by_their_shapes(own: Own):
     run = compared(own, "flip", "images", ["map_fn.graph"])
     assert outcomes(run) == {"map_fn.graph": "ok"} and run.ranking == [["map_fn.graph"]]
     assert CODE.strip() in run.measurement("map_fn.graph").code.source  # type: ignore[union-attr]
@@ -194,7 +186,7 @@ def test_values_that_are_random_are_compared_by_their_shapes(own: Runner):
     assert (leaf.shape, leaf.max_abs) == ([16, 8, 8, 3], None)
 
 
-def test_results_without_a_fixed_shape_are_ragged_and_what_has_no_form_for_them_is_said(own: Runner):
+def test_results_without_a_fixed_shape_are_ragged_and_what_has_no_form_for_them_is_said(own: Own):
     cannot = ["map_fn.xla", "while_loop.graph", "vectorized_map.graph"]
     run = compared(own, "large", "vectors", ["map_fn.graph", *cannot])
     assert outcomes(run) == {"map_fn.graph": "ok", **dict.fromkeys(cannot, "unsupported")}

@@ -60,7 +60,7 @@ def test_the_same_samples_give_the_figures_ranks_and_sentences_that_the_examples
     """They change only where another method is meant: then ``analysis.version`` changes with them."""
     claims = frozen("views/example_claims.json").evidence or []
     sweeps = [item.run for item in claims if item.run and item.run.kind == "sweep"]
-    assert any(run.crossovers for run in sweeps) and any(run.fits for run in sweeps)
+    assert any(run.fits for run in sweeps)
     for run in (frozen("views/example_run.json"), *sweeps):
         assert run.analysis.version == Analysis().version
         again = (findings.analyse if run.kind == "sweep" else analysis.analyse)(run)

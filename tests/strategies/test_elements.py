@@ -22,7 +22,7 @@ BY_HAND = "map_fn.graph?element=by_hand"
 
 
 @pytest.fixture
-def slope(live: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def slope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of the documentation, in a home of its own."""
     (tmp_path / "workloads").mkdir()
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
@@ -46,7 +46,7 @@ def test_a_slug_names_one_beside_other_options() -> None:
 
 def test_words_stand_for_all_of_those_that_a_workload_has_and_the_default_for_one(slope: Path) -> None:
     def chosen(text: str) -> tuple[str, ...]:
-        return parse({"workload": "slope", "strategies": text}).strategies
+        return tuple(parse({"workload": "slope", "strategies": text}).strategies)
 
     modes = ("eager", "graph", "xla")
     assert chosen("map_fn") == (
@@ -78,6 +78,6 @@ def test_its_script_holds_the_function_that_it_maps(tmp_path: Path) -> None:
         with pytest.raises(DiscoveryError, match=re.escape(says)):
             workloads.load_file(path)
     option = 'options=(Option("element", 1, "which"),), order=15'
-    path.write_text(EVERY_OTHER.replace("order=15", option).replace("import Estimate", "import Option, Estimate"))
+    path.write_text(EVERY_OTHER.replace("order=15", option).replace("import Mapper", "import Mapper, Option"))
     with pytest.raises(ValueError, match="an option is named 'element', which is every mapper's"):
         strategies.load_file(path)

@@ -1,10 +1,10 @@
 """What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
 
 from measure.engine.bench import Settings
-from measure.engine.host_launcher import HostLauncher
-from measure.engine.launcher import Launcher
 from measure.model.request import parse
 from measure.model.run import Run
+from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Launcher
 from tests.deadlines import RUN_S
 from tests.grid import untimed
 from tests.subjects import Subjects

@@ -44,7 +44,7 @@ FACTS = Facts(
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is given in a test is a workload of that test alone."""
-    for known in ("_known", "_workloads"):
+    for known in ("_derived", "_workloads"):
         monkeypatch.setattr(functions, known, {})
 
 
@@ -82,7 +82,7 @@ def replace_code(given: Given, code: str) -> Given:
 def test_right_results_come_from_the_function_or_from_what_was_given():
     assert "slice_by_slice(half, elems)" in script.build_reference(case())
     wider = changed(FACTS, reference="float64")
-    functions._known.clear()
+    functions._derived.clear()
     assert "slice_by_slice(half, in_float64(elems))" in script.build_reference(case(facts=wider))
     given = Given(code=CODE, function="half", elems="numbers", reference="half")
     assert "reference_output = half(" in script.build_reference(case(given, changed(FACTS, reference="given")))
@@ -104,6 +104,20 @@ def test_sparse_results_are_made_dense_in_every_script():
     assert "slice_by_slice(mapped_fn, elems)" in script.build_reference(sparse)
 
 
+def test_named_tuples_become_plain_ones_in_every_script():
+    named = case(facts=changed(FACTS, result=["named", [["leaf", Leaf((3,), "float64")]]]))
+    for text in (script.build(named, "map_fn.graph"), script.build_reference(named)):
+        assert "def mapped_fn(x):\n    return as_tuples(half(x))\n" in text and text.count("def as_tuples(") == 1
+    assert "signature = (tf.TensorSpec([3], tf.float64),)\n" in script.build(named, "map_fn.graph")
+
+
+def test_of_many_elements_some_have_a_reference():
+    many = replace(case(), size={"batch": 100_000, "side": 3})
+    assert own_script.compared(many) == 1_000 and own_script.compared(case()) == 8
+    assert "compared = np.linspace(0, 99999, 1000).round().astype(int)\n" in script.build_reference(many)
+    assert "compared" not in script.build_reference(case()) + script.build(many, "map_fn.graph")
+
+
 def test_facts_are_those_of_the_code_and_the_size():
     one, other = GIVEN.slug, replace_code(GIVEN, CODE.replace("0.5", "0.25")).slug
     assert one != other and one.startswith("half_")
@@ -111,9 +125,6 @@ def test_facts_are_those_of_the_code_and_the_size():
     larger = changed(FACTS, size={"batch": 1, "side": 9}, element=["leaf", Leaf((9,), "float64")])
     functions.add(OwnFunction(given=GIVEN, facts=larger))
     assert (first.input_bytes, replace(first, size={"batch": 8, "side": 9}).input_bytes) == (8 * 3 * 8, 8 * 9 * 8)
-    assert first.cost.unknown == ()
-    functions._known.clear()
-    assert case(facts=changed(FACTS, unknown_work=["Betainc"])).cost.unknown == ("Betainc",)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +132,7 @@ def test_facts_are_those_of_the_code_and_the_size():
     [
         ("def half(x): return x", "the code has no 'numbers', which was named as the elems: it defines half"),
         ("numbers = half = tensors = 1", "the code defines 'tensors': choose another name"),
+        ("numbers = 1\nhalf = (", r"^line 2: '\(' was never closed$"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(code: str, sentence: str):

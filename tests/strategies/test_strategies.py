@@ -7,19 +7,15 @@ import pytest
 
 import strategies
 import workloads
-from strategies import chunks, planning, script
+from strategies import chunks, script
 from strategies.spec import MODES, Mapper, Strategy
 from workloads.case import Case
 
 GRID = [f"{mapper}.{mode}" for mapper in ("loop", "map_fn", "vectorized_map", "batched") for mode in MODES]
 
 EVERY_OTHER = """
-from typing import TYPE_CHECKING
-
-from strategies.spec import Estimate, Mapper
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from strategies.spec import Mapper
+from workloads.spec import tf
 
 
 def map_through_dataset(fn, elems):
@@ -27,13 +23,9 @@ def map_through_dataset(fn, elems):
     return dataset.batch(tf.nest.flatten(elems)[0].shape[0]).get_single_element()
 
 
-def estimate(plan):
-    return Estimate(peak_bytes=2 * plan.output_bytes, first_call_s=0.1, latency_s=0.01, events=10)
-
-
 MAPPER = Mapper(
     slug="through_dataset", title="tf.data", summary="A mapper in one file.",
-    apply=map_through_dataset, estimate=estimate, modes=("eager", "graph"), order=15,
+    apply=map_through_dataset, steps="pipeline", modes=("eager", "graph"), order=15,
 )
 """
 
@@ -71,42 +63,33 @@ def test_a_slug_has_one_canonical_form() -> None:
     assert Strategy("m", "xla", {"b": True, "a": 2}).slug == "m.xla?a=2&b=true"
 
 
-@pytest.mark.parametrize(
-    ("slug", "message"),
-    [
+def test_errors_name_what_is_valid() -> None:
+    number, truth = "map_fn.xla?parallel_iterations", "vectorized_map.xla?fallback_to_while_loop"
+    for slug, message in (
         ("pmap.xla", "mapper 'pmap' is not known: choose one of "),
         ("loop.fast", "loop has no mode 'fast': choose one of eager, graph, xla"),
         ("loop.eager?chunk=8", "loop has no option 'chunk': it has none"),
+        (f"{number}=0", "map_fn: parallel_iterations=0 is not valid: a whole number from 1 to 1024"),
+        (f"{truth}=maybe", "vectorized_map: fallback_to_while_loop=maybe is not valid: choose one of true, false"),
         (
-            "map_fn.xla?parallel_iterations=0",
-            "map_fn: parallel_iterations=0 is not valid: a whole number from 1 to 1024",
-        ),
-        (
-            "vectorized_map.xla?fallback_to_while_loop=maybe",
-            "vectorized_map: fallback_to_while_loop=maybe is not valid: choose one of true, false",
-        ),
-        (
-            "map_fn.xla?parallel_iterations=3&parallel_iterations=4",
-            "strategy 'map_fn.xla?parallel_iterations=3&parallel_iterations=4' gives parallel_iterations twice",
+            f"{number}=3&parallel_iterations=4",
+            f"strategy '{number}=3&parallel_iterations=4' gives parallel_iterations tw",
         ),
         ("map_fn.xla?&", "strategy 'map_fn.xla?&' is malformed: '' should read option=value"),
         ("", "strategy '' is malformed: write mapper.mode or mapper.mode?option=value&option=value"),
         (".eager", "strategy '.eager' is malformed"),
         ("map_fn.xla?", "strategy 'map_fn.xla?' is malformed"),
-    ],
-)
-def test_errors_name_what_is_valid(slug: str, message: str) -> None:
-    with pytest.raises(strategies.StrategyError) as caught:
-        strategies.parse(slug)
-    assert isinstance(caught.value, ValueError)
-    assert str(caught.value).startswith(message)
+    ):
+        with pytest.raises(strategies.StrategyError) as caught:
+            strategies.parse(slug)
+        assert str(caught.value).startswith(message)
 
 
 # --- mappers outside of the package --------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def folder(live: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(tmp_path))
     return tmp_path
 
@@ -143,9 +126,8 @@ def test_load_file_returns_the_mapper_or_says_what_is_wrong(tmp_path: Path) -> N
 
 
 def chunk_of(slug: str, size: dict[str, int], memory_limit_mib: int | None = None, device: str = "CPU:0") -> int:
-    case = Case(workloads.get("outer_reduce"), size, "float32", device=device)
-    plan = planning.plan(case, slug, memory_limit_mib)
-    return int(plan.options["chunk"])
+    case, strategy = Case(workloads.get("outer_reduce"), size, "float32", device=device), strategies.parse(slug)
+    return int({**chunks.chosen(case, strategy, memory_limit_mib), **strategy.options}["chunk"])
 
 
 def test_the_default_chunk_is_what_fits_the_room() -> None:
@@ -163,13 +145,13 @@ def test_the_default_chunk_is_what_fits_the_room() -> None:
 def test_where_chunks_save_little_memory_the_whole_batch_is_chosen_unless_memory_is_short() -> None:
     """Per-example gradients need twice their output beside it, at once; in chunks, their output twice."""
     case = Case(workloads.get("dp_sgd"), {"batch": 4_096, "features": 64, "hidden": 64}, "float32")
-    whole = planning.plan(case, "chunked.graph")
-    assert whole.options["chunk"] == 4_096
-    assert "chunks would save little memory" in chunks.reason(whole, whole.options)
-    limited = planning.plan(case, "chunked.graph", memory_limit_mib=64)
-    assert limited.options["chunk"] == chunks.CPU_BYTES // chunks.element_bytes(limited)
+    chunked = strategies.parse("chunked.graph")
+    assert chunks.chosen(case, chunked) == {"chunk": 4_096}
+    assert "chunks would save little memory" in chunks.reason(case, chunked)
+    fits = chunks.CPU_BYTES // chunks.element_bytes(case, strategies.mapper("chunked"))
+    assert chunks.chosen(case, chunked, memory_limit_mib=64) == {"chunk": fits}
     # Their sum needs next to nothing in chunks.
-    assert planning.plan(case, "accumulate.graph").options["chunk"] < 4_096
+    assert chunks.length(case, strategies.parse("accumulate.graph")) < 4_096
 
 
 def test_the_chosen_chunk_stands_in_the_script_with_its_reason_and_one_that_is_asked_for_is_kept() -> None:
@@ -177,8 +159,8 @@ def test_the_chosen_chunk_stands_in_the_script_with_its_reason_and_one_that_is_a
     case = Case(workloads.get("outer_reduce"), {"batch": 2_560, "side": 8}, "float32")
     assert "    return map_in_chunks(element, elems, signature, chunk=620)\n" in script.build(case, "chunked.graph")
     assert "chunk=15)" in script.build(case, "chunked.graph", memory_limit_mib=1)
-    plan = planning.plan(case, "chunked.graph")
-    assert chunks.reason(plan, {"chunk": 620}) == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
+    reason = chunks.reason(case, strategies.parse("chunked.graph"))
+    assert reason == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
 
 
 def test_arrays_of_numpy_stay_in_the_process_too_and_a_gpu_has_a_pool_of_its_own() -> None:

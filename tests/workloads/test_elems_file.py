@@ -26,10 +26,10 @@ def executed(code: str) -> Any:
 
 def test_a_copy_is_kept_whose_name_tells_its_content(tmp_path: Path, home: Path):
     np.save(tmp_path / "rows.npy", np.arange(6.0))
-    code = elems_file.kept(str(tmp_path / "rows.npy"))
-    assert elems_file.kept(str(tmp_path / "rows.npy")) == code
+    code = elems_file.store(str(tmp_path / "rows.npy"))
+    assert elems_file.store(str(tmp_path / "rows.npy")) == code
     np.save(tmp_path / "rows.npy", np.zeros(6))
-    assert elems_file.kept(str(tmp_path / "rows.npy")) != code
+    assert elems_file.store(str(tmp_path / "rows.npy")) != code
     assert executed(code).tolist() == [0, 1, 2, 3, 4, 5]
     kept = sorted(path.name for path in (home / "elems").iterdir())
     assert len(kept) == 2 and all(name.startswith("rows-") and name.endswith(".npy") for name in kept)
@@ -41,7 +41,7 @@ def test_the_oldest_copies_go_where_they_take_too_much(tmp_path: Path, home: Pat
     for age, name in enumerate(("oldest", "older", "newest")):
         np.save(tmp_path / f"{name}.npy", np.full(1_000, age))
         monkeypatch.setattr(elems_file, "KEPT_BYTES", 20_000)
-        codes.append(elems_file.kept(str(tmp_path / f"{name}.npy")))
+        codes.append(elems_file.store(str(tmp_path / f"{name}.npy")))
         for copy in (home / "elems").glob(f"{name}-*"):
             os.utime(copy, (age, age))
     assert sorted(path.name.partition("-")[0] for path in (home / "elems").iterdir()) == ["newest", "older"]
@@ -66,14 +66,5 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(
         file = tmp_path / f"large{suffix}"
         file.write_bytes(bytes(1_001))
         with pytest.raises(DiscoveryError, match=f"^{file} holds .* can be measured: give fewer or smaller elements$"):
-            elems_file.kept(str(file))
+            elems_file.store(str(file))
     assert not home.exists()
-
-
-def test_where_the_copy_is_not_its_code_says_so(tmp_path: Path, home: Path):
-    np.save(tmp_path / "rows.npy", np.arange(6.0))
-    code = elems_file.kept(str(tmp_path / "rows.npy"))
-    (copy,) = (home / "elems").iterdir()
-    copy.unlink()
-    with pytest.raises(FileNotFoundError, match="stayed where it was measured"):
-        executed(code)

@@ -11,19 +11,15 @@ import pytest
 
 import workloads
 from measure.subject import correctness
+from strategies import script
 from workloads import discovery
 from workloads.case import Case
 from workloads.spec import Leaf, Workload, leaves
 
 CUBE = """
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from workloads.spec import Cost, Leaf, SizeParameter, Workload
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from workloads.spec import Cost, Leaf, SizeParameter, Workload, tf
 
 
 def inputs(batch, dtype, seed):
@@ -49,8 +45,7 @@ def cost():
 WORKLOAD = Workload(
     slug="cube", title="Cube", group="Elementwise", formula="y = x³", summary="A workload in one file.",
     sizes=(SizeParameter("batch", 4, 1, 100, "rows"),), presets={}, dtypes=("float32",),
-    inputs=inputs, element=element, rewrites={}, reference=reference,
-    element_input=leaf, element_output=leaf, cost=cost,
+    inputs=inputs, element=element, rewrites={}, reference=reference, element_input=leaf, cost=cost,
 )
 """
 
@@ -83,10 +78,6 @@ def arrays(nest: Any) -> list[np.ndarray]:
     return [array for part in parts for array in arrays(part)]
 
 
-def described(case: Case, function: Any) -> list[tuple[tuple[int | None, ...], str]]:
-    return [((case.batch, *leaf.shape), leaf.dtype) for leaf in case.leaves(function)]
-
-
 def seen(array: np.ndarray) -> tuple[tuple[int | None, ...], str]:
     """The shape and the dtype of an array, of text and of rows of different lengths as well."""
     if array.dtype != object:
@@ -106,9 +97,15 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and all(np.array_equal(x, y) for x, y in zip(a.flat, b.flat, strict=True))
 
 
+def right(case: Case) -> tuple[Any, tuple[np.ndarray, ...], Any]:
+    """The inputs, the variables and the right results, of the script that computes these."""
+    module: dict[str, Any] = {}
+    exec(script.build_reference(case), module)
+    return module["elems"], module["variables"], module["reference_output"]
+
+
 def test_workloads_come_by_group_and_name_and_have_texts_for_a_person() -> None:
-    assert {"image_sqrt", "outer_product", "per_example_gradients"} <= set(workloads.names())
-    assert [workload.slug for workload in workloads.all()] == list(workloads.names())
+    assert {"image_sqrt", "square", "per_example_gradients"} <= set(workloads.names())
     groups = list(dict.fromkeys(workload.group for workload in workloads.all()))
     assert groups[: len(workloads.GROUPS)] == list(workloads.GROUPS)
     for group in groups:
@@ -129,19 +126,19 @@ def test_inputs_variables_and_reference_are_as_described(batch: int | None) -> N
         if batch is not None:
             least = next(size.least for size in case.workload.sizes if size.name == "batch")
             case = replace(case, size={**case.size, "batch": max(batch, least)})
-        workload = case.workload
-        inputs = case.call(workload.inputs)
-        assert list(map(seen, arrays(inputs))) == described(case, workload.element_input), case
-        variables = () if workload.variables is None else case.call(workload.variables)
-        assert [Leaf(array.shape, array.dtype.name) for array in variables] == case.leaves(workload.variable_leaves)
-        is_ragged = any(leaf.is_ragged for leaf in case.leaves(workload.element_input))
+        inputs, variables, output = right(case)
+        described = case.leaves(case.workload.element_input)
+        assert list(map(seen, arrays(inputs))) == [((case.batch, *leaf.shape), leaf.dtype) for leaf in described], case
+        assert [Leaf(array.shape, array.dtype.name) for array in variables] == case.leaves(
+            case.workload.variable_leaves
+        )
         # Where lengths differ, bytes are forecast from their average.
+        is_ragged = any(leaf.is_ragged for leaf in described)
         assert is_ragged or sum(map(bytes_of, arrays(inputs))) == case.input_bytes, case
         assert sum(array.nbytes for array in variables) == case.captured_bytes
-        output = arrays(workload.reference(inputs, *variables, **case.keywords(workload.reference)))
-        assert [array.shape for array in output] == [leaf.shape for leaf in leaves(case.output)], case
-        assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in output), case
-        assert sum(array.nbytes for array in output) == case.reference_bytes
+        assert [array.shape for array in arrays(output)] == [leaf.shape for leaf in leaves(case.output)], case
+        assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays(output)), case
+        assert sum(array.nbytes for array in arrays(output)) == case.reference_bytes
 
 
 def test_inputs_follow_from_the_seed() -> None:
@@ -152,23 +149,64 @@ def test_inputs_follow_from_the_seed() -> None:
         assert all(map(same, first, again)) and not any(map(same, first, other)), case
 
 
-def test_a_leaf_that_is_none_says_what_is_needed() -> None:
+def test_numpy_rewrites_and_elements_compute_the_reference() -> None:
+    for case in cases():
+        inputs, variables, results = right(case)
+
+        def assert_right(got: Any, case: Case = case, results: Any = results) -> None:
+            expected, depth = case.output, case.cost.depth
+            verdict, sentence = correctness.check(got, results, expected=expected, batch=None, depth=depth)
+            assert verdict.ok, sentence
+
+        if rewrite := case.workload.rewrites.get("numpy"):
+            assert_right(rewrite(inputs, *variables, **case.keywords(rewrite)))
+        element = case.workload.numpy_element
+        if element is not None and case.workload.use is None:
+            slices = zip(*inputs, strict=True) if isinstance(inputs, tuple) else inputs
+            outputs = [element(one, *variables, **case.keywords(element)) for one in slices]
+            stacked = [np.stack(parts) for parts in zip(*map(arrays, outputs), strict=True)]
+            assert_right(tuple(stacked) if isinstance(outputs[0], tuple) else stacked[0])
+
+
+def test_a_leaf_that_is_none_says_what_is_needed_and_leaves_come_in_the_order_of_tf_nest() -> None:
     with pytest.raises(ValueError, match=r"a Leaf has the shape \(3, -1\): a tuple of lengths is needed"):
         Leaf((3, -1), "float32")
     with pytest.raises(ValueError, match="a Leaf has the dtype 'flaot32': choose one of bool, "):
         Leaf((3,), "flaot32")
-
-
-def test_leaves_come_in_the_order_of_tf_nest() -> None:
     a, b, c = (Leaf((n,), "float32") for n in (1, 2, 3))
     assert leaves({"b": b, "a": (a, [c])}) == [a, c, b]
+
+
+def test_bytes_of_a_case_are_exact() -> None:
+    def bytes_of(slug: str, size: dict[str, int], dtype: str) -> tuple[int, int, int]:
+        case = Case(workloads.get(slug), size, dtype)
+        assert case.read_bytes == case.input_bytes + case.captured_bytes
+        assert case.tensor_bytes == case.read_bytes + case.output_bytes
+        return case.input_bytes, case.output_bytes, case.captured_bytes
+
+    size = {"batch": 100, "side": 32}
+    assert bytes_of("outer_product", size, "float32") == (409_600, 419_430_400, 0)
+    assert bytes_of("outer_product", size, "bfloat16") == (204_800, 419_430_400 // 2, 0)
+    assert bytes_of("per_example_gradients", {"batch": 10, "features": 32}, "float32") == (1_320, 1_320, 132)
+    assert Case(workloads.get("outer_product"), size, "bfloat16").reference_bytes == 2 * 419_430_400
+
+
+def test_arguments_are_those_that_a_function_names_and_keywords_those_after_its_star() -> None:
+    case = Case(workloads.get("top_k"), {"batch": 2, "width": 16, "k": 3}, "float32", seed=5)
+    assert case.arguments(case.workload.inputs) == {"batch": 2, "width": 16, "dtype": "float32", "seed": 5}
+    assert case.keywords(case.workload.element) == {"k": 3} and case.keywords(case.workload.inputs) == {}
+
+    def wants(rows: Any, *, depth: int) -> None: ...
+
+    with pytest.raises(TypeError, match="top_k: wants asks for 'depth': it can have batch, width, k, dtype, seed"):
+        case.keywords(wants)
 
 
 # --- workloads outside of the package ------------------------------------------------------------------------------
 
 
 def test_the_variable_may_name_several_folders_and_single_files_which_are_loaded_again_when_they_change(
-    live: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").mkdir()
     cube = tmp_path / "a" / "cube.py"
@@ -199,10 +237,11 @@ def test_load_file_says_what_is_wrong(tmp_path: Path) -> None:
         ("element=element", "element=lambda x: x**3", "cannot be put into a script: a top-level 'def' can"),
         ("def element(", "def elems(", "name 'element' is not defined"),
         ("def element(x", "def strategy(x):\n    pass\n\n\nelement = strategy\n\n\ndef other(x", "is named 'strategy'"),
-        ("element_output=leaf", "element_output=cost", "cube: cost: Cost(flops=6,"),
+        ("element_input=leaf", "element_input=cost", "cube: cost: Cost(ops=1,"),
         ("cost=cost", "cost=leaf", "cube: leaf gives Leaf("),
         ("inputs(batch,", "inputs(rows,", "inputs asks for 'rows': it can have batch, dtype, seed"),
         ("WORKLOAD =", "SOMETHING =", "offers NoneType as WORKLOAD: a Workload is needed"),
+        ("reference=reference, ", "", "cube has no reference: give one, or a rewrite 'numpy'"),
         ("rewrites={}", "rewrites={}, variables=inputs", "variables and variable_leaves go together"),
     ):
         assert old in CUBE
@@ -213,78 +252,3 @@ def test_load_file_says_what_is_wrong(tmp_path: Path) -> None:
     path.rename(tmp_path / "cube.txt")
     with pytest.raises(discovery.DiscoveryError, match=r"is not a Python file: a file whose name ends in \.py"):
         workloads.load_file(tmp_path / "cube.txt")
-
-
-# --- in NumPy ---------------------------------------------------------------------------------------------------------
-
-
-def data(case: Case) -> tuple[Any, tuple[np.ndarray, ...]]:
-    """The inputs and the variables."""
-    workload = case.workload
-    return case.call(workload.inputs), () if workload.variables is None else case.call(workload.variables)
-
-
-def assert_right(case: Case, got: Any) -> None:
-    inputs, variables = data(case)
-    verdict, sentence = correctness.check(
-        got,
-        case.workload.reference(inputs, *variables, **case.keywords(case.workload.reference)),
-        expected=case.output,
-        batch=None,
-        depth=case.cost.depth,
-    )
-    assert verdict.ok, sentence
-
-
-def _slice(inputs: Any, place: int) -> Any:
-    if isinstance(inputs, tuple):
-        return tuple(_slice(part, place) for part in inputs)
-    return inputs[place]
-
-
-def test_numpy_rewrites_and_elements_compute_the_reference() -> None:
-    for case in cases():
-        inputs, variables = data(case)
-        if rewrite := case.workload.rewrites.get("numpy"):
-            assert_right(case, rewrite(inputs, *variables, **case.keywords(rewrite)))
-        element = case.workload.numpy_element
-        if element is not None and case.workload.use is None:
-            keywords = case.keywords(element)
-            outputs = [element(_slice(inputs, place), *variables, **keywords) for place in range(case.batch)]
-            stacked = [np.stack(parts) for parts in zip(*map(arrays, outputs), strict=True)]
-            assert_right(case, tuple(stacked) if isinstance(outputs[0], tuple) else stacked[0])
-
-
-# --- variants, and what is done with a mapped function ----------------------------------------------------------------
-
-
-# --- what a case knows ------------------------------------------------------------------------------------------------
-
-
-def test_bytes_of_a_case_are_exact() -> None:
-    def bytes_of(slug: str, size: dict[str, int], dtype: str) -> tuple[int, int, int]:
-        case = Case(workloads.get(slug), size, dtype)
-        assert case.read_bytes == case.input_bytes + case.captured_bytes
-        assert case.tensor_bytes == case.read_bytes + case.output_bytes
-        return case.input_bytes, case.output_bytes, case.captured_bytes
-
-    size = {"batch": 100, "side": 32}
-    assert bytes_of("outer_product", size, "float32") == (409_600, 419_430_400, 0)
-    assert bytes_of("outer_product", size, "float64") == (819_200, 2 * 419_430_400, 0)
-    assert bytes_of("outer_product", size, "bfloat16") == (204_800, 419_430_400 // 2, 0)
-    assert bytes_of("per_example_gradients", {"batch": 10, "features": 32}, "float32") == (1_320, 1_320, 132)
-    assert Case(workloads.get("outer_product"), size, "bfloat16").reference_bytes == 2 * 419_430_400
-
-
-def test_arguments_are_those_that_a_function_names_and_keywords_those_after_its_star() -> None:
-    case = Case(workloads.get("outer_product"), {"batch": 2, "side": 3}, "float32", seed=5)
-    assert case.arguments(case.workload.inputs) == {"batch": 2, "side": 3, "dtype": "float32", "seed": 5}
-    assert case.arguments(case.workload.cost) == {"side": 3}
-    case = Case(workloads.get("top_k"), {"batch": 2, "width": 16, "k": 3}, "float32")
-    assert case.keywords(case.workload.element) == {"k": 3}
-    assert case.keywords(case.workload.inputs) == {}
-
-    def wants(rows: Any, *, depth: int) -> None: ...
-
-    with pytest.raises(TypeError, match="top_k: wants asks for 'depth': it can have batch, width, k, dtype, seed"):
-        case.keywords(wants)

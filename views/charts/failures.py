@@ -1,14 +1,10 @@
 """Words for strategies that did not work at a point of a sweep, or were not run there. Pure."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 
-from msgspec import UNSET
-
-from measure.model.run import Error, Measurement, Point, Run
+from measure.model.run import Measurement, Point, Run
 from measure.output.notes import by_sentence
-from measure.sweep import omissions
-from measure.sweep.lines import Line, lines
-from measure.sweep.places import readable
+from measure.sweep.lines import Line, lines, readable
 from views.ui import look
 
 
@@ -20,7 +16,7 @@ def failed(item: Measurement) -> bool:
 
 def outcome(item: Measurement) -> str:
     """Return the outcome in words, with its reason."""
-    return _outcome([item])
+    return _outcome(item)
 
 
 def did_not_work(run: Run) -> list[tuple[list[Line], str]]:
@@ -41,7 +37,7 @@ def without(point: Point) -> str:
 
 
 def _by_reason(
-    run: Run, counts: Callable[[Measurement], bool], words: Callable[[list[Measurement]], str]
+    run: Run, counts: Callable[[Measurement], bool], words: Callable[[Measurement], str]
 ) -> list[tuple[list[Line], str]]:
     sentences: list[tuple[Line, str]] = []
     for line in lines(run.points, run.axes):
@@ -50,31 +46,21 @@ def _by_reason(
     return by_sentence(sentences)
 
 
-def _alike(items: Iterable[tuple[str, Measurement]]) -> list[tuple[list[str], list[Measurement]]]:
-    """Return measurements and their names in groups of one outcome and one kind of error."""
-    groups: dict[Hashable, tuple[list[str], list[Measurement]]] = {}
+def _alike(items: Iterable[tuple[str, Measurement]]) -> list[tuple[list[str], Measurement]]:
+    """Return the names of measurements that ended alike, with one of these."""
+    groups: dict[tuple[str, str], tuple[list[str], Measurement]] = {}
     for name, item in items:
-        kind = omissions.kind(item.error) if item.error else None
-        names, alike = groups.setdefault((item.outcome, kind), ([], []))
-        names.append(name)
-        alike.append(item)
+        groups.setdefault((item.outcome, item.error.message if item.error else ""), ([], item))[0].append(name)
     return list(groups.values())
 
 
-def _outcome(alike: list[Measurement], form: str = "{}: {}") -> str:
-    """Return the outcome of `_alike` measurements with its reason, in the form of both."""
-    first = alike[0]
-    word, reason = look.OUTCOMES.get(first.outcome, first.outcome), _reason(alike)
-    if not reason or _is_whole(first.outcome, first.error):
+def _reason(item: Measurement) -> str:
+    return item.error.message if item.error else ""
+
+
+def _outcome(item: Measurement, form: str = "{}: {}") -> str:
+    """Return an outcome with its reason, in the form of both. That a strategy was not run its reason says itself."""
+    word, reason = look.OUTCOMES.get(item.outcome, item.outcome), _reason(item)
+    if not reason or item.outcome == "not_run":
         return reason or word
     return form.format(word, reason)
-
-
-def _reason(alike: list[Measurement]) -> str:
-    errors = [item.error for item in alike if item.error]
-    return omissions.reason(*errors) if errors else ""
-
-
-def _is_whole(outcome: str, error: Error | None) -> bool:
-    """True if the message says itself that the strategy was not run, as those of earlier versions do."""
-    return outcome == "not_run" and error is not None and error.values is UNSET

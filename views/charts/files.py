@@ -7,11 +7,12 @@ that it reads may come from anybody.
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import altair as alt
 import pandas as pd
 import vl_convert
 
@@ -31,23 +32,8 @@ _SIGNS = f"^[{''.join(look.GLYPHS.values())}] "
 FORMATS = ("svg", "png")
 
 
-@dataclass(frozen=True)
-class Surface:
-    """The surface that a chart is drawn on: its own colour, that of ink, and those of mappers in the order of `look`.
-
-    ``width`` is that of the plot in pixels, ``titled`` is true if the chart has to say itself what it shows, and
-    ``config`` is Vega's own where more than that differs from what it would choose.
-    """
-
-    width: int
-    background: str
-    ink: str
-    colours: Sequence[str]
-    titled: bool
-    config: Mapping[str, Any]
-
-
-PAPER = Surface(640, "#ffffff", "#16202e", look.LIGHT, True, {})
+# What a picture stands on, and the colour of its ink.
+_WIDTH, _PAPER, _INK = 640, "#ffffff", "#16202e"
 
 
 @dataclass(frozen=True)
@@ -116,7 +102,7 @@ def _letters(run: Run) -> str:
 
 
 def _front(run: Run, shown: list[Row]) -> tuple[Spec, pd.DataFrame]:
-    return sweep_front.SPEC, sweep_front.frame(*sweep_front.subject(run), None)
+    return sweep_front.SPEC, sweep_front.frame(sweep_front.subject(run), None)
 
 
 _FRONT = {"front": Picture(texts.FRONT_TITLE, _front)}
@@ -147,7 +133,7 @@ def titles(run: Run) -> dict[str, str]:
     return {name: picture.title for name, picture in of(run).items() if not picture.draw(run, shown)[1].empty}
 
 
-def specification(run: Run, name: str, surface: Surface = PAPER) -> Spec | None:
+def specification(run: Run, name: str) -> Spec | None:
     """Return the chart with its data, title and colours; None where the run has nothing to show in it."""
     picture, shown_rows = of(run)[name], rows.make(run, rows.choose_baseline(run))
     drawn, frame = picture.draw(run, shown_rows)
@@ -161,18 +147,20 @@ def specification(run: Run, name: str, surface: Surface = PAPER) -> Spec | None:
     used = {field: sorted(set(frame[field]) - {""}) for field in ("colour", "mode") if field in frame}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "width": surface.width,
-        "background": surface.background,
-        **({"title": _title(run, picture)} if surface.titled else {}),
-        "config": {
-            "range": {"category": list(surface.colours)},
-            "view": {"stroke": None},
-            **surface.config,
-        },
-        **_alone(drawn, used if picture.legend else {}, surface.ink),
+        "width": _WIDTH,
+        "background": _PAPER,
+        "title": _title(run, picture),
+        "config": {"range": {"category": list(look.LIGHT)}, "view": {"stroke": None}},
+        **_alone(drawn, used if picture.legend else {}),
         "data": {"name": "frame", "values": frame.astype(object).where(frame.notna(), None).to_dict("records")},
         "padding": 14,
     }
+
+
+def chart(run: Run, name: str) -> alt.Chart | None:
+    """Return the chart as Altair's, which notebooks draw; None where the run has nothing to show in it."""
+    drawn = specification(run, name)
+    return None if drawn is None else alt.Chart.from_dict(drawn)
 
 
 def _title(run: Run, picture: Picture) -> Spec:
@@ -192,14 +180,14 @@ def _size(run: Run) -> str:
     return ", ".join(f"{key} {value}" for key, value in {**fixed, **swept}.items())
 
 
-def _alone(part: Any, used: dict[str, list[str]], ink: str) -> Any:
+def _alone(part: Any, used: dict[str, list[str]]) -> Any:
     """Return the specification for use without a page around it: ink has a colour, and a legend stands where the page
     has its own."""
     if isinstance(part, list):
-        return [_alone(item, used, ink) for item in part]
+        return [_alone(item, used) for item in part]
     if not isinstance(part, dict):
-        return ink if part == base.INK else part
-    alone = {key: _alone(value, used, ink) for key, value in part.items()}
+        return _INK if part == base.INK else part
+    alone = {key: _alone(value, used) for key, value in part.items()}
     if "legend" in alone and used:
         # Below: at the right there are names.
         values = used.get(alone.get("field", ""), [])
@@ -207,9 +195,9 @@ def _alone(part: Any, used: dict[str, list[str]], ink: str) -> Any:
     return alone
 
 
-def convert(run: Run, name: str, form: str, surface: Surface = PAPER) -> bytes | None:
+def convert(run: Run, name: str, form: str) -> bytes | None:
     """Return the picture's bytes; None where the run has nothing to show in it."""
-    drawn = specification(run, name, surface)
+    drawn = specification(run, name)
     if drawn is None:
         return None
     # Nothing is fetched: all that a chart needs is in its specification.

@@ -8,9 +8,8 @@ import pandas as pd
 
 from measure.model import text
 from measure.model.run import Point, Run
-from measure.sweep import cells
-from measure.sweep.lines import Line, leaders, lines
-from measure.sweep.places import readable
+from measure.sweep import findings
+from measure.sweep.lines import Line, inferred, leaders, lines, place, readable
 from views.charts import failures, texts
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
@@ -90,7 +89,7 @@ def letters(run: Run) -> dict[str, str]:
 
 def cell(run: Run, point: Point) -> str:
     """Return the value that a click selects: it names the run, too, as a click outlives the run that is shown."""
-    return " ".join(map(str, (run.id, *cells.place(point))))
+    return " ".join(map(str, (run.id, *place(point))))
 
 
 def frame(run: Run) -> pd.DataFrame:
@@ -136,7 +135,7 @@ def _mapper_and_mode(line: Line | None) -> tuple[str, str]:
 def shade(point: Point) -> str:
     """Return how a cell is drawn: a key of the legend's shades. That it is a tie comes on top."""
     if point.ranking:
-        return "inferred" if cells.inferred(point) else "measured"
+        return "inferred" if inferred(point) else "measured"
     if point.status in ("running", "waiting"):
         return point.status
     return "without" if point.status in ("skipped", "complete") else "missed"
@@ -151,7 +150,7 @@ def shades(run: Run) -> list[str]:
 
 
 def state(point: Point) -> str:
-    if cells.inferred(point):
+    if inferred(point):
         return point.reason or texts.SHADES["inferred"]
     if point.ranking:
         return texts.SHADES["measured"]
@@ -161,23 +160,14 @@ def state(point: Point) -> str:
 
 
 def lead(point: Point, run: Run) -> str:
-    """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval;
-    where that was not measured, say the leads at the cells that it rests on."""
-    if not cells.inferred(point):
-        measured = cells.lead(run, point)
-        if measured is None:
-            return look.MISSING
-        over, other = measured
-        factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
-        said = texts.LEAD_TIE if len(point.ranking) == 1 else texts.LEAD
-        return said.format(factor=factor, interval=interval, other=other)
-    around = [measured for near in cells.rests_on(run, point) if (measured := cells.lead(run, near)) is not None]
-    if not around:
+    """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval."""
+    measured = findings.lead(run, point)
+    if measured is None:
         return look.MISSING
-    low, high = (look.number(end([over.ratio for over, _ in around])) for end in (min, max))
-    factors = low if low == high else texts.FACTORS.format(low=low, high=high)
-    said = texts.LEAD_AROUND if len(around) > 1 else texts.LEAD_BESIDE
-    return said.format(factors=factors, count=len(around))
+    over, other = measured
+    factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
+    said = texts.LEAD_TIE if len(point.ranking) == 1 else texts.LEAD
+    return said.format(factor=factor, interval=interval, other=other)
 
 
 def legend_html(run: Run) -> str:

@@ -93,9 +93,6 @@ SHADES = {
 STATES = {"running": BEING_MEASURED, "budget": NOT_REACHED, "skipped": "left out"}
 LEAD = "{factor} {interval} faster than {other}"
 LEAD_TIE = "{factor} {interval} faster than {other}, a tie"
-LEAD_BESIDE = "{factors} × faster than the next at the measured cell beside it"
-LEAD_AROUND = "{factors} × faster than the next at the {count} measured cells around it"
-FACTORS = "{low} to {high}"
 NO_MAP = "Map of winners over {across} and {up}: nothing has been measured yet."
 MAP = "Map of winners over {across} and {up}, {count} cells. Fastest or tied: {winners}."
 CELLS_WON = "{strategy} in {count}"
@@ -106,18 +103,12 @@ FASTEST_FITTING = "the fastest that fits"
 ON_FRONT = "the fastest with this much memory or less"
 BEATEN = "another is faster and needs no more memory"
 TOO_LARGE = "needs more memory than is available"
-NEAREST_CHUNK = "nearest to the chunk that Mapbench would choose, {chunk:,}"
 FITS = "With {available} available, {strategy} is fastest: {latency} in {memory}."
 NOTHING_FITS = "Nothing fits into {available}: the least that is needed is {least}."
-THIN_LINE = (
+FRONT_ABOUT = (
     "Thin line: the fastest for each amount of memory. Faded: another is faster and needs no more, or it needs more "
     "than is available. ✕ at the edge: out of memory."
 )
-COLOURED_LINE = "Coloured line: chunked.{mode} from {first:,} to {last:,} elements per chunk."
-COLOURED_LINE_BETWEEN = (
-    "Coloured line: chunked.{mode} from {first:,} to {last:,} elements per chunk, between {start} and {end}."
-)
-RING = "Ring: the measured chunk nearest to {chunk:,}, which Mapbench would choose."
 NO_FRONT = "Latency against memory: nothing has both yet."
 FRONT = "Latency against memory: the fastest for each amount of memory: {strategies}."
 

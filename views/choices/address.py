@@ -23,7 +23,7 @@ from measure.model.request import (
     parse_size,
     parse_workload,
 )
-from measure.model.run import RequestRecord
+from measure.model.run import Request
 from views.choices import texts
 from views.ui import look
 from views.ui.parameters import option_key, size_key
@@ -150,7 +150,7 @@ def fields(
     return known
 
 
-def of_request(request: RequestRecord) -> Form:
+def of_request(request: Request) -> Form:
     """Return the form of a request that can be made here: its workload and its strategies are known."""
     chosen = {option.name: option for option in workloads.get(request.workload).options if option.values is not None}
     values: Form = {

@@ -8,7 +8,7 @@ import streamlit as st
 
 import strategies
 from measure import beginning
-from measure.model import fit, forecast
+from measure.model import forecast
 from measure.model.request import (
     ALLOCATORS,
     DEFAULT_BUDGET_S,
@@ -16,9 +16,9 @@ from measure.model.request import (
     MOST_THREADS,
     Request,
     RequestError,
+    again,
     case_of,
     parse,
-    raw_of,
 )
 from measure.model.run import Run
 from views.choices import address, grid, texts
@@ -43,15 +43,13 @@ _CHECKED = ("budget", "memory_limit", "threads", "seed")
 @dataclass(frozen=True)
 class Choices:
     """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
-    sentence that nothing else says. ``baseline`` is a slug, or None for automatic. ``doubt`` is a sentence about a
-    request that can be measured."""
+    sentence that nothing else says. ``baseline`` is a slug, or None for automatic."""
 
     request: Request | None
     refusal: str | None
     baseline: str | None
     needs: forecast.RunForecast | None = None
     wrong: tuple[str, ...] = ()
-    doubt: str | None = None
 
 
 def choose(devices: tuple[str, ...]) -> Choices:
@@ -78,7 +76,7 @@ def of_run(run: Run) -> Form:
     """Return the form of a comparison, with a word for its strategies where there is one; empty where it cannot be
     asked for here, as an imported one may not."""
     try:
-        request = parse(raw_of(run.request))
+        request = again(run.request)
     except (RequestError, ValueError):
         return {}
     form = address.of_request(request.record())
@@ -175,6 +173,4 @@ def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: d
     refusal = beginning.refusal(request) or problem
     if refusal or not chosen:
         return Choices(None, refusal or texts.NONE_CHOSEN, base)
-    needs = forecast.forecast_run(case, chosen, request.budget_s)
-    refusal, doubt = fit.beyond_limit(request, needs.per_strategy)
-    return Choices(None if refusal else request, refusal, base, needs, doubt=doubt)
+    return Choices(request, None, base, forecast.forecast_run(case, chosen, request.budget_s))

@@ -51,6 +51,7 @@ EXAMPLES = (
             "workload": "outer_product",
             "strategies": _FOUR,
             "axes": [{"name": "batch", "range": "1:256"}, {"name": "side", "range": "1:16"}],
+            "budget_s": 90,
         },
     ),
 )

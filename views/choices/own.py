@@ -12,14 +12,13 @@ from typing import Any
 
 import streamlit as st
 
-from measure.engine.deriving import Busy
+from measure.client import Busy
 from measure.model.request import RequestError
 from views.choices import texts
 from views.ui import guard, look, permission
 from views.ui.memo import Memo
 from workloads import functions
-from workloads.functions import GROUP, Facts, Given
-from workloads.own import leaves_from_wire
+from workloads.functions import GROUP, Facts, Given, leaves_from_wire
 from workloads.spec import Leaf, Workload, leaves
 
 # The entry of the list of workloads that opens the window; no workload is called so.
@@ -294,7 +293,7 @@ def facts_html(facts: Facts) -> str:
 
 
 def _shapes(wire: Any) -> str:
-    """The shapes and dtypes of a nest that `workloads.own.leaves_to_wire` wrote: 8×8×3 float32 and scalar int64."""
+    """The shapes and dtypes of a nest that `leaves_to_wire` wrote: 8×8×3 float32 and scalar int64."""
 
     def one(leaf: Leaf) -> str:
         return f"{'×'.join(map(str, leaf.shape)) or texts.FACT_SCALAR} {leaf.dtype}"

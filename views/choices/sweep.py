@@ -57,7 +57,6 @@ class SweepChoices:
     baseline: str | None
     needs: SweepForecast | None = None
     wrong: tuple[str, ...] = ()
-    doubt: str | None = None
 
 
 def unasked(devices: tuple[str, ...]) -> SweepChoices:

@@ -170,7 +170,7 @@ CHUNK_EXAMPLE = (
 )
 MAP_EXAMPLE = (
     "Who is fastest at which batch and which size?",
-    "A map of winners of outer_product; about half of its cells are measured, the others follow.",
+    "A map of winners of outer_product: each of its cells is a comparison.",
     "the map",
 )
 LINE_NEEDS = "{count} points, about {time} and {memory}"

@@ -10,12 +10,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import strategies
-import workloads
-from measure import hosting, runner
+from measure import client, hosting
 from measure.admission import beyond
+from measure.client import Snapshot
 from measure.model.request import Request
 from measure.model.run import Run
-from measure.runner import Snapshot
 from measure.sweep.request import SweepRequest
 from views.choices import address, summary
 from views.choices.address import Fields, Form
@@ -33,7 +32,7 @@ _ASKED = "asked_run"
 
 class Choices(Protocol):
     """A request, or why the choices make none: ``wrong`` names the choices whose fields say it, ``refusal`` is a
-    sentence that nothing else says. ``doubt`` is a sentence about a request that can be measured."""
+    sentence that nothing else says."""
 
     @property
     def request(self) -> Request | SweepRequest | None: ...
@@ -43,9 +42,6 @@ class Choices(Protocol):
 
     @property
     def wrong(self) -> tuple[str, ...]: ...
-
-    @property
-    def doubt(self) -> str | None: ...
 
 
 C = TypeVar("C", bound=Choices)
@@ -66,7 +62,7 @@ def draw(
     process is starting; ``of_run`` returns the choices of a run; ``needs`` returns the forecast of a request as
     Markdown; ``body`` draws the run, or the first visitor's page.
     """
-    with workloads.held(), strategies.held(), guard.calm(texts.PAGE):
+    with guard.calm(texts.PAGE):
         if (asked := st.session_state.pop(_ASKED, None)) is not None:
             actions.show(asked)
         opened = opening.read(kind, fields, of_run)
@@ -80,7 +76,7 @@ def draw(
         _notices(opened)
         bar, form, result = _slots(run, folded=folded)
         with form, guard.calm(texts.CHOICES):
-            chosen = choose(runner.shared().host().devices)
+            chosen = choose(client.shared().host().devices)
         pressed = False
         if places.viewer():
             result.caption(f":material/visibility: {texts.VIEWER}")
@@ -131,8 +127,6 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
         st.caption(texts.RUN_WAITS.format(choices=look.plain(" and ".join(chosen.wrong))))
     elif needs and folded_for is None:
         st.caption(needs)
-    if chosen.doubt and not refusal:
-        st.caption(f":material/memory_alt: {look.plain(chosen.doubt)}")
     with st.container(
         key="run_line", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
     ):
@@ -145,7 +139,7 @@ def _run_bar(chosen: Choices, needs: str, folded_for: Run | None) -> bool:
             texts.RUN, type="primary", key="run", icon=":material/play_arrow:", shortcut="Ctrl+Enter",
             disabled=chosen.request is None or cannot is not None, width="content" if folded_for else "stretch",
         )  # fmt: skip
-    if runner.shared().host().state != "ready":
+    if client.shared().host().state != "ready":
         st.fragment(_host, run_every=_HOST_POLL_S)()
     return pressed and cannot is None
 
@@ -157,7 +151,7 @@ def _beyond(request: Request | SweepRequest | None) -> str | None:
 
 def _host() -> None:
     """Show the measuring process while it is not ready; the page runs again when it is, and knows its devices."""
-    host = runner.shared().host()
+    host = client.shared().host()
     if host.state == "ready":
         st.rerun()
     elif host.state == "failed":

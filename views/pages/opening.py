@@ -7,11 +7,11 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure import runner
+from measure import client
+from measure.client import Snapshot
 from measure.model import place
 from measure.model.place import StoreError
 from measure.model.run import Run
-from measure.runner import Snapshot
 from views.choices import address
 from views.choices.address import Fields, Form
 from views.pages import texts
@@ -98,7 +98,7 @@ def find(run_id: str) -> tuple[Snapshot | None, str]:
     if not place.is_id(run_id):
         return None, texts.NO_ID.format(text=run_id[:60])
     try:
-        snapshot = runner.shared().snapshot(run_id)
+        snapshot = client.shared().snapshot(run_id)
         return snapshot, "" if snapshot is not None else _missing(run_id)
     except (ValueError, StoreError) as error:
         return None, texts.UNREADABLE.format(id=run_id, reason=error)
@@ -106,7 +106,7 @@ def find(run_id: str) -> tuple[Snapshot | None, str]:
 
 def _missing(run_id: str) -> str:
     """Return the sentence on a run that is not here."""
-    removed = runner.shared().store.keeping.removed(run_id)
+    removed = client.shared().store.keeping.removed(run_id)
     if removed is None:
         return texts.UNKNOWN.format(id=run_id)
     said = texts.MADE_ROOM if removed.made_room else texts.WAS_DELETED

@@ -5,7 +5,7 @@ import zlib
 import pandas as pd
 import streamlit as st
 
-from measure import runner
+from measure import client
 from measure.admission import NOBODY
 from measure.model.place import StoreError
 from measure.store.entries import RUNNING, Entry, Query
@@ -25,7 +25,7 @@ def _to_first_page() -> None:
 
 
 def _query() -> Query:
-    values = runner.shared().store.values()
+    values = client.shared().store.values()
     with st.grid(4, min_column_width=170, gap="small", key="runs_filters") as grid:
         with grid.cell():
             text = st.text_input(
@@ -92,7 +92,7 @@ def _may_delete(entry: Entry) -> bool:
 
 def _delete(ids: list[str]) -> None:
     try:
-        gone = runner.shared().delete(ids, session.visitor())
+        gone = client.shared().delete(ids, session.visitor())
     except StoreError as error:
         st.session_state["runs_notice"] = ("error", texts.NOT_DELETED.format(reason=error), None)
         return
@@ -136,7 +136,7 @@ def _toolbar(chosen: list[Entry]) -> None:
 def _pin(ids: list[str], pinned: bool) -> None:
     who = session.visitor()
     try:
-        done = runner.shared().store.keeping.pin(ids, pinned, None if who == NOBODY else who.owner)
+        done = client.shared().store.keeping.pin(ids, pinned, None if who == NOBODY else who.owner)
     except (ValueError, StoreError) as error:
         st.session_state["runs_notice"] = ("error", texts.NOT_PINNED.format(reason=error), None)
         return
@@ -181,7 +181,7 @@ def _notice() -> None:
 
 def _draw() -> None:
     _notice()
-    kept = runner.shared().store
+    kept = client.shared().store
     query = _query()
     count = kept.count(query)
     pages = max(1, -(-count // _ON_A_PAGE))

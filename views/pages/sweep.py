@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from measure.runner import Snapshot
-from measure.sweep.places import readable
+from measure.client import Snapshot
+from measure.sweep.lines import readable
 from views.choices import examples
 from views.choices.sweep import SweepChoices, choose, fields, of_run, unasked
 from views.pages import frame, texts

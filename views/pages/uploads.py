@@ -16,7 +16,7 @@ from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from measure import hosting, runner
+from measure import client, hosting
 from measure.store import imports
 from views.pages import texts
 
@@ -50,7 +50,7 @@ def take(uploaded: Uploaded, owner: str) -> tuple[str, bool]:
     try:
         with _checking:
             run = imports.read(uploaded.getvalue(), most_bytes())
-            return run.id, runner.shared().store.add(run, owner)
+            return run.id, client.shared().store.add(run, owner)
     finally:
         context = get_script_run_ctx()
         if context is not None:

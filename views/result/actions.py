@@ -5,12 +5,13 @@ import contextlib
 import msgspec
 import streamlit as st
 
-from measure import runner
+from measure import client
+from measure.client import Snapshot
 from measure.machine import environment
 from measure.model.place import StoreError
-from measure.model.request import Request, RequestError, parse, raw_of
+from measure.model.request import Request, RequestError
+from measure.model.request import again as asked_again
 from measure.model.run import Run
-from measure.runner import Snapshot
 from measure.sweep import continuing
 from measure.sweep.request import SweepRequest, of_run
 from views.result import exports, heading, lookup, reproduction, sweep_continue, texts
@@ -32,7 +33,7 @@ def start(request: Request | SweepRequest, parent: str | None = None, continue_f
 
 def queue(request: Request | SweepRequest, parent: str | None = None, continue_from: str | None = None) -> str | None:
     """Queue a run as `start` does, for the page to show later; its id."""
-    shared = runner.shared()
+    shared = client.shared()
     try:
         if isinstance(request, SweepRequest):
             run_id = shared.submit_sweep(request, parent, session.visitor(), continue_from)
@@ -50,7 +51,7 @@ def show(run_id: str) -> None:
     """Show a run that was asked for, and remember whether it is one that was measured before."""
     st.session_state[_ANSWERED] = None
     with contextlib.suppress(StoreError, ValueError):  # the page of the run says what is wrong
-        snapshot = runner.shared().snapshot(run_id)
+        snapshot = client.shared().snapshot(run_id)
         if snapshot is not None and snapshot.state == "finished":
             st.session_state[_ANSWERED] = run_id
     steps.to_run(run_id)
@@ -61,11 +62,11 @@ def again(run_id: str) -> None:
     try:
         run = lookup.find(run_id)
         if run.kind == "claims":
-            show(runner.shared().submit_claims(run.claims or [], run.id, session.visitor()))
+            show(client.shared().submit_claims(run.claims or [], run.id, session.visitor()))
         elif run.kind == "sweep":
             start(of_run(run), parent=run.id)
         else:
-            start(parse(raw_of(run.request)), parent=run.id)
+            start(asked_again(run.request), parent=run.id)
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
 

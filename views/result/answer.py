@@ -3,9 +3,9 @@ change it. Each part has the way to its evidence."""
 
 import streamlit as st
 
-from measure.judge import advice, answer
+from measure.judge import answer
 from measure.judge.answer import Take
-from measure.model.request import RequestError, parse, raw_of
+from measure.model.request import RequestError, again
 from measure.model.run import Run
 from strategies import script
 from views.result import actions, details, heading, lookup, texts
@@ -46,8 +46,7 @@ def _ended(run: Run) -> None:
     words = texts.ENDED.get(run.status, run.status)
     if run.status == "interrupted" and run.stop_reason:
         words = f"{words}: {run.stop_reason}"
-    says_so = texts.KEPT in words or advice.is_unsaved(run)
-    kept = "" if says_so else f" {look.sentence(texts.KEPT)}"
+    kept = "" if texts.KEPT in words else f" {look.sentence(texts.KEPT)}"
     st.caption(f":material/info: {look.plain(words)}.{kept}")
 
 
@@ -79,8 +78,8 @@ def _take(run: Run, version: int, take: Take, prefix: str, *, imported: bool) ->
 def _settle(run_id: str, take: Take) -> None:
     """Measure what the answer leaves open once more, with a budget that is enough."""
     try:
-        asked = raw_of(lookup.find(run_id).request) | {"strategies": list(take.again), "budget_s": take.budget_s}
-        actions.start(parse(asked))
+        asked = lookup.find(run_id).request
+        actions.start(again(asked, strategies=list(take.again), budget_s=take.budget_s))
     except RequestError as error:
         st.session_state["notices"] = (texts.NOT_MEASURABLE.format(error=error),)
 
@@ -94,7 +93,7 @@ def _against(run: Run, version: int, baseline: str | None, timed: list[str], pre
         factor, interval = look.factor_with_interval(other.ratio, other.low, other.high)
         told = texts.FASTER_THAN if other.low > 1 else texts.AS_FAST_AS
         lines.append(told.format(factor=factor, interval=interval, strategy=other.strategy, role=other.role))
-    _listed(texts.AGAINST, lines, texts.TAB_SIDE, prefix)
+    _listed(texts.AGAINST, lines, texts.TAB_TABLE, prefix)
     if baseline is not None:
         key = f"{prefix}against"
         st.session_state[key] = baseline

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from measure import beginning
-from measure.claims import known, verdicts
-from measure.claims.spec import QUESTIONS, Claim, Need, Question, Said, Truth
+from measure.claims import verdicts
+from measure.claims.spec import QUESTIONS, Claim, Question, Seen, Truth
 from measure.claims.tries import seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
 from measure.model.run import Evidence, Run
@@ -39,13 +39,11 @@ _CODE = re.compile(r"`([^`]*)`")
 
 @dataclass(frozen=True)
 class Tried:
-    """A claim with the run that it was tried in and its verdict by that; neither where it was not tried. ``mark``: what
-    is to be known of where it was tried."""
+    """A claim with the run that it was tried in and its verdict by that; neither where it was not tried."""
 
     claim: Claim
     run: Run | None = None
     verdict: Verdict | None = None
-    mark: str = ""
 
     @property
     def word(self) -> Word | None:
@@ -55,16 +53,9 @@ class Tried:
 def judged(claim: Claim, run: Run | None) -> Tried:
     """A claim by a run, which may have measured what it needs for another claim; while that goes on, a claim whose
     figures are not all there yet is not judged."""
-    if run is None:
-        return Tried(claim)
-    there = {item.need for item in run.evidence or []}
-    found = [need.key in there for need in claim.needs]
-    if not all(found) and (run.finished is None or not (any(found) or claim.id in (run.claims or []))):
+    if run is None or not (verdicts.tells_of(claim, run) or (run.finished and claim.id in (run.claims or []))):
         return Tried(claim)
     return Tried(claim, run, verdicts.of_run(claim, run))
-
-
-# --- the list --------------------------------------------------------------------------------------------------------
 
 
 def draw_list(
@@ -134,8 +125,6 @@ def _question(
 def _words(item: Tried) -> str:
     """A claim and its verdict, as HTML."""
     seen = f'<div style="font-size:.88rem;opacity:.85">{_html(item.verdict.sentence)}</div>' if item.verdict else ""
-    if item.mark:
-        seen += f'<div style="font-size:.82rem;opacity:.75">{html.escape(item.mark)}</div>'
     return (
         '<div style="display:flex;gap:.7rem;align-items:baseline;flex-wrap:wrap">'
         f"{badge(item.word)}"
@@ -160,9 +149,6 @@ def _html(words: str) -> str:
     return _CODE.sub(r'<code style="font-size:.9em">\1</code>', html.escape(words))
 
 
-# --- one claim with its evidence -------------------------------------------------------------------------------------
-
-
 def draw_claim(item: Tried, version: int, *, imported: bool) -> None:
     """Draw a claim, what was seen of each of its tests, who says it, and the measurements themselves."""
     st.html(
@@ -170,55 +156,47 @@ def draw_claim(item: Tried, version: int, *, imported: bool) -> None:
         f"{_html(item.claim.sentence)}</h2>"
     )
     st.html(f'<div style="display:flex">{badge(item.word)}</div>')
-    if item.claim.note:
-        st.caption(look.plain(item.claim.note))
     st.html(_tests(item))
+    if item.claim.advice:
+        st.html(f'<div style="opacity:.85">{_html(item.claim.advice)}</div>')
     st.markdown(texts.SAID_BY.format(places="; ".join(map(_place, item.claim.said))))
-    if item.claim.works_as:
-        there = filter(None, map(known.get, item.claim.works_as))
-        # A link of Streamlit's to the page that is open is cut to one line.
-        links = [f"- [{claim.sentence}](claims?claim={claim.id})" for claim in there]
-        st.markdown("\n".join([texts.WORKS_AS, *links]))
     evidence = {part.need: part for part in (item.run.evidence or [])} if item.run else {}
     needs = [need for need in item.claim.needs if need.key in evidence]
     if not needs:
         st.caption(texts.NO_EVIDENCE)
         return
-    key = needs[0].key
-    if len(needs) > 1:
-        names = {need.key: _name(item.claim, need) for need in needs}
-        key = st.pills(
-            texts.MEASURED_FOR_IT, list(names), key=f"evidence_{item.claim.id}", default=key, required=True,
-            format_func=lambda key: names[key],
-        )  # fmt: skip
-    else:
-        st.markdown(f"**{texts.MEASURED_FOR_IT}** {look.plain(words_of(needs[0]))}")
+    names = {need.key: words_of(need) for need in needs}
+    key = st.pills(
+        texts.MEASURED_FOR_IT, list(names), key=f"evidence_{item.claim.id}", default=needs[0].key, required=True,
+        format_func=lambda key: names[key],
+    )  # fmt: skip
     with guard.calm(texts.THE_EVIDENCE):
         _evidence(evidence[key], version, imported=imported)
-
-
-def _name(claim: Claim, need: Need) -> str:
-    """A measurement in words, after those of the cases that it is for: a narrow page cuts the end."""
-    cases = dict.fromkeys(test.when.replace("`", "") for test in claim.tests if test.need.key == need.key and test.when)
-    return f"{', '.join(cases)}: {words_of(need)}" if cases else words_of(need)
 
 
 def _tests(item: Tried) -> str:
     seen = item.verdict.seen if item.verdict else ()
     lines = [
         f'<div aria-hidden="true" style="font-weight:600">{_SIGNS[each.truth]}</div>'
-        f"<div>{_html(f'{test.when}: ' if test.when else '')}{_html(each.words)}</div>"
+        f"<div>{_html(f'{test.when}: ' if test.when else '')}{_html(each.words)}{_threshold(each)}</div>"
         for test, each in zip(item.claim.tests, seen, strict=False)
     ]
     return f'<div style="display:grid;grid-template-columns:auto 1fr;gap:.2rem .7rem">{"".join(lines)}</div>'
 
 
-def _place(said: Said) -> str:
+def _threshold(seen: Seen) -> str:
+    return (
+        f'<span style="opacity:.75"> ({html.escape(texts.CLAIMED.format(seen.threshold))})</span>'
+        if seen.threshold
+        else ""
+    )
+
+
+def _place(where: str) -> str:
     """A place where a claim is made, as Markdown."""
-    where = look.plain(texts.DOCUMENTS.get(said.where, said.where))
-    if said.words.startswith("https://"):
-        return f"[{where}]({said.words})"
-    return f"{where} ({look.plain(said.words)})" if said.words else where
+    if where in texts.DOCUMENTS:
+        return look.plain(texts.DOCUMENTS[where])
+    return f"[{look.plain(where.removeprefix('https://'))}]({where})"
 
 
 def _evidence(part: Evidence, version: int, *, imported: bool) -> None:
@@ -250,14 +228,5 @@ def _script(end: ScriptEnd) -> None:
 
 
 def _figure(value: object) -> str:
-    if isinstance(value, list) and value and all(isinstance(each, int | float) for each in value):
-        ordered = sorted(value)
-        return texts.SAMPLES_OF_SCRIPT.format(
-            count=len(ordered), low=look.seconds(ordered[0]), high=look.seconds(ordered[-1])
-        )
-    return f"{value:,}" if isinstance(value, int) else str(value)[:200]
-
-
-def claim_named(claim_id: str | None) -> Claim | None:
-    """Return the claim of an address, where it is known."""
-    return known.get(claim_id) if claim_id else None
+    values = value if isinstance(value, list) else [value]
+    return ", ".join(look.number(each) if isinstance(each, float) else str(each) for each in values)[:200]

@@ -6,17 +6,17 @@ import pandas as pd
 import streamlit as st
 from msgspec import UNSET
 
-from measure.model.run import Correctness, LeafCheck, Measurement, RequestRecord
+from measure.model.run import Correctness, LeafCheck, Measurement, Request
 from measure.output.rows import Row
 from views.result import strategy_table, texts
 from views.ui import look
 from views.ui.memo import packed
 
 
-def draw(request: RequestRecord, rows: list[Row], prefix: str) -> None:
+def draw(request: Request, rows: list[Row], prefix: str) -> None:
     """Draw the sentence, and a table that is made when it is opened. ``prefix`` begins its key."""
     st.markdown(texts.CORRECTNESS.format(sentence=look.plain(sentence(request, rows))))
-    if not any(row.correct is not None for row in rows):
+    if not any(row.ok is not None for row in rows):
         return
     with st.expander(texts.ERRORS, type="compact", key=f"{prefix}errors", on_change="rerun") as opened:
         if opened.open:
@@ -35,24 +35,24 @@ def frame(rows: list[Row]) -> pd.DataFrame:
     lines = [
         {
             texts.STRATEGY_COLUMN: row.label,
-            texts.CHECK: texts.PASS if row.correct else texts.WRONG,
+            texts.CHECK: texts.PASS if row.ok else texts.WRONG,
             texts.LARGEST_ERROR: look.error_size(row.max_abs),
             texts.RELATIVE_ERROR: look.error_size(row.max_rel),
             texts.ULP_ERROR: look.error_size(row.max_ulp),
             texts.NAN_DIFFERS: f"{row.nan_mismatches:,}",
         }
-        for row in sorted(rows, key=lambda row: bool(row.correct))
-        if row.correct is not None
+        for row in sorted(rows, key=lambda row: bool(row.ok))
+        if row.ok is not None
     ]
     return pd.DataFrame(lines)
 
 
-def sentence(request: RequestRecord, rows: list[Row]) -> str:
+def sentence(request: Request, rows: list[Row]) -> str:
     """Say how many strategies are wrong and how near the others are: «All 12 agree with float64 within 1 ULP of
     float32.»"""
-    checked = [row for row in rows if row.correct is not None]
-    right = [row for row in checked if row.correct]
-    wrong = [row.slug for row in checked if not row.correct]
+    checked = [row for row in rows if row.ok is not None]
+    right = [row for row in checked if row.ok]
+    wrong = [row.slug for row in checked if not row.ok]
     if not checked:
         return texts.NOTHING_COMPARED
     parts = []
@@ -81,7 +81,7 @@ def tolerances(measurement: Measurement) -> list[str]:
     return sentences
 
 
-def _reference(request: RequestRecord) -> str:
+def _reference(request: Request) -> str:
     """The right results in words. A file from elsewhere may hold any word for them."""
     own = request.own
     return texts.REFERENCE if own is UNSET else texts.OWN_REFERENCES.get(own.facts.reference, texts.REFERENCE)

@@ -1,6 +1,6 @@
-"""The details of a comparison, in tabs: the table, break even, why, samples, memory over one call, two side by side,
-code, environment."""
+"""The details of a comparison, in tabs: table, break even, why, samples, memory over one call, code, environment."""
 
+import difflib
 from collections.abc import Callable
 from functools import partial
 
@@ -14,12 +14,13 @@ from measure.model.request import script_of
 from measure.model.run import Measurement, Run
 from measure.output.rows import Row
 from views.charts import base, names, samples, timeline, totals
-from views.result import diff, side_by_side, strategy_table, tables, texts, why
+from views.result import strategy_table, tables, texts, why
 from views.ui import guard, look, scroll
 from views.ui.memo import Memo, packed
 
 _memo = Memo(__name__)
 _PAIR_WIDTH = 190  # pixels: room for the longest break-even point in words
+_MOST_COMPARED = 1_500  # lines of two scripts: nobody reads the changes of more
 _VECTORISED = "tf.vectorized_map("  # in a script: whatever name the strategy has
 
 
@@ -32,7 +33,6 @@ def draw(run: Run, version: int, rows: list[Row], baseline: str | None, prefix: 
         texts.TAB_WHY: partial(why.draw, imported=imported),
         texts.TAB_SAMPLES: _samples,
         texts.TAB_MEMORY: _memory,
-        texts.TAB_SIDE: partial(side_by_side.draw, source_of=_held if imported else _source, imported=imported),
         texts.TAB_CODE: _imported_code if imported else _code,
         texts.TAB_ENVIRONMENT: _environment,
     }
@@ -194,7 +194,9 @@ def _scripts(run: Run, rows: list[Row], source_of: Callable[[Run, str], str]) ->
         return
     its = source_of(run, other)
     _trap(source, its)
-    st.html(diff.side_by_side(source, its, shown, other))
+    one, two = (text.splitlines()[:_MOST_COMPARED] for text in (source, its))
+    changes = difflib.unified_diff(one, two, shown, other, lineterm="")
+    st.code("\n".join(changes) or texts.SAME_TEXTS, language="diff")
     st.caption(texts.BOTH_SCRIPTS.format(one=look.plain(shown), other=look.plain(other)))
     st.code(source, height=220)
     st.code(its, height=220)

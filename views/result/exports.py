@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 from urllib.parse import urlencode
 
-from measure import runner
+from measure import client
 from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.model.run_file import encode
@@ -42,10 +42,8 @@ def of_runs(ids: Sequence[str]) -> str:
 
 def is_sampling() -> bool:
     """True while the run that is measured samples latencies: nothing that can wait may keep a processor busy then."""
-    shared = runner.shared()
-    queue = shared.queue()
-    snapshot = shared.snapshot(queue[0]) if queue else None
-    return snapshot is not None and snapshot.state == "running" and snapshot.round_number is not None
+    going_on = client.shared().going_on()
+    return going_on is not None and going_on.round_number is not None
 
 
 def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> str:
@@ -62,7 +60,7 @@ def write(run: Run, ending: str, query: Mapping[str, str], file: IO[bytes]) -> s
         file.write(export.markdown(run, link if _LINK.fullmatch(link) else None).encode())
     elif ending == "artifact":
         slug, kind = query.get("strategy", ""), query.get("name", "")
-        content = runner.shared().store.artifact(run.id, slug, kind)
+        content = client.shared().store.artifact(run.id, slug, kind)
         if content is None:
             raise NoFile(texts.NO_SUCH_FILE.format(run=run.id))
         file.write(content)
@@ -84,7 +82,7 @@ def _draw(run: Run, ending: str, file: IO[bytes]) -> None:
 def archive(ids: Sequence[str], file: IO[bytes]) -> str:
     """Write the archive of run files, and return its name. A run that cannot be read is left out, and a text in the
     archive says so."""
-    store = runner.shared().store
+    store = client.shared().store
     left_out = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for run_id in ids:

@@ -1,7 +1,7 @@
 """The run of an id, for callbacks and fragments: who is given the run itself keeps it in memory for as long as somebody
 has the page open."""
 
-from measure import runner
+from measure import client
 from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run
@@ -11,7 +11,7 @@ from views.result import texts
 def find(run_id: str) -> Run:
     """Return the run. Raises `RequestError` where it is gone, or cannot be read."""
     try:
-        snapshot = runner.shared().snapshot(run_id)
+        snapshot = client.shared().snapshot(run_id)
     except (ValueError, StoreError) as error:
         raise RequestError(texts.RUN_UNREADABLE.format(error=error)) from None
     if snapshot is None:

@@ -104,5 +104,6 @@ def _too_much(run: Run) -> str:
 
 
 def _details(rows: list[Row], sentence: str) -> list[tuple[list[str], str]]:
-    said = [(row.slug, row.detail.strip() or row.sentence.strip()) for row in rows]
+    errors = ((row.slug, row.measurement.error) for row in rows)
+    said = [(slug, error.detail.strip() or error.message.strip()) for slug, error in errors if error]
     return by_sentence((slug, text) for slug, text in said if text.rstrip(".") not in sentence)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 import workloads
-from measure import runner
+from measure import client
+from measure.client import Snapshot
 from measure.judge import answer
 from measure.model.request import RequestError
 from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
-from measure.runner import Snapshot
 from measure.sweep.lines import line_of
 from views.result import texts
 from views.ui import guard, look, session
@@ -78,7 +78,7 @@ def _is_timing(snapshot: Snapshot) -> bool:
 
 def _watch(run_id: str, drawn: Drawn, polled_every_s: float) -> None:
     with guard.calm(texts.THE_PROGRESS):
-        snapshot = runner.shared().snapshot(run_id)
+        snapshot = client.shared().snapshot(run_id)
         if snapshot is None or drawn.is_outdated(snapshot, time.monotonic()):
             st.rerun()
         elif poll_s(snapshot) > polled_every_s:
@@ -92,7 +92,7 @@ def _draw(snapshot: Snapshot) -> None:
     with st.container(border=True, key="progress", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", wrap=False):
             st.markdown(f"**{look.plain(_title(run))}**", width="stretch")
-            mine = snapshot.here and session.may(snapshot.owner)
+            mine = session.may(snapshot.owner)
             if mine and _is_timing(snapshot):
                 st.button(
                     texts.STOP, key="stop", icon=":material/done:", on_click=stop, args=(run.id,),
@@ -103,7 +103,7 @@ def _draw(snapshot: Snapshot) -> None:
                     texts.CANCEL, key="cancel", icon=":material/stop_circle:", on_click=cancel, args=(run.id,),
                     help=texts.CANCEL_HELP,
                 )  # fmt: skip
-        standing = _standing(snapshot) if mine or not snapshot.here else f"{_standing(snapshot)} · {texts.STRANGE}"
+        standing = _standing(snapshot) if mine else f"{_standing(snapshot)} · {texts.STRANGE}"
         st.caption(look.plain(standing))
         if snapshot.elapsed_s is not None and snapshot.remaining_s is not None:
             whole = snapshot.elapsed_s + snapshot.remaining_s
@@ -115,15 +115,15 @@ def _draw(snapshot: Snapshot) -> None:
 def stop(run_id: str) -> None:
     """Have a run end with what is known by now."""
     with contextlib.suppress(RequestError):  # another visitor's, whose button is not there
-        runner.shared().stop(run_id, session.visitor())
+        client.shared().stop(run_id, session.visitor())
 
 
 def cancel(run_id: str) -> None:
     """End a run, or a job that explains one."""
     with contextlib.suppress(RequestError):
-        runner.shared().cancel(run_id, session.visitor())
+        client.shared().cancel(run_id, session.visitor())
     # So that this very rerun shows the end, and not the next look at the run.
-    runner.shared().wait(run_id, _CANCEL_S)
+    client.shared().wait(run_id, _CANCEL_S)
 
 
 def _title(run: Run) -> str:
@@ -174,8 +174,7 @@ def _remaining(snapshot: Snapshot, left_s: float) -> str:
 
 def _whose_turn() -> str:
     """Say what is being measured now, but not for whom."""
-    queue = runner.shared().queue()
-    first = runner.shared().snapshot(queue[0]) if queue else None
+    first = client.shared().going_on()
     if first is None:
         return ""
     if first.remaining_s is None:
@@ -185,7 +184,7 @@ def _whose_turn() -> str:
 
 def others() -> str | None:
     """Return the sentence for a visitor who looks at no run while one is going on."""
-    queue = runner.shared().queue()
+    queue = client.shared().queue()
     if not queue:
         return None
     going_on = texts.ONE_RUNS if len(queue) == 1 else texts.OTHERS_WAIT

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from measure import runner
+from measure import client
 from measure.judge import reproduction
 from measure.judge.reproduction import Compared, Reproduction
 from measure.model.place import StoreError
@@ -21,7 +21,7 @@ def draw(run: Run, version: int) -> None:
     """Draw what a run says about its parent; ``version`` is that of the run's results."""
     assert run.parent is not None
     try:
-        first = runner.shared().snapshot(run.parent)
+        first = client.shared().snapshot(run.parent)
     except (ValueError, StoreError):
         first = None
     if first is None or first.state != "finished":
@@ -47,8 +47,6 @@ def _answer(outcome: str, sentence: str) -> None:
 
 def _sweep_reproduction(answer: SweepReproduction) -> None:
     _answer(answer.outcome, answer.sentence)
-    if answer.crossings:
-        st.caption("\n".join(f"- {look.plain(sentence)}." for sentence in answer.crossings))
     if answer.points:
         with st.expander(texts.THEN_AND_NOW, type="compact", key="then_and_now"):
             st.dataframe(

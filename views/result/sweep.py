@@ -7,17 +7,17 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
-from measure import runner
-from measure.judge import advice, rules
+from measure import client
+from measure.judge import rules
 from measure.model.run import Crossover, Measurement, Run
 from measure.output.sweep_table import cost
 from measure.statistics.growth import Growth
-from measure.sweep import cells, findings, scaling
+from measure.sweep import findings, scaling
 from measure.sweep.crossovers import sentence
 from measure.sweep.evidence import evidence
-from measure.sweep.lines import lines
-from measure.sweep.places import readable
+from measure.sweep.lines import inferred, lines, place, readable
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
+from views.charts import texts as chart_texts
 from views.result import heading, sweep_pair, sweep_point, texts
 from views.ui import guard, look
 from views.ui.memo import Memo, packed
@@ -57,8 +57,6 @@ def _standing(run: Run, version: int, *, imported: bool) -> None:
         ended = texts.SWEEP_ENDED.get(run.status, run.status)
         done = sum(point.status == "complete" for point in run.points)
         kept = texts.POINTS_KEPT if imported else texts.POINTS_CONTINUE
-        if advice.is_unsaved(run):  # nor can it be continued
-            kept = texts.POINTS_DONE
         st.caption(kept.format(ended=ended, done=done, points=len(run.points)))
     skipped = [point for point in run.points if point.status == "skipped" and not point.ranking]
     if skipped and len(skipped) == len(run.points):
@@ -77,10 +75,10 @@ def doubts(run: Run) -> list[str]:
                 places.setdefault(warning.code, []).append(readable(point.at))
                 first.setdefault(warning.code, warning.message)
     said = []
-    for code, (place, *others) in places.items():
+    for code, (first_place, *others) in places.items():
         count = len(others)
         where = texts.DOUBT_AT_MORE if count > 1 else texts.DOUBT_AT_TWO if count else texts.DOUBT_AT
-        said.append(look.sentence(where.format(place=place, count=count, doubt=first[code])))
+        said.append(look.sentence(where.format(place=first_place, count=count, doubt=first[code])))
     return said
 
 
@@ -214,7 +212,7 @@ def _map(run: Run, version: int) -> Any:
     """Draw the map; return the event of a click on a cell."""
     frame = _memo.get((run.id, version, "map"), lambda: packed(base.revised(sweep_map.frame(run), run.id, version)))
     across, up = run.axes
-    measured = sum(bool(point.ranking) and not cells.inferred(point) for point in run.points)
+    measured = sum(bool(point.ranking) and not inferred(point) for point in run.points)
     st.markdown(
         texts.MAP.format(
             across=look.plain(across.name), up=look.plain(up.name), measured=measured, cells=len(run.points)
@@ -241,26 +239,24 @@ def _front(run: Run) -> None:
 
 def _draw_front(run_id: str) -> None:
     # A fragment: the slider moves without the rest of the page. It is kept with what it is given: that is no run.
-    snapshot = runner.shared().snapshot(run_id)
+    snapshot = client.shared().snapshot(run_id)
     if snapshot is None:
         return
     run, version = snapshot.run, snapshot.version
     index = None if sweep_front.by_option(run) else _choose_point(run)
-    measurements, dials = sweep_front.subject(run, index)
+    measurements = sweep_front.subject(run, index)
     limit_bytes = _slider(run, measurements)
     st.markdown(look.plain(sweep_front.sentence(measurements, limit_bytes)))
     key = (run.id, version, index, limit_bytes)
-    frame = _memo.get(
-        (*key, "front"), lambda: packed(base.revised(sweep_front.frame(measurements, dials, limit_bytes), *key))
-    )
+    frame = _memo.get((*key, "front"), lambda: packed(base.revised(sweep_front.frame(measurements, limit_bytes), *key)))
     st.vega_lite_chart(frame, sweep_front.SPEC, key="front_chart", alt=sweep_front.takeaway(measurements))
-    st.caption(look.plain(sweep_front.about(dials)))
+    st.caption(chart_texts.FRONT_ABOUT)
 
 
 def _choose_point(run: Run) -> int:
     """Draw the list of points; the largest one is chosen at first."""
-    offered = {cells.place(run.points[index]): index for index in sweep_front.offered(run)}
-    names = {place: readable(run.points[index].at) for place, index in offered.items()}
+    offered = {place(run.points[index]): index for index in sweep_front.offered(run)}
+    names = {where: readable(run.points[index].at) for where, index in offered.items()}
     chosen = sweep_point.chosen_place(_FRONT_CHOSEN, run)
     st.session_state[_FRONT_AT] = chosen if chosen in offered else max(offered)
     picked = st.selectbox(

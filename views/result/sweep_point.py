@@ -6,8 +6,8 @@ import streamlit as st
 from msgspec.structs import replace
 
 from measure.model.run import Point, Run
-from measure.sweep import cells, findings
-from measure.sweep.places import readable
+from measure.sweep import findings
+from measure.sweep.lines import place, readable
 from views.charts import sweep_map
 from views.result import texts
 from views.result.compare import draw_comparison
@@ -21,18 +21,18 @@ _LIST, _CHOSEN, _CLICKED = "sweep_point", "sweep_point_chosen", "sweep_clicked"
 
 def point_run(run: Run, point: Point) -> Run:
     """One point of a sweep as the comparison that it is."""
-    place = "-".join(f"{name}-{value}" for name, value in point.at.items())
+    at = "-".join(f"{name}-{value}" for name, value in point.at.items())
     # What is computed of it is kept under its id.
-    return replace(findings.comparison(run, point), id=f"{run.id}-{place}")
+    return replace(findings.comparison(run, point), id=f"{run.id}-{at}")
 
 
 def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: bool) -> None:
     """Draw the list of points and the comparison at the chosen one. ``event``: of the chart that a click may have
     chosen a point in."""
-    offered = {cells.place(point): point for point in run.points if point.status != "waiting"}
+    offered = {place(point): point for point in run.points if point.status != "waiting"}
     if not offered:
         return
-    names = {place: f"{readable(point.at)} ({sweep_map.state(point)})" for place, point in offered.items()}
+    names = {where: f"{readable(point.at)} ({sweep_map.state(point)})" for where, point in offered.items()}
     _take_click(run, event)
     chosen = chosen_place(_CHOSEN, run)
     st.session_state[_LIST] = chosen if chosen in offered else None
@@ -67,7 +67,7 @@ def _take_click(run: Run, event: Any) -> None:
     clicked = next((point for point in run.points if picked and sweep_map.cell(run, point) == picked[0]), None)
     if clicked is not None and picked[0] != st.session_state.get(_CLICKED):
         st.session_state[_CLICKED] = picked[0]
-        st.session_state[_CHOSEN] = (run.id, cells.place(clicked))
+        st.session_state[_CHOSEN] = (run.id, place(clicked))
 
 
 def choose(chosen: str, widget: str, run_id: str) -> None:
@@ -76,10 +76,10 @@ def choose(chosen: str, widget: str, run_id: str) -> None:
     st.session_state[chosen] = (run_id, st.session_state[widget])
 
 
-def chosen_place(chosen: str, run: Run) -> cells.Place | None:
+def chosen_place(chosen: str, run: Run) -> tuple[int, ...] | None:
     """Return what was picked for this run; a choice in another one says nothing about it."""
-    run_id, place = st.session_state.get(chosen) or (None, None)
-    return place if run_id == run.id else None
+    run_id, where = st.session_state.get(chosen) or (None, None)
+    return where if run_id == run.id else None
 
 
 def _address(comparison: Run) -> dict[str, Any]:

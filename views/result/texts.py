@@ -8,9 +8,6 @@ Longer than others, since it is one list that is read in one go.
 STRATEGY = "Strategy"
 STRATEGY_COLUMN = "strategy"
 OP = "op"
-KERNEL = "kernel"
-COUNT = "count"
-TIME = "time"
 NONE = "none"
 CANCEL = "Cancel"
 NO_STRATEGY = "The run has no strategy."
@@ -77,15 +74,13 @@ SUMMARY_FILE_HELP = "For a pull request: verdict, table, environment, link."
 # --- going on with a sweep (sweep_continue.py) -----------------------------------------------------------------------
 
 CONTINUE = "Continue"
-CONTINUE_HELP = "Measures only what is missing; nothing is measured twice."
-CONTINUE_FITS = "Continue needs about {needed} of the time budget of {budget}."
-CONTINUE_IN_VAIN = "A time budget of {budget} is too short for what is missing"
+CONTINUE_HELP = "Measures the points that are not complete; those that are stay as they are."
+CONTINUE_FITS = "Continue measures {points} more points in about {needed}."
+CONTINUE_IN_VAIN = "A time budget of {budget} is too short for what is missing: set a longer one under Advanced."
 CONTINUE_SHORT = (
-    "Continue needs about {needed}, and with a time budget of {budget} leaves out {short} of the {missing} "
-    "measurements that are missing"
+    "Continue measures {points} more points in about {needed}; a time budget of {budget} leaves out {short} "
+    "measurements that take long: set a longer one under Advanced."
 )
-NO_BUDGET_ENOUGH = "{what}; no budget is enough for all that is missing."
-BUDGET_ENOUGH = "{what}; {enough} are enough for all that is missing: set it under Advanced."
 NOT_CONTINUED = "This cannot be continued here: {error}."
 
 # --- a run that repeats another one (reproduction.py) ----------------------------------------------------------------
@@ -138,7 +133,6 @@ TAB_BREAK_EVEN = "Break even"
 TAB_WHY = "Why"
 TAB_SAMPLES = "Samples"
 TAB_MEMORY = "Memory over one call"
-TAB_SIDE = "Side by side"
 TAB_CODE = "Code"
 TAB_ENVIRONMENT = "Environment"
 THE_TAB = "the tab «{tab}»"
@@ -166,61 +160,6 @@ RUNTIME_START = (
     " TensorFlow and XLA take up to {start} once per process to start, whatever the strategy: that is not counted."
 )
 
-# --- the tab «Why» (why.py) ------------------------------------------------------------------------------------------
-
-NO_REASONS = "This run holds no reasons."
-NO_REASONS_IMPORTED = "This run holds no reasons. «Measure again here» gives one that can be asked for them."
-NO_REASONS_EXAMPLE = "This run holds no reasons. A comparison of your own can be asked for them."
-EXPLAIN_ABOUT = (
-    "Each strategy is called a few times more, in a process of its own, while TensorFlow's profiler watches: a second "
-    "or two each. The figures of the run stay as they are."
-)
-EXPLAIN_OWN = "Only who started a run can have it explained here. «Measure again here» gives one of your own."
-EXPLAINED = "{explained} of {able} strategies are explained."
-EXPLAIN = "Explain this run"
-EXPLAIN_REST = "Explain the rest"
-THE_EXPLANATION = "the progress of the explanation"
-EXPLANATION_WAITS = "waiting in the queue"
-FIGURES_ALT = "What happens in one call of each strategy"
-# The heading of each column of numbers, with its format and explanation.
-FIGURES = {
-    "call": ("%.4g ms", "Median of calls that nobody watched."),
-    "profiled": ("%.4g ms", "The call that the profiler watched, which makes it longer."),
-    "on the GPU": ("%.4g ms", "How long at least one kernel ran on the GPU, whatever the host did meanwhile."),
-    "in ops": ("%.4g ms", "How long at least one op or kernel ran on the host."),
-    "in Python": ("%.4g ms", "How long the calling thread was outside of TensorFlow's runtime."),
-    "building graphs": ("%.4g ms", "How long the call traced functions."),
-    "waiting": ("%.4g ms", "How long the calling thread waited for the GPU."),
-    "between ops": ("%.4g ms", "The rest of the call that the profiler watched: starting ops and scheduling them."),
-    "ops": ("%d", "Ops executed in one call."),
-    "kernels": ("%d", "Kernels of XLA or of a GPU in one call."),
-    "fusions": ("%d", "Kernels that XLA made of several instructions."),
-    "nodes": ("%d", "Nodes of the traced graph and its functions."),
-    "threads": ("%d", "Threads that were busy."),
-    "cores": ("%.2f", "Processor time over time."),
-}
-TRACES = "traces"
-FALLS_BACK = "falls back for"
-TRACED_FIRST = "{count:,} in the first call"
-TRACED_WARM = "{count:,} in the next ones"
-TRACED_PER_CALL = "{count:.3g} a call"
-TRACED_ITSELF = "the strategy itself {count:,} times"
-OPS = "**Ops** of one call"
-OPS_ALT = "The ops of one call"
-KERNELS = "**Kernels** of one call"
-KERNELS_ALT = "The kernels of one call"
-FUSIONS = "**Fusions**, and what they fused"
-FUSION = "fusion"
-FUSED = "of"
-FUSIONS_ALT = "The fusions of XLA's program"
-NO_ARTIFACTS = "Graph, program and trace cannot be read: {error}."
-GRAPH = "Graph"
-GRAPH_HELP = "The traced graph and its functions, a line for each node."
-HLO = "Optimised HLO"
-HLO_HELP = "XLA's program after all its passes."
-TRACE = "Trace"
-TRACE_HELP = "What the profiler saw of one call: open it in ui.perfetto.dev."
-
 # --- the tab «Samples» (details.py) ----------------------------------------------------------------------------------
 
 NO_SAMPLE = "No sample was taken."
@@ -247,49 +186,6 @@ HELD = "memory"
 SHARE = "share"
 AT_PEAK_ALT = "What held memory at the peak of {strategy}"
 
-# --- the tab «Side by side» (side_by_side.py, diff.py) ---------------------------------------------------------------
-
-ONE_STRATEGY = "The run has only one strategy."
-ONE = "One"
-OTHER = "Another"
-PAIR_RATIO = "{fast} is {factor} {interval} as fast as {slow}"
-PAIR_TIES = "{ratio}: they tie in this run's ranking, so the difference may be chance"
-PAIR_CHANCE = "{ratio}: the difference may be chance"
-ONE_UNTIMED = "{one} has no latency"
-BOTH_UNTIMED = "{one} and {other} have no latency"
-SAME_MEMORY = "both need {size}"
-PAIR_MEMORY = "{more} needs {high} of memory, {less} {low}"
-SIDE_TIMELINE = "**Memory over one call**"
-NEITHER_TIMELINE = "Neither has a timeline of its memory."
-SIDE_TIMELINE_ALT = "Memory held over one call of {strategies}"
-ONLY_TIMELINE = "Only {strategy} has a timeline."
-AND = " and "
-SIDE_OPS = "**Ops and kernels** of one call"
-OPS_UNKNOWN = "What runs in a call of {strategies} is not known."
-OPS_UNASKED = "What runs in a call of {strategies} is not known. {how}"
-HOW_HERE = "Open the tab «Why» to ask for it."
-HOW_IMPORTED = "«Measure again here» gives a run that can be asked for it."
-HOW_EXAMPLE = "A comparison of your own can be asked for it."
-NO_OPS = "Neither runs an op of TensorFlow's."
-OP_OR_KERNEL = "op or kernel"
-KIND = "kind"
-COUNT_CHANGE = "Δ count"
-TIME_CHANGE = "Δ time"
-COUNT_OF = "{strategy}: count"
-TIME_OF = "{strategy}: time"
-SIDE_OPS_ALT = "Ops of {one} beside those of {other}"
-SIDE_OPS_ABOUT = "Δ: how much more {other} has than {one}."
-SIDE_CODE = "**Code**"
-SAME_TEXTS = "They are the same."
-TOO_LONG = "They have more than {most:,} lines, too many to be compared here."
-DIFFERENCES = "Differences"
-SIDE_HLO = "**Optimised HLO**"
-ONLY_COMPILED = "Only {strategy} is compiled by XLA, so there are no two programs to compare."
-NO_PROGRAMS = "XLA's programs are not known. {how}"
-PROGRAMS_ABOUT = "Without metadata; the tab «Why» has the whole texts."
-ONE_ELEMENT_ALONE = " That of {one} is the element function's alone."
-BOTH_ELEMENT_ALONE = " Those of {one} and {other} are programs of the element function alone."
-
 # --- the tab «Code» (details.py) -------------------------------------------------------------------------------------
 
 CODE_ABOUT = "Whole scripts: they run with TensorFlow and NumPy alone, and are the code that was measured."
@@ -298,6 +194,7 @@ CODE_IMPORTED = (
 )
 SCRIPT_OF = "Script of"
 COMPARED_WITH = "Compared with"
+SAME_TEXTS = "They are the same."
 SCRIPT_UNKNOWN = "# The script of this strategy is not known: {error}\n"
 SCRIPT_NOT_HELD = "# The file does not hold the script of this strategy.\n"
 VECTORISED = (
@@ -452,8 +349,8 @@ TRY_GROUP = "Try these {count} ({time})"
 TRY = "Try ({time})"
 TRY_AGAIN = "Again ({time})"
 EVIDENCE = "Evidence"
+CLAIMED = "{} is claimed"
 SAID_BY = "**It is said in** {places}."
-WORKS_AS = "**The form that works is measured in**"
 # The documents of docs/claims.md.
 DOCUMENTS = {
     "seed 1": "an article on making tf.map_fn fast",
@@ -467,4 +364,3 @@ MEASURED_FOR_IT = "Measured for it:"
 THE_EVIDENCE = "the evidence"
 SCRIPT_TOOK = "A script, run as it stands in an interpreter of its own; it took {time}."
 SCRIPT_PRINTED = "It printed:"
-SAMPLES_OF_SCRIPT = "{count} samples, {low} to {high}"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import streamlit as st
 
 from views.ui import texts
-from workloads.discovery import DiscoveryError
 
 _log = logging.getLogger("mapbench.page")
 
@@ -17,9 +16,6 @@ def calm(what: str) -> Iterator[None]:
     """Show a sentence in place of ``what`` where drawing it fails. Streamlit's own control flow passes through."""
     try:
         yield
-    except DiscoveryError:
-        # A file of somebody's own failed at a question. From now on it counts as broken: the page goes on without it.
-        st.rerun()
     except Exception:
         _log.exception("%s could not be drawn", what)
         st.error(texts.FAULT.format(part=what), icon=":material/error:")

@@ -97,9 +97,6 @@ LOGO = (
 COLOUR_NAMES = tuple(_PALETTE)
 LIGHT = tuple(light for light, _ in _PALETTE.values())
 DARK = tuple(dark for _, dark in _PALETTE.values())
-# On a page of somebody else's, such as a notebook, a colour is a variable of its style sheet: a light one where a page
-# has no sheet of ours.
-VARIABLES = tuple(f"var(--mapbench-{number}, {colour})" for number, colour in enumerate(LIGHT))
 
 # A mode's shape: as a mark in charts of points, and as a dash in charts of lines.
 MODES = ("eager", "graph", "xla")
@@ -118,20 +115,10 @@ def css_colour(mapper: str) -> str:
     return f"light-dark({light}, {dark})"
 
 
-def variables(colours: Iterable[str]) -> str:
-    """Return `LIGHT` or `DARK` as declarations of a style sheet."""
-    return "".join(f"--mapbench-{number}:{colour};" for number, colour in enumerate(colours))
-
-
-def variable(mapper: str) -> str:
-    """Return the mapper's colour on a page of somebody else's."""
-    return VARIABLES[COLOUR_NAMES.index(colour_name(mapper))]
-
-
-def strategy_html(slug: str, mapper: str, mode: str, colour: str = "") -> str:
+def strategy_html(slug: str, mapper: str, mode: str) -> str:
     """A strategy's name with its shape in its colour, as HTML."""
     return (
-        f'<span style="white-space:nowrap"><span style="color:{colour or css_colour(mapper)}" aria-hidden="true">'
+        f'<span style="white-space:nowrap"><span style="color:{css_colour(mapper)}" aria-hidden="true">'
         f"{glyph(mode)}</span> {html.escape(slug)}</span>"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from measure import runner
+from measure import client
 from measure.model.request import RequestError
 from workloads import places
 from workloads.functions import Given
@@ -39,7 +39,7 @@ def may_execute() -> bool:
 
 
 def give(given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
-    """Hand this visitor's code over to be executed (`runner.Runner.give`), and return its slug.
+    """Hand this visitor's code over to be executed (`Client.give`), and return its slug.
 
     RequestError where it cannot be measured, or where this visitor may not have code executed: the editor may have been
     drawn for somebody else.
@@ -49,7 +49,7 @@ def give(given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> 
             "code of yours can be run only on a server that others cannot reach, opened as http://localhost or "
             "http://127.0.0.1"
         )
-    return runner.shared().give(given, size, seed)
+    return client.shared().give(given, size, seed)
 
 
 def _name(host: str) -> str | None:

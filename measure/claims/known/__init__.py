@@ -1,47 +1,20 @@
-"""Claims about mapping in TensorFlow, one file a claim or a few related ones: a new file is a new claim.
+"""Claims about mapping in TensorFlow, by what they are about: an entry in one of these files is a claim."""
 
-A file offers ``CLAIMS``, a tuple of `measure.claims.spec.Claim`.
-"""
-
-import functools
-import importlib
 from collections.abc import Mapping
-from pathlib import Path
 
+from measure.claims.known import examples, gpu, limits, memory, speed, tracing
 from measure.claims.spec import QUESTIONS, Claim
 
-
-@functools.cache
-def _read() -> tuple[dict[str, Claim], dict[str, str]]:
-    known: dict[str, Claim] = {}
-    broken: dict[str, str] = {}
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem == "__init__":
-            continue
-        try:
-            for claim in importlib.import_module(f"{__name__}.{path.stem}").CLAIMS:
-                if claim.id in known:
-                    raise ValueError(f"the id {claim.id!r} is another claim's")
-                if claim.question not in QUESTIONS:
-                    raise ValueError(f"{claim.id}: question {claim.question!r} is not one of {', '.join(QUESTIONS)}")
-                known[claim.id] = claim
-        except Exception as error:  # one bad file breaks nothing else
-            broken[path.name] = f"{type(error).__name__}: {error}"
-    return known, broken
+_ALL = [claim for file in (speed, memory, tracing, limits, examples, gpu) for claim in file.CLAIMS]
+_ORDER = list(QUESTIONS)
+_BY_ID: Mapping[str, Claim] = {claim.id: claim for claim in _ALL}
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Return the claims by question, those that need a GPU last, and else by file."""
-    known, _ = _read()
-    order = list(QUESTIONS)
-    return tuple(sorted(known.values(), key=lambda claim: (order.index(claim.question), claim.needs_gpu)))
+    """The claims by question, those that need a GPU last."""
+    return tuple(sorted(_ALL, key=lambda claim: (_ORDER.index(claim.question), claim.needs_gpu)))
 
 
 def get(claim_id: str) -> Claim | None:
-    """Return the claim with this id; None where it is not known here."""
-    return _read()[0].get(claim_id)
-
-
-def broken() -> Mapping[str, str]:
-    """Return why a file offers no claims, by its name."""
-    return _read()[1]
+    """The claim with this id; None where it is not known here."""
+    return _BY_ID.get(claim_id)

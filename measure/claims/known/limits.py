@@ -1,151 +1,179 @@
-"""Claims on what `tf.vectorized_map` takes, and what it does not."""
+"""Claims on what is right, and on what `tf.vectorized_map` takes."""
 
-from measure.claims.predicates import Ends, Fails, Figure
-from measure.claims.spec import Claim, Compare, Said, Script
+from measure.claims.known.needs import ROTATED, SUMS, TEXTS
+from measure.claims.predicates import Ends, Fails, FallsBack, Figure, Runs
+from measure.claims.spec import Claim, Compare, Script
 
-_BRANCH = Compare("branch", ("map_fn.graph", "vectorized_map.graph"), budget_s=2.0)
-_WHILE = Compare("inner_while", ("map_fn.graph", "vectorized_map.graph"), budget_s=2.0)
-_SHAPES = Compare("variable_shape", ("map_fn.graph", "vectorized_map.graph"), budget_s=2.0)
-
+_V = "vectorized_map.graph"
 _TAKES = Script(
     """import numpy as np
 import tensorflow as tf
 
 x = tf.random.uniform((20, 3))
 
-def order():
-    rows = tf.vectorized_map(lambda x: x * 2, x)
-    return sum(np.array_equal(rows[i], x[i] * 2) for i in range(20))
+def right(rows, factor):
+    return sum(np.array_equal(rows[i], x[i] * factor) for i in range(20))
 
-def nested():
-    out = tf.vectorized_map(lambda part: {"sum": (part["a"] + part["b"][0],)}, {"a": x, "b": [x]})
-    return sum(np.array_equal(out["sum"][0][i], x[i] * 2) for i in range(20))
+def nest(part):
+    return {"sum": (part["a"] + part["b"][0],)}
 
 def operation():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        part = tf.compat.v1.placeholder(tf.float32, (20, 3))
-        done = tf.vectorized_map(lambda x: tf.group(tf.identity(x)), part)
-        session.run(done, {part: np.ones((20, 3))})
-    return isinstance(done, tf.Operation)
+        session.run(tf.vectorized_map(lambda x: tf.group(tf.identity(x)), tf.ones((20, 3))))
 
-def variable():
-    weight = tf.Variable(3.0)
-    rows = tf.vectorized_map(lambda x: x * weight, x)
-    return sum(np.array_equal(rows[i], x[i] * 3) for i in range(20))
+def running(mapper):
+    total = tf.Variable(0.0)
+    return tf.function(lambda x: mapper(lambda x: x * total.assign_add(1.0), x))(tf.ones(5)).numpy().tolist()
 
-def draws():
-    return len(np.unique(tf.vectorized_map(lambda x: tf.random.uniform([4]), x)))
+def assigned():
+    assert running(tf.vectorized_map) == [1, 2, 3, 4, 5], "running totals are wrong"
 
-def tried(part):
-    try:
-        return int(part())
-    except Exception as error:
-        print(error)
-        return 0
+def shape_inside():
+    masked = tf.constant([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0], [1.0, 2.0, 3.0]])
+    tf.vectorized_map(lambda x: tf.reduce_sum(tf.boolean_mask(x, x > 0)), masked)
 
-report(**{part.__name__: tried(part) for part in (order, nested, operation, variable, draws)})
-""",
-    seconds=8.0,
+ragged = tf.RaggedTensor.from_row_lengths(tf.random.uniform([9]), [2, 3, 4])
+rows_of = tf.RaggedTensorSpec([None], tf.float32)
+weight, images = tf.Variable(3.0), tf.ones([8, 4, 4, 3])
+brightness = tf.keras.layers.RandomBrightness(0.5, value_range=(0, 10))
+
+def different(f):
+    return len(set(tf.function(lambda x: tf.vectorized_map(f, x))(images).numpy().tolist()))
+
+report(
+    order=right(tf.vectorized_map(lambda x: x * 2, x), 2),
+    nested=right(tf.vectorized_map(nest, {"a": x, "b": [x]})["sum"][0], 2),
+    operation=tried(operation),
+    totals=sum(a == b for a, b in zip(running(tf.map_fn), range(1, 6))),
+    assigned=tried(assigned),
+    variable=right(tf.vectorized_map(lambda x: x * weight, x), 3),
+    draws=different(lambda image: tf.random.uniform([])),
+    stateless=different(lambda image: tf.random.stateless_uniform([], seed=(1, 2))),
+    layer=different(lambda image: brightness(image, training=True)[0, 0, 0]),
+    shape=tried(shape_inside),
+    ragged=tried(lambda: tf.vectorized_map(lambda row: row[::-1], ragged)),
+    ragged_mapped=tried(lambda: tf.map_fn(lambda row: row[::-1], ragged, fn_output_signature=rows_of)),
+    uint8=tried(lambda: tf.map_fn(tf.sqrt, tf.constant([[1, 4]], tf.uint8))),
 )
 
-_INTERMEDIATE = Script(
-    """import tensorflow as tf
+def loops(f, elems):
+    made = tf.function(lambda x: tf.vectorized_map(f, x)).get_concrete_function(elems)
+    return sum(op.type.endswith("While") for op in made.graph.get_operations())
 
-x = tf.constant([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0], [-1.0, 0.0, 1.0]])
-
-def f(x):
-    return tf.reduce_sum(tf.boolean_mask(x, x > 0))
-
-assert tf.map_fn(f, x).numpy().tolist() == [4, 9, 1]
-assert tf.vectorized_map(f, x).numpy().tolist() == [4, 9, 1]
-""",
-    seconds=8.0,
+matrices, keys = tf.eye(4, batch_shape=[8]) * 2, tf.constant([[0, 0, 1, 2], [0, 1, 1, 3]])
+for name in ("cholesky", "eigvalsh", "det"):
+    report(**{name: loops(getattr(tf.linalg, name), matrices)})
+report(
+    svd=loops(lambda matrix: tf.linalg.svd(matrix, compute_uv=False), matrices),
+    unique=loops(lambda row: tf.unique(row).idx, keys),
+    segment_sum=loops(lambda row: tf.math.segment_sum(tf.ones(4), row), keys),
+    unsorted_segment_sum=loops(lambda row: tf.math.unsorted_segment_sum(tf.ones(4), row, 4), keys),
 )
-
-_RUNNING = Script(
-    """import tensorflow as tf
-
-def mapped(mapper):
-    seen = tf.Variable(0.0)
-    return tf.function(lambda x: mapper(lambda x: x * seen.assign_add(1.0), x))(tf.ones(5))
-
-right = [1, 2, 3, 4, 5]
-report(map_fn=int(sum(mapped(tf.map_fn).numpy() == right)))
-try:
-    report(vectorized_map=int(sum(mapped(tf.vectorized_map).numpy() == right)))
-except Exception as error:
-    report(vectorized_map=0, why=str(error)[:200])
 """,
-    seconds=8.0,
+    seconds=12.0,
 )
+_CONDITION, _WHILE, _SHAPES = (Compare(workload, (_V,)) for workload in ("branch", "inner_while", "variable_shape"))
+_CONTRAST, _FLIP = (Compare("augment", (_V,), ROTATED.size, {"op": name}) for name in ("contrast", "flip"))
 
 CLAIMS = (
     Claim(
-        id="results_stand_in_order",
-        question="correctness",
-        sentence="`tf.vectorized_map` maps along the first axis, and result number i is that of element number i.",
-        said=(Said("seed 5", "first sentence"), Said("seed 5", "what it returns")),
-        tests=(Figure(_TAKES, "order", "{value} of 20 results are right", least=20),),
+        "results_stand_in_order", "correctness",
+        "`tf.vectorized_map` maps along the first axis, and result number i is that of element number i.", ("seed 5",),
+        (Figure(_TAKES, "order", "{value} of 20 results are right", 20),),
     ),
     Claim(
-        id="nests_in_and_out",
-        question="limits",
-        sentence="`tf.vectorized_map` takes nested elements and gives nested results of another structure.",
-        said=(Said("seed 5", "the fourth limitation"), Said("seed 5", "what it takes")),
-        tests=(Figure(_TAKES, "nested", "{value} of 20 results are right", least=20),),
+        "elements_must_not_depend", "correctness",
+        "Where an element needs what those before it left, `tf.map_fn` is right, and `tf.vectorized_map` is not.",
+        ("seed 5",),
+        (
+            Figure(_TAKES, "totals", "`tf.map_fn` gets {value} of 5 running totals right", 5),
+            Fails(_TAKES, "assigned"),
+        ),
+        "Use `tf.scan`, or an op such as `tf.cumsum`.",
     ),
     Claim(
-        id="operations_are_results",
-        question="limits",
-        sentence="A function that returns a `tf.Operation` can be given to `tf.vectorized_map` in a graph.",
-        said=(Said("seed 5", "the fourth limitation"),),
-        tests=(Figure(_TAKES, "operation", "operations returned and run: {value}", least=1),),
+        "same_random_numbers_for_all", "correctness",
+        "In `tf.vectorized_map`, every image gets the same random number.",
+        ("https://github.com/keras-team/keras-cv/issues/1382",),
+        tuple(
+            Figure(_TAKES, name, "distinct numbers of eight images: {value}", most=1, when=when)
+            for name, when in (
+                ("draws", "`tf.random.uniform`"),
+                ("stateless", "`tf.random.stateless_uniform` with one seed"),
+                ("layer", "Keras' `RandomBrightness`"),
+            )
+        ),
+        "Give a layer the whole batch, or each element a seed of its own.",
     ),
     Claim(
-        id="stateful_ops_do_not_work",
-        question="limits",
-        sentence="Ops with state do not work in `tf.vectorized_map`.",
-        said=(Said("seed 5", "the second limitation"),),
-        tests=(
-            Figure(
-                _RUNNING, "vectorized_map", "{value} of 5 results are right", most=4, when="assigning to a variable"
-            ),
+        "bytes_need_a_cast", "correctness", "`tf.sqrt` of 8-bit images needs a cast to floats.", ("seed 1",),
+        (Fails(_TAKES, "uint8", words="uint8"),),
+    ),
+    Claim(
+        "nests_in_and_out", "limits",
+        "`tf.vectorized_map` takes nested elements, and gives nested results of another structure, or operations.",
+        ("seed 5",),
+        (
+            Figure(_TAKES, "nested", "{value} of 20 nested results are right", 20, when="nested tensors"),
+            Runs(_TAKES, "operation", when="a `tf.Operation`, in a graph"),
+        ),
+    ),
+    Claim(
+        "stateful_ops_do_not_work", "limits", "Ops with state do not work in `tf.vectorized_map`.", ("seed 5",),
+        (
+            Fails(_TAKES, "assigned", "assigning to a variable"),
             Figure(_TAKES, "variable", "{value} of 20 results are right", most=19, when="reading a variable"),
-            Figure(_TAKES, "draws", "{value} of 80 draws differ", most=40, when="random numbers"),
+            Figure(_TAKES, "draws", "distinct numbers of eight images: {value}", most=1, when="random numbers"),
         ),
     ),
     Claim(
-        id="elements_must_not_depend",
-        question="correctness",
-        sentence="Where an element needs what those before it left, `tf.map_fn` is right, `tf.vectorized_map` not.",
-        said=(Said("seed 5", "the first limitation"),),
-        tests=(
-            Figure(_RUNNING, "map_fn", "of 5 results of `tf.map_fn` {value} are right", least=5),
-            Figure(_RUNNING, "vectorized_map", "of `tf.vectorized_map` {value}", most=4),
+        "control_flow_does_not_work", "limits", "Control flow does not work in `tf.vectorized_map`.", ("seed 5",),
+        (Ends(_CONDITION, _V, "failed", when="`tf.cond`"), Ends(_WHILE, _V, "failed", when="`tf.while_loop`")),
+        "Both sides of a `tf.cond` are computed for all elements, and a loop runs as long as its longest element.",
+    ),
+    Claim(
+        "shapes_must_not_depend_on_values", "limits",
+        "`tf.vectorized_map` fails where the shape of a tensor in the function depends on the values.", ("seed 5",),
+        (
+            Fails(_TAKES, "shape", "in between", "shape"),
+            Ends(_SHAPES, _V, "failed", when="as a result"),
+        ),
+        "Pad to one shape, or use `tf.map_fn` with a ragged signature.",
+    ),
+    Claim(
+        "python_loop_cannot_be_vectorized", "limits",
+        "A Python loop in the mapped function keeps `tf.vectorized_map` from vectorising it.", ("seed 3",),
+        (FallsBack(SUMS, _V),),
+        "It is unrolled into ops first, which are vectorised like others.",
+    ),
+    Claim(
+        "ops_fall_back", "limits",
+        "Augmenting images, and decoding strings, makes `tf.vectorized_map` fall back to a loop.",
+        ("https://github.com/keras-team/keras-cv/issues/291", "https://github.com/tensorflow/tensorflow/issues/24774"),
+        tuple(
+            FallsBack(need, _V, when)
+            for need, when in (
+                (ROTATED, "a rotation"), (_CONTRAST, "a contrast"), (_FLIP, "a flip"), (TEXTS, "numbers in strings")
+            )
+        ),
+        "Such ops take a whole batch: give it to them without a map.",
+    ),
+    Claim(
+        "linear_algebra_vectorized", "limits",
+        "`tf.vectorized_map` vectorises linear algebra, and sums by key.",
+        ("https://github.com/tensorflow/tensorflow/issues/55639",
+         "https://github.com/tensorflow/tensorflow/issues/42419"),
+        tuple(
+            Figure(_TAKES, name, "while loops: {value}", most=0, when=f"`{name}`")
+            for name in ("cholesky", "eigvalsh", "det", "svd", "unique", "segment_sum", "unsorted_segment_sum")
         ),
     ),
     Claim(
-        id="cond_does_not_work",
-        question="limits",
-        sentence="`tf.cond` does not work in `tf.vectorized_map`.",
-        said=(Said("seed 5", "the third limitation"),),
-        tests=(Ends(_BRANCH, "vectorized_map.graph", "failed"),),
+        "vectorized_map_takes_no_ragged", "limits",
+        "`tf.vectorized_map` fails on ragged tensors whose rows differ in length, and `tf.map_fn` maps over them.",
+        ("https://github.com/tensorflow/tensorflow/issues/51771",
+         "https://github.com/tensorflow/tensorflow/issues/36232"),
+        (Fails(_TAKES, "ragged", words="shape"), Runs(_TAKES, "ragged_mapped")),
+        "Give `tf.map_fn` a `fn_output_signature`, or use the ops of the ragged tensor.",
     ),
-    Claim(
-        id="while_loops_do_not_work",
-        question="limits",
-        sentence="A `tf.while_loop` that ends elsewhere for each element does not work in `tf.vectorized_map`.",
-        said=(Said("seed 5", "the third limitation"),),
-        tests=(Ends(_WHILE, "vectorized_map.graph", "failed"),),
-    ),
-    Claim(
-        id="shapes_must_not_depend_on_values",
-        question="limits",
-        sentence="`tf.vectorized_map` fails where the shape of a tensor in the function depends on the values.",
-        said=(Said("seed 5", "the fifth limitation"),),
-        tests=(
-            Fails(_INTERMEDIATE, "shape", when="in between"),
-            Ends(_SHAPES, "vectorized_map.graph", "failed", when="as a result"),
-        ),
-    ),
-)
+)  # fmt: skip

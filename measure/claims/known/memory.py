@@ -1,126 +1,169 @@
-"""Claims on the memory that ways of mapping take."""
+"""Claims on what needs memory, and on how long the tensors of a mapped function live."""
 
-from measure.claims.along import MemoryGrows
-from measure.claims.known.order import IMAGES, REPEATS
+from measure.claims.known.needs import IMAGES, REPEATS
 from measure.claims.predicates import Figure, MoreMemory
-from measure.claims.spec import Claim, Compare, Said, Script, Swept
+from measure.claims.spec import Claim, Compare, Script
 
-_MAXIMA = Compare(
-    "outer_reduce",
-    ("map_fn.eager", "map_fn.graph", "vectorized_map.graph", "vectorized_map.xla"),
-    budget_s=3.0,
+_M, _V = "map_fn.graph", "vectorized_map.graph"
+_MAXIMA = Compare("outer_reduce", ("map_fn.eager", _M, _V, "vectorized_map.xla"), budget_s=30.0)
+_IN_FLIGHT = Compare(
+    "outer_reduce", (f"{_M}?parallel_iterations=1", f"{_M}?parallel_iterations=32"), {"batch": 32, "side": 32}
 )
-_REPEATS_ALONG = Swept(
-    "repeat_sum",
-    ("map_fn.graph", "vectorized_map.graph"),
-    "batch",
-    (100, 3200),
-    size={"repeats": 10_000},
-    budget_s=10.0,
-)
-# Beyond 32 MiB the C library maps each buffer for itself, and gives it back when it is freed.
-_FAULTS = Script(
-    """import os
-import subprocess
-import sys
 
-CALLS = '''
-import resource
+_LIVES = Script(
+    """import weakref
 import tensorflow as tf
 
-@tf.function
-def outer(x):
-    return x[:, None] * x
+made, at_return, stored, calls = [], [], [], []
 
-def faults():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def alive():
+    return sum(one() is not None for one in made)
 
-x = tf.random.uniform([3200])
-for _ in range(5):
-    outer(x)
-before = faults()
-for _ in range(20):
-    outer(x)
-print((faults() - before) / 20 / (3200 * 3200 * 4 / resource.getpagesize()))
-'''
-for name, value in (("c_library", "false"), ("pool", "true")):
-    env = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPU_ALLOCATOR_USE_BFC": value}
-    done = subprocess.run([sys.executable, "-c", CALLS], env=env, stdout=subprocess.PIPE, check=True)
-    report(**{name: round(100 * float(done.stdout))})
+def repeated(x):
+    large = tf.repeat(x, 10_000)
+    made.append(weakref.ref(large))
+    return large
+
+def plain(x):
+    total = tf.reduce_sum(large := repeated(x))
+    at_return.append(alive())
+    return total
+
+def deleting(x):
+    large = repeated(x)
+    total = tf.reduce_sum(large)
+    del large
+    at_return.append(alive())
+    return total
+
+def checking(x):
+    large = repeated(x)
+    total = tf.reduce_sum(tf.debugging.check_numerics(large, "no number"))
+    at_return.append(alive())
+    return total
+
+def storing(x):
+    stored.append(large := repeated(x))
+    return tf.reduce_sum(large)
+
+def ops(f):
+    graph = tf.function(lambda x: tf.map_fn(f, x)).get_concrete_function(x).graph
+    return sum(len(function.node_def) for function in graph.as_graph_def().library.function)
+
+x = tf.range(50.0)
+for f in (plain, deleting, checking, storing):
+    made.clear()
+    at_return.clear()
+    tf.map_fn(f, x)
+    report(**{f.__name__: max(at_return, default=0), f"{f.__name__}_after": alive()})
+report(ops_deleting=ops(plain) - ops(deleting), ops_checking=ops(checking) - ops(plain))
+
+def count(x):
+    calls.append(1)
+    return x
+
+def f(x):
+    return tf.repeat(tf.numpy_function(count, [x], x.dtype), 250_000)
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+for name, end in (("plain", lambda dataset: dataset), ("cached", lambda dataset: dataset.cache())):
+    calls.clear()
+    dataset, before = end(tf.data.Dataset.range(50).map(f)), resident_bytes()
+    for _ in range(2):
+        for row in dataset:
+            pass
+    report(**{f"calls_{name}": len(calls), f"mib_{name}": round((resident_bytes() - before) / 2**20)})
 """,
     seconds=12.0,
 )
 
 CLAIMS = (
     Claim(
-        id="vectorized_map_needs_more_memory",
-        question="memory",
-        sentence="`tf.vectorized_map` needs more memory than `tf.map_fn`.",
-        said=(Said("seed 5", "possibly a much larger memory footprint"),),
-        tests=(
-            MoreMemory(_MAXIMA, "vectorized_map.graph", "map_fn.graph", 2.0, when="large intermediate tensors"),
-            MoreMemory(IMAGES, "vectorized_map.graph", "map_fn.graph", when="no intermediate tensors"),
+        "vectorized_map_needs_more_memory", "memory", "`tf.vectorized_map` needs more memory than `tf.map_fn`.",
+        ("seed 5",),
+        (
+            MoreMemory(_MAXIMA, _V, _M, 2, "large intermediate tensors"),
+            MoreMemory(IMAGES, _V, _M, when="no intermediate tensors"),
         ),
-        note="`tf.map_fn` holds all results twice while it stacks them.",
+        "It holds the intermediate tensors of all elements; `tf.map_fn` holds all results twice while it stacks them.",
     ),
     Claim(
-        id="map_fn_intermediates_pile_up",
-        question="memory",
-        sentence="Intermediate tensors of `tf.map_fn` pile up with the number of elements.",
-        said=(
-            Said("seed 4", "memory escalates with large data"),
-            Said("seed 4", "retention of intermediate tensors"),
-            Said("seed 4", "they accumulate"),
+        "intermediates_pile_up", "memory", "Intermediate tensors pile up with the number of elements.",
+        ("seed 4", "seed 5"),
+        (
+            MoreMemory(REPEATS, _M, _V, 0.5, "`tf.map_fn`, against all of them at once"),
+            MoreMemory(REPEATS, "dataset.graph", _V, 0.5, "`Dataset.map`"),
+            MoreMemory(REPEATS, _V, "batched.graph", 100, "`tf.vectorized_map`, against none of them"),
         ),
-        tests=(MemoryGrows(_REPEATS_ALONG, "map_fn.graph", least=0.85),),
-        note="In a graph some are there at once, those of as many elements as are in work: ten by default.",
+        "A map in a graph holds those of as many elements as are in work: ten by default.",
     ),
     Claim(
-        id="vectorized_intermediates_pile_up",
-        question="memory",
-        sentence="Intermediate tensors of `tf.vectorized_map` grow in proportion to the batch.",
-        said=(Said("seed 5", "possibly a much larger memory footprint"),),
-        tests=(MemoryGrows(_REPEATS_ALONG, "vectorized_map.graph", least=0.9, most=1.1),),
+        "fewer_tensors_less_memory", "memory",
+        "A function that makes no large intermediate tensor takes less memory for the same result.", ("seed 4",),
+        (MoreMemory(REPEATS, _V, "batched.graph", 2),),
     ),
     Claim(
-        id="fewer_tensors_less_memory",
-        question="memory",
-        sentence="A function that makes no large intermediate tensor takes less memory for the same result.",
-        said=(Said("seed 4", "minimizing tensor creation"),),
-        tests=(MoreMemory(REPEATS, "vectorized_map.graph", "batched.graph", 2.0),),
-    ),
-    Claim(
-        id="graphs_need_less_memory",
-        question="memory",
-        sentence="`tf.map_fn` in a `tf.function` needs less memory than eager.",
-        said=(Said("seed 4", "on example 3, savings by graphs"),),
-        tests=(
-            MoreMemory(_MAXIMA, "map_fn.eager", "map_fn.graph", when="large intermediate tensors"),
-            MoreMemory(IMAGES, "map_fn.eager", "map_fn.graph", when="no intermediate tensors"),
+        "graphs_need_less_memory", "memory", "`tf.map_fn` in a `tf.function` needs less memory than eager.",
+        ("seed 4",),
+        (
+            MoreMemory(_MAXIMA, "map_fn.eager", _M, when="large intermediate tensors"),
+            MoreMemory(IMAGES, "map_fn.eager", _M, when="no intermediate tensors"),
         ),
+        "Eager, one element is in work at a time, and in a graph ten.",
     ),
     Claim(
-        id="xla_needs_less_memory",
-        question="memory",
-        sentence="`jit_compile=True` lowers the peak of memory.",
-        said=(Said("seed 4", "on example 3, XLA"), Said("seed 4", "the solution, built-in optimization")),
-        tests=(
-            MoreMemory(REPEATS, "map_fn.graph", "map_fn.xla", when="`tf.map_fn` of repeated numbers"),
-            MoreMemory(REPEATS, "vectorized_map.graph", "vectorized_map.xla", when="`tf.vectorized_map` of the same"),
-            MoreMemory(_MAXIMA, "vectorized_map.graph", "vectorized_map.xla", when="and of maxima of products"),
+        "xla_needs_less_memory", "memory", "`jit_compile=True` lowers the peak of memory.", ("seed 4",),
+        (
+            MoreMemory(REPEATS, _M, "map_fn.xla", when="`tf.map_fn` of repeated numbers"),
+            MoreMemory(REPEATS, _V, "vectorized_map.xla", when="`tf.vectorized_map` of the same"),
+            MoreMemory(_MAXIMA, _V, "vectorized_map.xla", when="`tf.vectorized_map` of maxima of products"),
         ),
+        "It fuses what is made with what uses it, so that large tensors in between are never made.",
     ),
     Claim(
-        id="c_library_fetches_pages_anew",
-        question="memory",
-        sentence="With the C library's allocator every call of a graph takes a page fault for each page of a large "
-        "output; TensorFlow's pool avoids that.",
-        said=(Said("thread", "https://github.com/tensorflow/tensorflow/issues/12898"),),
-        tests=(
-            Figure(_FAULTS, "c_library", "with it a call faults on {value} % of the pages of 39 MiB", least=90),
-            Figure(_FAULTS, "pool", "with the pool on {value} %", most=1),
-        ),
-        needs_linux=True,
-        note="Where oneDNN is on, as it is on newer CPUs, TensorFlow has a pool without that variable.",
+        "parallel_iterations_take_memory", "memory",
+        "In a graph, large intermediate tensors need more memory the more `parallel_iterations` there are.",
+        ("https://www.tensorflow.org/api_docs/python/tf/while_loop",),
+        (MoreMemory(_IN_FLIGHT, f"{_M}?parallel_iterations=32", f"{_M}?parallel_iterations=1", 1.4),),
+        "Lower it where memory is short.",
     ),
-)
+    Claim(
+        "intermediates_outlive_the_function", "memory",
+        "Intermediate tensors of a mapped function stay in memory after its end unless they are deleted.",
+        ("seed 4",),
+        (
+            Figure(_LIVES, "plain_after", "{value} of 50 tensors are left", 50, when="nothing refers to them"),
+            Figure(_LIVES, "storing_after", "{value} of 50 tensors are left", 50, when="a list refers to them"),
+        ),
+        "Keep no references to them.",
+    ),
+    Claim(
+        "del_frees_at_once", "memory",
+        "An intermediate tensor lives until the mapped function returns; `del` frees it at once.", ("seed 4",),
+        (
+            Figure(_LIVES, "plain", "without `del`, {value} tensor is left at the return", 1, 1, "eager"),
+            Figure(_LIVES, "deleting", "with it {value}", 0, 0, "eager"),
+            Figure(_LIVES, "ops_deleting", "`del` takes {value} ops away", 1, when="in a graph"),
+        ),
+        "In a graph, and in `Dataset.map` too, `del` takes a Python name away, and nothing from memory.",
+    ),
+    Claim(
+        "check_numerics_frees", "memory", "`tf.debugging.check_numerics` helps to free intermediate tensors.",
+        ("seed 4",),
+        (Figure(_LIVES, "checking", "with it, {value} tensor is left at the return", most=0),),
+        "It fails on NaN and on infinities, and does nothing else; in a graph it is one more op.",
+    ),
+    Claim(
+        "cache_takes_memory", "memory",
+        "`Dataset.cache` keeps all results in memory and calls the function once for each element.", ("seed 4",),
+        (
+            Figure(_LIVES, "calls_cached", "50 elements, gone through twice, take {value} calls with it", most=50),
+            Figure(_LIVES, "calls_plain", "{value} without it", 100),
+            Figure(_LIVES, "mib_cached", "100 MB of results take {value} MiB", 45),
+        ),
+        "Cache what is small and dear, and before what makes it large.", needs_linux=True,
+    ),
+)  # fmt: skip

@@ -1,115 +1,163 @@
-"""Claims on what is traced and compiled."""
+"""Claims on what is traced, built and compiled, and when."""
 
-from measure.claims.predicates import Figure, QuickerBy
-from measure.claims.spec import Claim, Said, Script
+from measure.claims.figures import FIRST_CALL
+from measure.claims.known.needs import FEW, SIZES
+from measure.claims.predicates import Faster, Figure
+from measure.claims.spec import Claim, Script
 
-_NUMBERS = Script("""import tensorflow as tf
+_RETRACING = "https://www.tensorflow.org/guide/function#controlling_retracing"
+_M, _V = "map_fn.graph", "vectorized_map.graph"
+_COUNTS = Script(
+    """import tensorflow as tf
 
-@tf.function
-def scaled(x, factor):
-    return x * factor
-
-for factor in range(10):
-    scaled(tf.ones(4), factor)
-with_numbers = scaled.experimental_get_tracing_count()
-for factor in range(10):
-    scaled(tf.ones(4), tf.constant(float(factor)))
-report(numbers=with_numbers, tensors=scaled.experimental_get_tracing_count() - with_numbers)
-""")
-
-_AUTOGRAPH = Script(
-    """import time
-
-import tensorflow as tf
-
-SPEC = tf.TensorSpec([32])
-
-def seconds(function, autograph):
-    start = time.perf_counter()
-    tf.function(function, autograph=autograph).get_concrete_function(SPEC)
-    return time.perf_counter() - start
-
-def made(number):
-    # Of one source, but known to AutoGraph as functions of their own: it keeps what it has converted by their code.
-    def branches(x):
-        y = tf.sqrt(tf.abs(x))
-        return tf.cond(tf.reduce_sum(y) > number, lambda: y * 2, lambda: y) + 1
-
-    branches.__code__ = branches.__code__.replace(co_name=f"branches_{number}")
-    return branches
-
-without, first, again = [], [], []
-for number in range(30):
-    function = made(number)
-    without.append(seconds(function, False))
-    first.append(seconds(function, True))
-    again.append(seconds(function, True))
-report(without_autograph=without, first_trace=first, later_trace=again)
-""",
-    seconds=12.0,
-)
-
-_CONVERSION = Script(
-    """import cProfile
-import pstats
-
-import tensorflow as tf
+shapes = []
 
 def f(x):
-    return tf.reduce_sum(tf.sqrt(tf.abs(x)) * 2 + 1)
+    shapes.append(x.shape)
+    return x * 2 + 1
 
-x = tf.random.uniform([50, 32])
-tf.vectorized_map(f, x)
-profile = cProfile.Profile()
-profile.enable()
-for _ in range(20):
-    tf.vectorized_map(f, x)
-profile.disable()
-whole = pstats.Stats(profile)
+def calls(mapped, x):
+    shapes.clear()
+    mapped(x)
+    mapped(x)
+    return len(shapes)
 
-def share(file, function):
-    seconds = [entry[3] for (path, _, name), entry in whole.stats.items() if path.endswith(file) and name == function]
-    return max(seconds) / whole.total_tt
+def ops(mapped, x):
+    return [op.type for op in tf.function(mapped).get_concrete_function(x).graph.get_operations()]
 
-tracing = share("polymorphic_function/tracing_compilation.py", "trace_function")
-report(percent=100 * tracing, conversion_percent=100 * share("parallel_for/pfor.py", "convert"))
+def by_map_fn(x):
+    return tf.map_fn(f, x)
+
+def vectorized(x):
+    return tf.vectorized_map(f, x)
+
+x, graph = tf.ones((50, 3)), tf.function(by_map_fn)
+report(
+    eager=calls(by_map_fn, x),
+    graph=calls(graph, x),
+    traces=graph.experimental_get_tracing_count(),
+    loops=sum(op.endswith("While") for op in ops(by_map_fn, x)),
+    vectorized_eager=calls(vectorized, x),
+    vectorized_graph=calls(tf.function(vectorized), x),
+    vectorized_loops=sum("While" in op for op in ops(vectorized, x)),
+    more_ops=len(ops(vectorized, tf.ones((1000, 3)))) - len(ops(vectorized, tf.ones((10, 3)))),
+)
+ops(lambda x: tf.map_fn(f, x, parallel_iterations=5), x)
+report(rank=shapes[-1].rank)
+
+def total(x):
+    result = tf.zeros_like(x)
+    for i in range(100):
+        result += x * i
+    return result
+
+whole = tf.function(lambda x: tf.map_fn(total, x)).get_concrete_function(tf.ones(5)).graph
+nodes = [node.op for function in whole.as_graph_def().library.function for node in function.node_def]
+report(multiplications=nodes.count("Mul"), python=sum("PyFunc" in op for op in nodes))
+
+def traces(values):
+    made = tf.function(lambda x, by: x * by)
+    for x, by in values:
+        made(x, by)
+    return made.experimental_get_tracing_count()
+
+report(
+    numbers=traces([(x, by) for by in range(10)]),
+    tensors=traces([(x, tf.constant(float(by))) for by in range(10)]),
+)
 """,
-    seconds=8.0,
+    seconds=9.0,
 )
 
 CLAIMS = (
     Claim(
-        id="autograph_slows_tracing",
-        question="tracing",
-        sentence="AutoGraph makes tracing a function take much longer.",
-        said=(Said("thread", "https://github.com/jax-ml/jax/pull/13744"),),
-        tests=(
-            QuickerBy(_AUTOGRAPH, "without_autograph", "first_trace", by=1.5, when="at the first trace"),
-            QuickerBy(_AUTOGRAPH, "without_autograph", "later_trace", by=1.5, when="at later traces"),
+        "graph_built_at_every_call", "tracing", "`tf.map_fn` builds a graph at every call.", ("seed 2",),
+        (
+            Figure(_COUNTS, "eager", "two calls over 50 elements run it {value} times", most=2, when="eager"),
+            Figure(_COUNTS, "traces", "two calls take {value} trace", 2, when="in a `tf.function`"),
         ),
-        note="What AutoGraph has converted is kept by the function's code.",
+        "Eager, no graph is built: Python calls the function for each element. In a `tf.function` it is built once.",
     ),
     Claim(
-        id="eager_vectorized_map_is_tracing",
-        question="tracing",
-        sentence="Called eagerly, `tf.vectorized_map` spends most of its time on tracing, at every call.",
-        said=(
-            Said("thread", "https://github.com/tensorflow/tensorflow/issues/43710"),
-            Said("thread", "https://github.com/tensorflow/tensorflow/pull/39711"),
-        ),
-        tests=(
-            Figure(_CONVERSION, "percent", "tracing takes {value} % of the time", least=50),
-            Figure(_CONVERSION, "conversion_percent", "of which converting ops takes {value} %", most=50),
+        "map_fn_is_a_loop", "tracing",
+        "In a graph, `tf.map_fn` is one loop around the function, which is traced for one element.",
+        ("seed 1", "seed 3", "seed 4"),
+        (
+            Figure(_COUNTS, "loops", "its graph has {value} while loop", 1, 1),
+            Figure(_COUNTS, "graph", "for two calls over 50 elements the function is called {value} time", 1, 1),
         ),
     ),
     Claim(
-        id="python_numbers_retrace",
-        question="tracing",
-        sentence="A `tf.function` is traced anew for every Python number that it is called with.",
-        said=(Said("documentation", "https://www.tensorflow.org/guide/function#controlling_retracing"),),
-        tests=(
-            Figure(_NUMBERS, "numbers", "{value} traces for ten Python numbers", least=10),
-            Figure(_NUMBERS, "tensors", "{value} for ten tensors", least=1, most=1),
+        "parallel_iterations_make_batches", "tracing",
+        "With `parallel_iterations=5`, `tf.map_fn` gives its function small batches, not elements.", ("seed 4",),
+        (Figure(_COUNTS, "rank", "of a matrix the function gets tensors of {value} axis", 2),),
+        "It is the number of elements in work at once.",
+    ),
+    Claim(
+        "python_loop_stays_in_python", "tracing",
+        "In a graph, a Python loop in the mapped function is still run by Python, for each element.", ("seed 3",),
+        (Figure(_COUNTS, "python", "its graph has {value} ops that call Python", 1),),
+        "It is unrolled while the function is traced, into ops that run wherever others do.",
+    ),
+    Claim(
+        "vectorized_map_fuses_calls", "tracing",
+        "`tf.vectorized_map` makes one op for all elements of each op of the function, whatever the batch.",
+        ("seed 5",),
+        (
+            Figure(_COUNTS, "more_ops", "1,000 elements take {value} ops more than 10", most=0),
+            Figure(_COUNTS, "vectorized_loops", "its graph has {value} while loops", most=0),
         ),
     ),
-)
+    Claim(
+        "vectorized_map_converts_once", "tracing",
+        "`tf.vectorized_map` fuses statically: later calls do not call the function again.", ("seed 5",),
+        (
+            Figure(_COUNTS, "vectorized_graph", "two calls call the function {value} time", most=1, when="in a graph"),
+            Figure(_COUNTS, "vectorized_eager", "two calls call the function {value} times", most=1, when="eager"),
+        ),
+        "Eager, every call traces and converts the function anew: call it in a `tf.function`.",
+    ),
+    Claim(
+        "graph_takes_long_to_build", "tracing",
+        "Building a graph with `tf.map_fn` takes many times as long as running it over a hundred elements.",
+        ("seed 2",), (Faster(FEW, _M, FIRST_CALL + _M, 5),),
+        "Build it once, and call it often.",
+    ),
+    Claim(
+        "loop_beats_a_graph_called_once", "tracing",
+        "Called once, an eager Python loop over a hundred elements is faster than building and running a graph.",
+        ("seed 2",), (Faster(FEW, FIRST_CALL + "loop.eager", FIRST_CALL + _M),),
+    ),
+    Claim(
+        "python_loop_traces_every_step", "tracing",
+        "The first call of a Python loop over 100 elements in a graph takes longer than that of `tf.map_fn`.",
+        ("https://github.com/tensorflow/tensorflow/issues/38628",),
+        (Faster(FEW, FIRST_CALL + _M, FIRST_CALL + "loop.graph"),),
+        "Each of its steps is traced into ops of its own.",
+    ),
+    Claim(
+        "vectorized_map_traces_longer", "tracing",
+        "The first call of `tf.vectorized_map`, which converts every op, takes longer than that of `tf.map_fn`.",
+        ("seed 5",), (Faster(FEW, FIRST_CALL + _M, FIRST_CALL + _V),),
+    ),
+    Claim(
+        "new_batch_size_compiles", "tracing", "Under XLA every new batch size is compiled anew.",
+        ("https://github.com/tensorflow/tensorflow/issues/81896", _RETRACING),
+        (
+            Figure(SIZES, "programs of XLA", "{value} programs for 12 sizes", 12, when="as it is"),
+            Figure(SIZES, "programs of XLA with None", "{value} programs for 12 sizes", 12,
+                   when="with `None` for the batch in `input_signature`"),
+            Figure(SIZES, "programs of XLA with padding", "{value} program for 12 sizes", 12, when="padded to one"),
+        ),
+        "`None` spares traces, and no compilation: pad to few sizes.",
+    ),
+    Claim(
+        "python_numbers_retrace", "tracing",
+        "A `tf.function` is traced anew for every Python number that it is called with.", (_RETRACING,),
+        (
+            Figure(_COUNTS, "numbers", "ten Python numbers take {value} traces", 10),
+            Figure(_COUNTS, "tensors", "ten tensors {value}", 1, 1),
+        ),
+        "Give it tensors.",
+    ),
+)  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from measure.claims import scripts
+from measure.claims.spec import Script
 from measure.model.script_end import ScriptEnd
 from tests.deadlines import GONE_S, RUN_S
 from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, environment, eventually, is_alive, left_behind
@@ -16,8 +17,9 @@ from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, environment, eventual
 pytestmark = pytest.mark.usefixtures("live")
 
 
-def end_of(source: str, **changes: Any) -> ScriptEnd:
-    return scripts.run(source, **{"seconds": RUN_S, "is_cancelled": lambda: False} | changes)
+def end_of(source: str, processes: int = 1, **changes: Any) -> ScriptEnd:
+    script = Script(source, processes, seconds=RUN_S)
+    return scripts.run(script, **{"is_cancelled": lambda: False} | changes)
 
 
 def test_what_a_script_reports_are_its_figures():
@@ -38,7 +40,7 @@ def test_what_a_script_reports_are_its_figures():
         ("x = 1\n\ndef f():\n    return 1 / 0\n\nf()", "line 4: ZeroDivisionError: division by zero"),
         ("import os\nreport(x=1)\nos._exit(3)", "its process ended with status 3"),
         ("report(x=float('nan'))", "its figures cannot be kept: "),
-        ("report(x=2**70)", "its figures cannot be kept: a whole number is larger than 64 bits"),
+        ("report(x=2**70)", "its figures cannot be kept: Expected `int` <= 9223372036854775807"),
         ("report(x='y' * 10 * 2**20)", "it reported more than 1,024 KiB of figures"),
         ("open('/nowhere/at/all')", "line 1: FileNotFoundError: [Errno 2] No such file or directory: '<path>'"),
         ("while True:\n    print('x' * 10**6, flush=True)", "line 2: OSError: [Errno 2"),
@@ -47,6 +49,16 @@ def test_what_a_script_reports_are_its_figures():
 def test_what_goes_wrong_is_its_error_with_the_line(source: str, error: str):
     end = end_of(source)
     assert end.error.startswith(error) and end.figures == {} and len(end.printed) <= 2_000, end
+
+
+def test_of_several_processes_figures_are_lists_and_a_part_that_fails_is_a_text(tmp_path: Path):
+    count = tmp_path / "count"
+    source = f"open({str(count)!r}, 'a').write('x')\n"
+    source += f"report(runs=len(open({str(count)!r}).read()), part=tried(lambda: 1 / 0), whole=tried(print))"
+    error = "line 2: ZeroDivisionError: division by zero"
+    assert end_of(source, 3).figures == {"runs": [1, 2, 3], "part": [error] * 3, "whole": [""] * 3}
+    end = end_of(source + f"\nif len(open({str(count)!r}).read()) == 5: raise ValueError('no')", 3)
+    assert end.error == "line 3: ValueError: no" and len(count.read_text()) == 5, "the first that fails is the last"
 
 
 def test_all_processes_of_a_script_end_with_it(tmp_path: Path):
@@ -73,7 +85,8 @@ def test_a_script_that_is_cancelled_takes_far_too_long_or_needs_too_much_memory_
 def test_a_script_ends_with_the_process_that_started_it(tmp_path: Path):
     path = tmp_path / "pid"
     source = f"import os\nopen({str(path)!r}, 'w').write(str(os.getpid()))\nwhile True: pass"
-    code = f"from measure.claims import scripts\nscripts.run({source!r}, {RUN_S}, lambda: False)"
+    code = "from measure.claims import scripts\nfrom measure.claims.spec import Script\n"
+    code += f"scripts.run(Script({source!r}, seconds={RUN_S}), lambda: False)"
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment())
     pid = int(eventually(lambda: path.exists() and path.read_text(), "it has begun"))
     parent.kill()

@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from measure import runner
 from measure.claims import known, scripts, tries
-from measure.claims.predicates import Ends, Faster, Runs
-from measure.claims.spec import Claim, Compare, Need, Predicate, Said, Script, Swept
+from measure.claims.predicates import Ends, Faster, Figure
+from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept
 from measure.claims.tries import Tries
 from measure.engine.bench import Settings
 from measure.model.request import RequestError
 from measure.model.run import Run
 from measure.model.script_end import ScriptEnd
-from measure.store.store import Store
 from tests.deadlines import RUN_S
-from tests.engine import QUICK, eventually, running
-from tests.hanging import stopped_clock
+from tests.engine import QUICK, Own, eventually, running
+from tests.hanging import Clock
 from tests.subjects import LOST, Message, Subjects, leave_the_machine
 
 ID = "0123456789abcdef01234567"
@@ -34,11 +32,11 @@ SCRIPT = Script("report(x=1)")
 NOT_MEASURED = {NO_WORKLOAD.key: "workload 'nothing_like_it' is not known", TOO_LARGE.key: "This cannot fit: "}
 
 
-def run_here(source: str, *_: Any) -> ScriptEnd:
+def run_here(script: Script, *_: Any) -> ScriptEnd:
     """A script that is run in the tests' own process."""
     figures: dict[str, Any] = {}
-    exec(source, {"report": lambda **more: figures.update(more)})
-    return ScriptEnd(source=source, figures=figures)
+    exec(script.source, {"report": lambda **more: figures.update(more)})
+    return ScriptEnd(source=script.source, figures=figures)
 
 
 def try_all(
@@ -52,7 +50,7 @@ def try_all(
 
 
 def claim_of(claim_id: str, test: Predicate) -> Claim:
-    return Claim(id=claim_id, question="limits", sentence="So.", said=(Said("seed 1"),), tests=(test,))
+    return Claim(claim_id, "limits", "So.", ("seed 1",), (test,))
 
 
 @pytest.fixture
@@ -61,30 +59,20 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     leave_the_machine(monkeypatch)
 
     def make(*needs: Need, run: Callable[..., ScriptEnd] = run_here) -> list[str]:
-        tests = [Runs(need) if isinstance(need, Script) else Ends(need, need.strategies[0]) for need in needs]
+        tests = [
+            Figure(need, "x", "{value}", 1) if isinstance(need, Script) else Ends(need, need.strategies[0])
+            for need in needs
+        ]
         return try_all(monkeypatch, [claim_of(f"c{number}", test) for number, test in enumerate(tests)], run)
 
     return make
 
 
-class Watched(Store):
-    """A store that notes the number of pieces of evidence at each save."""
-
-    def __init__(self, home: Path) -> None:
-        super().__init__(home)
-        self.pieces: list[int] = []
-
-    def save(self, run: Run, **more: Any) -> None:
-        super().save(run, **more)
-        self.pieces.append(len(run.evidence or []))
-
-
-def finished(own: runner.Runner, run_id: str) -> Run:
-    assert own.wait(run_id, RUN_S), own.snapshot(run_id)
-    snapshot = own.snapshot(run_id)
-    assert snapshot is not None and snapshot.state == "finished"
-    assert own.store.load(run_id) == snapshot.run, "what is stored is what is shown"
-    return snapshot.run
+def finished(own: Own, run_id: str) -> Run:
+    own.work()
+    run = own.store.load(run_id)
+    assert run is not None and own.queue() == ()
+    return run
 
 
 def needs(run: Run) -> list[str]:
@@ -94,10 +82,8 @@ def needs(run: Run) -> list[str]:
 def test_what_claims_need_is_measured_once_and_a_reason_where_it_cannot_be(
     claims: Callable[..., list[str]], tmp_path: Path
 ):
-    """Each piece is stored as it arrives."""
     claims(PAIR, SCRIPT, NO_WORKLOAD, PAIR, TOO_LARGE, LINE)
-    kept = Watched(tmp_path)
-    with running(Subjects(), tmp_path, kept) as own:
+    with running(Subjects(), tmp_path) as own:
         run = finished(own, own.submit_claims())
     assert (run.kind, run.status, run.claims) == ("claims", "complete", [f"c{number}" for number in range(6)])
     assert needs(run) == [need.key for need in (PAIR, SCRIPT, NO_WORKLOAD, TOO_LARGE, LINE)]
@@ -107,7 +93,6 @@ def test_what_claims_need_is_measured_once_and_a_reason_where_it_cannot_be(
     assert script.script.figures == {"x": 1}
     for item in reasons:
         assert (item.run, item.script) == (None, None) and item.reason.startswith(NOT_MEASURED[item.need]), item
-    assert set(range(6)) <= set(kept.pieces), "a piece that arrives is stored at once"
     assert run.verdict == tries.summary(run) == "Of 6 claims 3 hold and 3 cannot be told."
 
 
@@ -139,7 +124,7 @@ def test_a_run_of_claims_ends_where_its_time_is_over_and_its_parts_have_what_is_
             clock.now_s += 30.0 if spec.role == "reference" else 0.0
             return super().start(spec, events)
 
-    clock = stopped_clock(monkeypatch)
+    clock = Clock(monkeypatch)
     ids = claims(PAIR, OTHER, SCRIPT)
     settings = Settings(most_processes=QUICK, bound_s=60.0)
     run = Tries(ID, ids, subjects := Late(), lambda view: None, settings=settings).run()
@@ -150,32 +135,32 @@ def test_a_run_of_claims_ends_where_its_time_is_over_and_its_parts_have_what_is_
     assert re.search(r"\b[123]\d s\b", second.run.stop_reason) and subjects.living == []
 
 
-def test_stopped_it_ends_the_measurement_that_goes_on_and_keeps_it(claims: Callable[..., list[str]], tmp_path: Path):
+def test_stopped_it_ends_the_measurement_that_goes_on_and_keeps_it(claims: Callable[..., list[str]]):
     class Stopping(Subjects):
         """A person has had enough as soon as a strategy is timed."""
 
         def send(self, subject: int, message: Message) -> None:
             if message["op"] == "turn":
-                own.stop(own.queue()[0])
+                tried.stop()
             super().send(subject, message)
 
-    claims(SCRIPT, PAIR, OTHER)
-    subjects = Stopping()
-    with running(subjects, tmp_path) as own:
-        run = finished(own, own.submit_claims())
+    ids = claims(SCRIPT, PAIR, OTHER)
+    settings = Settings(most_processes=QUICK, timeout_floor_s=RUN_S)
+    tried = Tries(ID, ids, subjects := Stopping(), lambda view: None, settings=settings)
+    run = tried.run()
     assert run.status == "budget"
     assert needs(run) == [SCRIPT.key, PAIR.key] and len(subjects.turns) == 1
 
 
 def test_a_host_that_ends_costs_one_piece(claims: Callable[..., list[str]], tmp_path: Path):
     class Mortal(Subjects):
-        """Its host ends at the first memory subject, and is back when somebody waits for it."""
+        """Its host ends at the first memory subject, and is back for the next piece."""
 
         waited = 0
 
         def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
             self.waited += 1
-            return True
+            return super().wait_ready(timeout_s, cancelled)
 
     subjects = Mortal()
     subjects.answers = {
@@ -186,7 +171,7 @@ def test_a_host_that_ends_costs_one_piece(claims: Callable[..., list[str]], tmp_
         run = finished(own, own.submit_claims())
     lost, after = (item.run for item in run.evidence)
     assert lost.status == "interrupted" and after.status == run.status == "complete"
-    assert subjects.waited == 3, "before the run, and before each part"
+    assert subjects.waited == 4, "before the run, before each part, and for another host"
     assert run.verdict == "Of 2 claims 1 holds and 1 cannot be told."
 
 
@@ -195,9 +180,11 @@ def test_cancelled_in_the_middle_it_ends_with_the_evidence_so_far(claims: Callab
     begun = tmp_path / "begun"
     claims(SCRIPT, Script(f"open({str(begun)!r}, 'w').close()\nwhile True:\n    pass"), PAIR, run=scripts.run)
     with running(Subjects(), tmp_path) as own:
+        own.begin()
         run_id = own.submit_claims()
         eventually(begun.exists, "the script goes on")
         own.cancel(run_id)
-        run = finished(own, run_id)
+        assert own.wait(run_id, RUN_S)
+        run = own.store.load(run_id)
     assert (run.status, needs(run)) == ("cancelled", [SCRIPT.key])
     assert run.verdict == "Of 3 claims 1 holds and 2 cannot be told."

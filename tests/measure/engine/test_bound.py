@@ -1,7 +1,7 @@
-"""The bound of a run: whatever a simulated subject is doing when the time is over, the run ends with what there is."""
+"""A run ends when it was said to end, whatever its subjects do; and what there was no time for is no failure."""
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,80 +9,98 @@ import pytest
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.explanation import Explanation
-from measure.model import why
+from measure.model import bound, why
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from measure.model.why import Explained
 from measure.sweep.request import parse_sweep
-from tests.engine import QUICK, running, small_request
-from tests.hanging import BOUND_S, OVER, Hanging, stopped_clock
+from tests.engine import QUICK, running
+from tests.hanging import Clock, Slow
 from tests.subjects import Subjects
 
-SLUGS = ("batched.eager", "batched.graph", "loop.eager")
+SLUGS = ("batched.eager", "batched.graph", "loop.eager", "map_fn.graph", "vectorized_map.graph")
+HANGS = "map_fn.graph"
 ID = "0" * 24
-# A step that nothing but its own timeout ends fails the test soon.
-SETTINGS = Settings(most_processes=QUICK, bound_s=BOUND_S, timeout_floor_s=2.0)
+BUDGET_S = 12.0
+# How late it may be noticed that a step has lasted too long.
+LOOK_S = 0.5
 
 
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    return stopped_clock(monkeypatch)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
 
 
-def compare(subjects: Subjects, *, keep: Any = None, settings: Settings = SETTINGS) -> Run:
-    return Comparison(ID, small_request(*SLUGS), subjects, lambda view: None, settings=settings, keep=keep).run()
+def compare(subjects: Slow, *slugs: str, keep: Any = None, **settings: Any) -> Run:
+    request = parse({"workload": "square", "strategies": list(slugs or SLUGS), "budget_s": BUDGET_S})
+    run = Comparison(ID, request, subjects, lambda view: None, settings=Settings(**settings), keep=keep).run()
+    assert subjects.clock.now_s <= bound.of_comparison(request) + LOOK_S == 1.5 * BUDGET_S + LOOK_S
+    for item in run.measurements:
+        if not item.twin_of and item.latency is None and item.outcome == "not_run":
+            assert item.error is not None and ("time" in item.error.message), "it is said why"
+    return run
 
 
 def outcomes(run: Run) -> dict[str, str]:
     return {item.strategy: item.outcome for item in run.measurements if not item.twin_of}
 
 
-@pytest.mark.parametrize(
-    ("at", "slug", "stage"),
-    [
-        ("reference", "", "reference"),
-        ("memory", "loop.eager", "memory"),
-        ("timing", "loop.eager", "first_call"),
-        ("first_call", "loop.eager", "first_call"),
-        ("turn", "loop.eager", "sampling"),
-    ],
-)
-def test_what_goes_on_when_the_time_is_over_ends_as_a_timeout_and_the_rest_stays_as_it_is(
-    clock: SimpleNamespace, at: str, slug: str, stage: str
+@pytest.mark.parametrize(("times", "least"), [(1, 5), (5, 2), (20, 0)])
+def test_on_a_machine_that_is_slower_than_forecast_nothing_that_works_is_failed(
+    clock: Clock, times: float, least: int
 ) -> None:
-    subjects = Hanging(clock=clock, at=at, slug=slug)
+    run = compare(Slow(clock=clock, times=times))
+    assert {*outcomes(run).values()} <= {"ok", "not_run"}
+    timed = [item.strategy for item in run.measurements if item.latency and not item.twin_of]
+    assert len(timed) >= least and sorted(slug for group in run.ranking for slug in group) == sorted(timed)
+
+
+@pytest.mark.parametrize(("times", "words"), [(1, {"timeout"}), (3, {"timeout", "not_run"})])
+@pytest.mark.parametrize("step", ["memory", "first_call", "turn"])
+def test_one_that_hangs_where_the_others_do_not_costs_them_nothing(
+    clock: Clock, step: str, times: float, words: set[str]
+) -> None:
+    run = compare(Slow(clock=clock, times=times, hangs=lambda at, slug: (at, slug) == (step, HANGS)))
+    found = outcomes(run)
+    assert found.pop(HANGS) in words and {*found.values()} == {"ok"}
+    assert sorted(slug for group in run.ranking for slug in group) == sorted(found)
+
+
+@pytest.mark.parametrize("step", ["reference", "memory", "first_call", "turn"])
+def test_where_everything_hangs_nothing_is_a_timeout(clock: Clock, step: str) -> None:
+    run = compare(subjects := Slow(clock=clock, hangs=lambda at, slug: at == step))
+    assert {*outcomes(run).values()} == {"not_run"} and not run.ranking and subjects.living == []
+
+
+def test_two_that_hang_first_leave_the_others_time(clock: Clock) -> None:
+    subjects = Slow(clock=clock)
+    subjects.hangs = lambda at, slug: at == "memory" and subjects.roles.count("memory") <= 2
     run = compare(subjects)
-    assert (run.status, run.stop_reason) == ("budget", f"{OVER} before everything was measured")
-    assert subjects.living == [] and {*subjects.hung} == {len(subjects.specs)}, "nothing is started after that"
-    for item in run.measurements:
-        if item.strategy == slug or at == "reference":
-            assert (item.outcome, item.stage) == ("timeout", stage) and item.error and OVER in item.error.message
-        else:
-            # Two start at once.
-            assert item.outcome in ("ok" if item.latency else "not_run", "timeout" if at == "first_call" else "")
-            assert item.memory is not None or at == "memory"
+    assert {*outcomes(run).values()} <= {"ok", "not_run"} and len(run.ranking[0]) >= 2
 
 
-@pytest.mark.parametrize("at", ["probes", "why"])
-def test_after_the_verdict_it_costs_what_is_shown_beside_it_alone_and_is_said(clock: SimpleNamespace, at: str) -> None:
-    subjects = Hanging(clock=clock, at=at)
-    run = compare(subjects, keep=lambda *_: True)
-    assert run.status == "complete" and run.ranking and set(outcomes(run).values()) == {"ok"}
-    (said,) = [warning.message for warning in run.warnings if warning.code == "cut_short"]
-    assert said.startswith(f"{OVER} before all strategies were explained")
-    assert subjects.living == [] and subjects.roles[-1] == at
+def test_one_by_itself_is_waited_for_until_the_end_of_the_run(clock: Clock) -> None:
+    run = compare(Slow(clock=clock, hangs=lambda at, slug: at == "memory"), HANGS)
+    assert outcomes(run) == {HANGS: "not_run"} and clock.now_s >= 1.5 * BUDGET_S
+
+
+@pytest.mark.parametrize("at", ["probes", "process_peak", "why"])
+def test_after_the_verdict_it_costs_what_is_shown_beside_it_alone_and_is_said(clock: Clock, at: str) -> None:
+    hangs: Callable[[str, str], bool] = lambda step, slug: step == at  # noqa: E731
+    run = compare(Slow(clock=clock, hangs=hangs), keep=lambda *_: True)
+    assert run.status in ("complete", "budget") and run.ranking and {*outcomes(run).values()} == {"ok"}
+    assert "cut_short" in {warning.code for warning in run.warnings}
     assert (run.limit is None) == (at == "probes")
 
 
-def test_an_explanation_ends_too_and_what_it_has_found_is_kept(clock: SimpleNamespace) -> None:
-    run = compare(Subjects(), settings=Settings(most_processes=QUICK))
-    kept: dict[str, Any] = {}
-    subjects = Hanging(clock=clock, at="why", which=2)
-    Explanation(run, subjects, lambda view: None, lambda slug, found, _: not kept.update({slug: found}),
-                settings=SETTINGS).run()  # fmt: skip
-    first, second = kept.values()
-    assert why.known(first) is not None and isinstance(second, Explained) and OVER in second.note
-    assert subjects.living == [] and len(subjects.specs) == 2
+def test_an_explanation_ends_too_and_what_it_has_found_is_stored(clock: Clock) -> None:
+    run = compare(Slow(clock=clock), most_processes=QUICK)
+    reasons: dict[str, Any] = {}
+    subjects = Slow(clock=clock, hangs=lambda step, slug: step == "why" and len(reasons) == 1)
+    Explanation(run, subjects, lambda view: None, lambda slug, found, _: not reasons.update({slug: found}),
+                settings=Settings(bound_s=30.0)).run()  # fmt: skip
+    first, second, *_ = reasons.values()
+    assert why.explained(first) is not None and isinstance(second, Explained) and second.note
 
 
 @pytest.mark.parametrize("server", ["a person's own", "hosted"])

@@ -56,7 +56,7 @@ def test_stages_follow_each_other_and_each_looks_at_every_strategy():
     assert run.limit is not None and run.limit.dispatch_s == RATES.op_s
     for slug in SLUGS:
         item = run.measurement(slug)
-        assert item.outcome == "ok" and item.latency is not None and why.known(item.why) is not None
+        assert item.outcome == "ok" and item.latency is not None and why.explained(item.why) is not None
         assert item.memory is not None and item.memory.process_peak_bytes == 2**21
 
 

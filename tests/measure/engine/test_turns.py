@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from measure.engine import clock as module
 from measure.engine import stages, turns
 from measure.engine.bench import Bench
 from measure.engine.record import View
 from measure.engine.turns import FIRST_ROUNDS, ROUNDS, Turns
 from measure.model.request import parse, script_of
 from measure.model.run import Memory, Status
+from measure.pool import clock as module
 from tests.subjects import FAULTS, SAMPLES_A_TURN, Message, Subjects
 
 SLUGS = ("batched.graph", "batched.xla", "loop.eager")
@@ -224,20 +224,6 @@ def test_a_budget_that_ends_before_the_lead_is_decided_is_why_the_run_stopped(
     bench = opened(subjects)
     assert race(bench, 3.0) == ("budget", "the time budget was spent before the fastest was told from all others")
     assert clock.now_s <= 3.0 and bench.record.run.control is not None
-
-
-def test_what_the_budget_has_no_time_for_is_not_timed(opened: Open, clock: SimpleNamespace) -> None:
-    class Starting(Slow):
-        def start(self, spec: Any, events: Any) -> int:
-            clock.now_s += 1.0
-            return super().start(spec, events)
-
-    bench = opened(Starting(latencies_s=LATENCIES_S, clock=clock, turn_s=0.02))
-    status, _ = race(bench, 2.9)
-    timed = [slug for slug in SLUGS if bench.record[slug].latency]
-    assert status == "budget" and 0 < len(timed) < len(SLUGS)
-    left = [bench.record[slug] for slug in SLUGS if slug not in timed]
-    assert all(item.error is None and not item.replicas for item in left)
 
 
 def test_a_run_that_a_person_stops_ends_with_what_is_known_after_the_turn_that_goes_on(opened: Open) -> None:

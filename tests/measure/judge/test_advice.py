@@ -3,11 +3,9 @@
 from measure.judge import advice
 
 
-def test_others_at_work_during_the_run_are_named_and_the_pages_where_their_visitors_have_a_part() -> None:
-    assert advice.busy_during(0.51) is not None and advice.busy_during(0.50) is advice.busy_during(0.2, 0.3) is None
-    warning, watched = advice.busy_during(0.2, 0.4), advice.busy_during(0.45, 0.06)
-    assert warning is not None and warning.values == {"cores": 0.6, "pages": 0.4}
-    assert watched is not None and "pages" not in watched.message, "one page that watches is not what is wrong"
+def test_others_at_work_during_the_run_are_named() -> None:
+    warning = advice.busy_during(0.51)
+    assert warning is not None and warning.values == {"cores": 0.51} and advice.busy_during(0.50) is None
 
 
 def test_what_tensorflow_said_and_did_is_attached_to_the_strategy() -> None:

@@ -182,3 +182,16 @@ def test_other_modes_and_less_memory_would_change_it() -> None:
     eager, graph, thrifty = answer.changes(run)
     assert "loop.eager, 9.00 ms" in eager and "batched.graph, 1.50 ms" in graph
     assert "vectorized_map.graph, 1.00 MiB and 1.80 ms" in thrifty
+
+
+def test_that_each_outcome_says_why_is_said_where_it_does() -> None:
+    run = synthetic.run()
+    for outcomes, begins in (
+        (("failed", "failed"), "No strategy could be measured: the outcome of each says why."),
+        (("unsupported", "unsupported"), "No strategy could be measured"),
+        (("wrong", "not_run"), "No strategy is right"),
+        (("unsupported", "not_run"), "Nothing was measured before the run ended."),
+        (("not_run", "cancelled"), "Nothing was measured before the run ended."),
+    ):
+        items = [replace(item, outcome=word) for item, word in zip(run.measurements, outcomes, strict=False)]
+        assert verdict(replace(run, ranking=[], measurements=items)).startswith(begins), outcomes

@@ -72,7 +72,7 @@ def test_a_latency_of_one_or_two_samples_is_named() -> None:
 
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:
     """Codes that only earlier methods gave are taken off."""
-    seen = advice.not_saved("No space left on device")
+    seen = advice.not_kept("No space left on device", in_file=False)
     run = replace(run_of(), environment={"load_of_others_cores": 2.0}, warnings=[seen])
     once = analysis.analyse(run)
     assert [warning.code for warning in once.warnings] == ["not_saved", "busy_before"]

@@ -25,16 +25,12 @@ class Busy:
     """A watch that sees others use ``cores``; ``asked``: for how long it was to watch at the least, each time."""
 
     cores = 0.0
-    pages = 0.0
     share = 0.0
     asked: list[float] = []
 
     def cores_of_others(self, least_s: float = 0.0) -> float:
         self.asked.append(least_s)
         return self.cores
-
-    def cores_of_pages(self) -> float:
-        return self.pages
 
     def held(self) -> float:
         return self.share
@@ -66,9 +62,8 @@ class Machine:
         monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
         monkeypatch.setattr(time, "sleep", self._sleep)
         monkeypatch.setattr(psutil, "cpu_times", self._all)
-        monkeypatch.setattr(os, "cpu_count", lambda: 64)
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)))
-        child = SimpleNamespace(cpu_times=lambda: SimpleNamespace(user=0.0, system=self.now_s))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+        child = SimpleNamespace(cpu_times=lambda: (0.0, self.now_s))
         ended = SimpleNamespace(cpu_times=self._gone)
         own = SimpleNamespace(cpu_times=self._own, children=lambda recursive: [child, ended])
         monkeypatch.setattr(psutil, "Process", lambda: own)
@@ -77,18 +72,15 @@ class Machine:
         self.slept.append(seconds)
         self.now_s += seconds
 
-    def _all(self, percpu: bool = False) -> Processors | list[Processors]:
-        """Of single processors, the second one is kept busy by others alone, a half of the time."""
+    def _all(self, percpu: bool) -> list[Processors]:
+        """On the first one are we; the second one is kept busy by others alone, a half of the time."""
         now_s = self.now_s
-        if percpu:
-            ours = Processors(now_s * 2, now_s, idle=0.0, iowait=0.0, guest=0.0)
-            return [ours, Processors(now_s / 2, 0.0, idle=now_s / 2, iowait=0.0, guest=0.0)]
-        return Processors(now_s * (1 + self.others), now_s * 2, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
+        ours = Processors(now_s * (2 + self.others), now_s, idle=5 * now_s, iowait=now_s, guest=now_s / 4)
+        return [ours, Processors(now_s / 2, 0.0, idle=now_s / 2, iowait=0.0, guest=0.0)]
 
-    def _own(self) -> SimpleNamespace:
-        return SimpleNamespace(
-            user=self.now_s, system=0.0, children_user=self.now_s / 2, children_system=self.now_s / 2
-        )
+    def _own(self) -> tuple[float, ...]:
+        """User, system, both of children that have ended, and what Linux counts beside them."""
+        return self.now_s, 0.0, self.now_s / 2, self.now_s / 2, 99.0
 
     def _gone(self) -> None:
         raise psutil.NoSuchProcess(1)
@@ -100,24 +92,21 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_what_others_use_is_watched_for_as_long_as_is_wanted_without_this_process_or_any_below_it(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine: Machine, tmp_path: Path
 ) -> None:
     machine.others = 0.35
-    # From second 10 on it keeps two cores busy, of which a half is the measuring thread's, and the others the pages'.
-    monkeypatch.setattr(time, "process_time", lambda: 2.0 * machine.now_s)
-    monkeypatch.setattr(time, "thread_time", lambda: 0.5 * machine.now_s)
     watch = load.Watch(tmp_path)
     machine.now_s += 0.125
     for _ in range(2):  # once is long enough
         assert watch.cores_of_others(least_s=0.5) == pytest.approx(0.35)
-        assert machine.slept == [0.375] and watch.cores_of_pages() == pytest.approx(1.5)
+        assert machine.slept == [0.375]
 
 
 def test_what_others_do_on_processors_that_are_not_ours_does_not_count(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    machine.others = 9.0
-    for ours, cores in (({0}, 0.0), ({0, 1}, 0.5)):
+    machine.others = 0.25
+    for ours, cores in (({0}, 0.25), ({0, 1}, 0.75)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, ours=ours: ours)
         watch = load.Watch(tmp_path)
         machine.now_s += 2.0
@@ -153,11 +142,11 @@ def codes(run: Run) -> set[str]:
     return {warning.code for warning in run.warnings}
 
 
-def test_what_others_pages_and_a_limit_take_while_latencies_are_sampled_is_named_from_a_bound_on(
+def test_what_others_and_a_limit_take_while_latencies_are_sampled_is_named_from_a_bound_on(
     busy: type[Busy],
 ) -> None:
     assert not codes(compared(Subjects())) & {"busy_before", "busy_during", "held"}
-    for name, bound, code in (("cores", 0.5, "busy_during"), ("pages", 0.5, "busy_during"), ("share", 0.05, "held")):
+    for name, bound, code in (("cores", 0.5, "busy_during"), ("share", 0.05, "held")):
         for figure, expected in ((bound, set()), (bound + 0.01, {code})):
             setattr(busy, name, figure)
             assert codes(compared(Subjects())) & {code} == expected, (name, figure)
@@ -174,19 +163,3 @@ def test_others_at_work_before_latencies_are_timed_are_named_in_the_run(busy: ty
         assert codes(run) & {"busy_before"} == expected
         assert run.environment["load_of_others_cores"] == cores
     assert set(busy.asked) == {0.0, stages.LOAD_WINDOW_S}, "long enough for the ticks of the system to add up"
-
-
-def test_a_burst_that_ends_before_latencies_are_timed_is_waited_for_and_not_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """As of a browser that draws the page of the run."""
-    seen = iter([0.9, 0.6, 0.1])
-
-    class Calms(Busy):
-        def cores_of_others(self, least_s: float = 0.0) -> float:
-            return next(seen) if least_s else 0.0
-
-    monkeypatch.setattr(load, "Watch", Calms)
-    run = compared(Subjects())
-    assert run.environment["load_of_others_cores"] == 0.1 and not codes(run) & {"busy_before", "busy_during"}
-    assert next(seen, None) is None, "and as soon as it is calm, nobody waits"

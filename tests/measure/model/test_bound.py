@@ -1,8 +1,9 @@
 """The least budget of a comparison: what has no time for a sample by forecast is refused, with what is enough."""
 
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from measure.model import bound, forecast
 from measure.model.request import DEFAULT_BUDGET_S, case_of, parse
@@ -27,9 +28,9 @@ def test_whoever_takes_longest_is_named() -> None:
     said = bound.check(asked, None)
     assert said is not None
     left_out = said.partition("without ")[2].rstrip(".").replace(" and ", ", ").split(", ")
-    fewer = replace(asked, strategies=tuple(slug for slug in asked.strategies if slug not in left_out))
+    fewer = replace(asked, strategies=[slug for slug in asked.strategies if slug not in left_out])
     assert len(fewer.strategies) == len(asked.strategies) - len(left_out) and bound.check(fewer, None) is None
-    fewer = replace(fewer, strategies=(*fewer.strategies, left_out[-1]))
+    fewer = replace(fewer, strategies=[*fewer.strategies, left_out[-1]])
     assert bound.check(fewer, None) is not None, "no more are named than have to be left out"
     one = replace(parse({"workload": "python_sum", "size": {"batch": 1}, "strategies": "loop.xla"}), budget_s=0.1)
     assert str(bound.check(one, 0.5)).endswith("fewer strategies or smaller sizes may be measured."), "nothing helps"

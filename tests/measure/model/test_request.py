@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 import strategies
 import workloads
-from measure.model import fit, forecast
-from measure.model.request import Request, RequestError, case_of, parse
+from measure.model import fit
+from measure.model.request import Request, RequestError, again, parse
 
 GIB = 2**30
 OUTER = {"workload": "outer_product"}
@@ -48,6 +50,16 @@ def test_strategies_are_named_by_slugs_mappers_and_modes_each_once():
     assert list(parse({**OUTER, "strategies": "all"}).strategies) == every
     (quickest,) = parse({**OUTER, "size": {"batch": 1_000_000, "side": 32}}).strategies
     assert quickest.startswith("batched."), "where all take long"
+
+
+def test_a_request_of_a_run_is_asked_again_as_it_was_with_what_is_changed():
+    """Of older ones, which name no allocator, with the default one."""
+    asked = parse({**OUTER, "size": {"batch": 12, "side": 8}, "strategies": "loop.eager", "seed": 3})
+    assert again(asked) == asked and again(asked, budget_s=60.0).budget_s == 60.0
+    old = replace(asked, allocator=UNSET)
+    assert again(old, strategies=["map_fn"]).allocator == "default"
+    with pytest.raises(RequestError, match="workload 'gone' is not known"):
+        again(replace(asked, workload="gone"))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -99,20 +111,3 @@ def test_what_cannot_fit_is_refused_with_the_largest_batch_that_does():
     for batch, fits in [(nearest, True), (nearest + 1, False)]:
         again = parse({**OUTER, "size": {"batch": batch, "side": 32}, "strategies": "batched"})
         assert (fit.check(again, 8 * GIB) is None) == fits
-
-
-def test_a_memory_limit_names_who_may_not_fit_and_refuses_where_none_can():
-    """Inputs and outputs are 46.9 MiB each; map_fn.graph needs the outputs twice."""
-
-    def beyond(limit_mib: int | None) -> tuple[str | None, str | None]:
-        asked = {"workload": "image_sqrt", "size": {"batch": 1000}, "strategies": ["batched.graph", "map_fn.graph"]}
-        request = parse({**asked, "memory_limit_mib": limit_mib})
-        return fit.beyond_limit(request, forecast.forecast_run(case_of(request), request.strategies).per_strategy)
-
-    assert beyond(None) == beyond(10_000) == (None, None)
-    refusal, doubt = beyond(110)
-    assert refusal is None and str(doubt).endswith("110 MiB: map_fn.graph.")
-    refusal, doubt = beyond(80)
-    assert refusal is None and "batched.graph, map_fn.graph" in str(doubt), "within the forecasts' factor"
-    refusal, doubt = beyond(60)
-    assert doubt is None and str(refusal).endswith("batched.graph needs least, about 93.8 MiB.")

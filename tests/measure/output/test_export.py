@@ -18,6 +18,7 @@ from measure.output import export, table
 from measure.store import imports
 from measure.store.store import Store
 from tests import synthetic
+from tests.keeping import put
 from tests.synthetic import HOSTILE
 from views.charts import files
 
@@ -217,7 +218,7 @@ def test_texts_are_written_beside_each_other(file: Path, tmp_path: Path, capsys:
     assert (out / "run.samples.csv").read_text() == "".join(export.samples_csv(run))
     assert (out / "run.md").read_text() == export.markdown(run, "http://x/?run=1")
     assert len(capsys.readouterr().out.split()) == 4
-    Store(tmp_path / "home").save(run)
+    put(Store(tmp_path / "home"), run)
     assert command_line.main(["export", ID, "--markdown", "--into", "-"]) == 0
     told = capsys.readouterr()
     assert told.out == export.markdown(run) and told.err == ""
@@ -235,7 +236,7 @@ def test_artifacts_of_explanations_are_written_for_a_run_that_is_kept(
     assert command_line.main([*export_all, str(tmp_path / "none")]) == 2, "none is kept here"
     assert ID in capsys.readouterr().err and not (tmp_path / "none").exists()
     kept = Store(tmp_path / "home")
-    kept.save(run)
+    put(kept, run)
     kept.explain(ID, first.strategy, why.Why(), {why.GRAPH: b"nodes", why.TRACE: b"\x1f\x8b"})
     kept.explain(ID, second.strategy, why.Why(), {why.GRAPH: b"more", why.HLO: b"ENTRY"})
     assert command_line.main([*export_all, str(tmp_path / "out")]) == 0

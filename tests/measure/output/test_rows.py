@@ -1,14 +1,11 @@
-"""The rows of a run, exactly, from made-up runs: their order, ranks, factors, baseline and columns."""
-
-import csv
+"""The rows of a run, exactly, from made-up runs: their order, ranks, factors and baseline."""
 
 import pytest
 from msgspec.structs import replace
 
-from measure.output import columns, export, rows, table
+from measure.output import rows, table
 from tests import synthetic
-from tests.synthetic import MIB, OUTPUT, timed_run
-from views.result import strategy_table
+from tests.synthetic import timed_run
 
 
 def test_ranked_first_then_wrong_then_the_others() -> None:
@@ -45,26 +42,19 @@ def test_the_baseline_is_what_is_wanted_or_usual_or_the_slowest_that_is_right() 
     assert rows.choose_baseline(replace(run, measurements=wrong), "loop.eager") == "map_fn.xla"
 
 
-def test_a_column_that_is_added_to_the_list_is_in_every_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    column = columns.Column(
-        value=lambda row: row.input_bytes,
-        unit=columns.BYTES,
-        csv="input_bytes",
-        text="inputs",
-        page="inputs",
-        help="Memory of the inputs.",
-    )
-    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, column))
+def test_the_largest_error_is_relative_to_the_scale_of_the_result():
+    """A value that cancels out is off by 1e38 ULP and right: its error is small beside the others."""
     run = synthetic.run()
-    held = {row.slug: row.input_bytes for row in rows.listed(run)}
-    assert set(held.values()) == {OUTPUT, None}
-    words = {slug: "–" if size is None else "4.69 MiB" for slug, size in held.items()}
-    in_csv = {line["strategy"]: line["input_bytes"] for line in csv.DictReader(export.table_csv(run))}
-    assert in_csv == {slug: "" if size is None else str(size) for slug, size in held.items()}
-    # The outcome may be long: where it is last, it stays last.
-    assert table.head(run)[-2:] == ["inputs", "outcome"]
-    assert {cells[1]: cells[-2] for cells in table.body(run)} == words
-    grid = [line.split(" | ") for line in export.markdown(run).splitlines() if line.startswith("| ")]
-    assert grid[0][-2] == "inputs" and [cells[-2] for cells in grid[2 : len(words) + 2]] == list(words.values())
-    frame = strategy_table.frame(rows.make(run), run)
-    assert frame["inputs"].dropna().tolist() == [OUTPUT / MIB] * list(held.values()).count(OUTPUT)
+    item = run.measurement("batched.xla")
+    assert item.correctness is not None
+    leaf = replace(
+        item.correctness.leaves[0],
+        max_abs=4e-7,
+        max_rel=3e38,
+        max_ulp=9.9e38,
+        tolerance={"relative": 1e-6, "absolute": 2e-6},
+    )
+    run = replace(run, measurements=[replace(item, correctness=replace(item.correctness, leaves=[leaf]))])
+    (row,) = rows.listed(run)
+    assert row.max_of_scale == pytest.approx(2e-7)
+    assert "2.00e-07" in table.render(run) and "ULP" not in table.render(run)

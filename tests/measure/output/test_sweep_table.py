@@ -17,4 +17,4 @@ def test_what_a_table_of_a_sweep_says():
     assert "123 µs*" in shown and "timeout" in shown and "skipped: This cannot fit" in shown
     assert "vectorized_map.graph overtakes loop.eager at batch" in shown
     assert re.search(r"loop\.eager: .* for an element; grows as batch\^\d\.\d\d ± \d\.\d\d", shown)
-    assert "(B)" in sweep_table.render(synthetic.winners()), "what is inferred stands in brackets"
+    assert "(vectorized_map.graph)" in sweep_table.render(synthetic.winners()), "what is inferred stands in brackets"

@@ -1,9 +1,7 @@
-"""Latency against memory: the front, the fastest that fits, and the dial between `map_fn` and `vectorized_map`."""
+"""Latency against memory: the front, and the fastest that fits."""
 
-import workloads
 from measure.model.run import Latency, Measurement, Memory
 from measure.statistics import pareto
-from workloads.case import Case
 
 MIB = 2**20
 
@@ -50,14 +48,3 @@ def test_the_fastest_that_fits_is_named_and_none_where_none_does() -> None:
     assert within(63.9) == "chunked.graph?chunk=64"
     assert within(1) == "map_fn.graph"
     assert within(0.5) is None
-
-
-def test_the_dial_runs_from_the_smallest_chunk_to_the_largest_and_joins_both_ends() -> None:
-    workload = workloads.get("outer_reduce")
-    case = Case(workload, workload.default_size(), "float32")
-    [dial] = pareto.dials(FOUND, case, memory_limit_mib=None)
-    assert [chunk for chunk, _ in dial.chunks] == [4, 16, 64]
-    assert (dial.mode, dial.start, dial.end) == ("graph", "map_fn.graph", "vectorized_map.graph")
-    assert dial.chosen >= 1
-    assert pareto.nearest_chunk(dial) in {slug for _, slug in dial.chunks}
-    assert pareto.dials(FOUND[:3], case, memory_limit_mib=None) == []

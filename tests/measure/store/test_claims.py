@@ -12,6 +12,7 @@ from measure.model.run_file import encode
 from measure.output import export
 from measure.store import imports, store
 from measure.store.entries import Query
+from tests.keeping import put
 from tests.measure.store.test_imports import small_claims
 
 ID = "0123456789abcdef01234567"
@@ -29,7 +30,7 @@ def growing(pieces: int) -> Run:
 
 
 def test_a_run_whose_process_is_gone_keeps_its_evidence_and_is_judged_by_it(kept: store.Store, tmp_path: Path):
-    kept.save(growing(1), live=True)
+    put(kept, growing(1), live=True)
     assert kept.entries()[0].verdict == "", "nothing is said of it before its end"
     (lock,) = (tmp_path / "holders").iterdir()
     kept.close()  # lets go of the lock, as the end of a process does

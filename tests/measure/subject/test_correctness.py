@@ -128,9 +128,20 @@ def test_what_the_dtype_can_not_hold_is_infinite():
 # --- structure, shape, dtype ------------------------------------------------------------------------------------------
 
 
+def test_of_some_elements_the_worst_is_named_by_its_number_in_the_batch():
+    output = np.arange(20.0, dtype=np.float32).reshape(10, 2)
+    right, places = output.astype(np.float64)[[0, 4, 9]], np.array([0, 4, 9])
+    options = {"expected": Leaf((10, 2), "float32"), "batch": None, "compared": places}
+    assert check(output, right, **options)[1] is None
+    output[4, 1] = -1.0
+    result, sentence = check(output, right, **options)
+    assert leaf(result).worst_index == [4, 1] and "the worst at (4, 1): -1.0 where 9.0 is right" in str(sentence)
+    assert "has shape (9, 2) where (10, 2) is right" in str(check(output[:9], right, **options)[1])
+
+
 def test_the_wrong_leaf_of_several_is_named():
     nest = (Layer(kernel=1, bias=2), {"b": [3, 4], "a": 5}, 6)
-    paths = [("[0].kernel", 1), ("[0].bias", 2), ("[1].a", 5), ("[1].b[0]", 3), ("[1].b[1]", 4), ("[2]", 6)]
+    paths = [("[0][0]", 1), ("[0][1]", 2), ("[1].a", 5), ("[1].b[0]", 3), ("[1].b[1]", 4), ("[2]", 6)]
     assert list(leaves_of(nest)) == paths and list(leaves_of(7)) == [("", 7)]
     right = {"first": np.ones(4), "second": (np.ones(4), np.ones(4))}
     output = copy.deepcopy(right)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from queue import Queue
 from typing import Any
 
-from measure.engine.launcher import Event
+from measure.engine.bench import Settings
 from measure.model.run import Measurement, Point, Run
+from measure.pool.launcher import Event
 from measure.subject.messages import Spec
 from measure.sweep.request import SweepRequest, parse_sweep
 from measure.sweep.sweep import Sweep
+from tests.engine import QUICK
 from tests.subjects import Message, Subjects
 
 RUN_ID = "0" * 24
@@ -61,15 +63,12 @@ def taking(**seconds: Callable[[int], float]) -> Callable[..., float]:
 
 
 def swept(request: SweepRequest, subjects: Subjects, **more: Any) -> Run:
+    more.setdefault("settings", Settings(most_processes=QUICK))
     return Sweep(RUN_ID, request, subjects, lambda view: None, **more).run()
 
 
 def item(point: Point, slug: str) -> Measurement:
     return next(item for item in point.measurements if item.strategy == slug)
-
-
-def processes(point: Point, slug: str) -> int:
-    return len(item(point, slug).replicas)
 
 
 def by_value(run: Run) -> Mapping[int, Point]:

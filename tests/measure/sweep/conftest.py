@@ -1,4 +1,4 @@
-"""A runner of their own for tests of sweeps, on simulated subjects."""
+"""A client and a worker of their own for tests of sweeps, on simulated subjects."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from measure import runner
 from tests.deadlines import RUN_S
-from tests.engine import running
+from tests.engine import Own, running
 from tests.subjects import Subjects
 
 
 @pytest.fixture
-def run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Subjects], runner.Runner]]:
-    """``run_on(subjects)``: a runner of these, with a store; who is silent is never given up."""
+def run_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Subjects], Own]]:
+    """``run_on(subjects)``: a client whose worker has these; who is silent is never given up."""
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
     with ExitStack() as stack:
         yield lambda subjects: stack.enter_context(running(subjects, tmp_path, timeout_floor_s=10 * RUN_S))

@@ -4,26 +4,24 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from measure import runner
 from measure.model.request import RequestError
-from measure.model.run import Correctness, Error, Memory, Point, Run
+from measure.model.run import Error, Memory, Point, Run
 from measure.sweep import continuing, needs
-from measure.sweep.omissions import OVER_BUDGET
+from measure.sweep.needs import OVER_BUDGET
 from measure.sweep.request import SweepRequest, of_run
-from tests import costs
 from tests.deadlines import ANSWER_S
-from tests.engine import eventually
-from tests.measure.sweep.common import RUN_ID, Sized, asked, batch, item, swept
+from tests.engine import Own, eventually
+from tests.keeping import put
+from tests.measure.sweep.common import RUN_ID, Sized, asked, batch, swept
 from tests.subjects import Subjects
 
 RISES, STAYS, BEHIND, SLOW = "loop.eager", "batched.eager", "map_fn.eager", "while_loop.eager"
 OVER = Error(type=OVER_BUDGET, message="not timed here")
 MEMORY = Memory(peak_bytes=9, output_bytes=8, temporary_bytes=1, input_bytes=8, captured_bytes=0, method="events")
-RunOn = Callable[[Subjects], runner.Runner]
+RunOn = Callable[[Subjects], Own]
 
 
 def stored(request: SweepRequest, points: list[Point], **more: Any) -> Run:
@@ -31,33 +29,32 @@ def stored(request: SweepRequest, points: list[Point], **more: Any) -> Run:
     return Run(id=RUN_ID, kind="sweep", created="", request=record, axes=list(request.axes), points=points, **more)
 
 
-def ended(own: runner.Runner, run_id: str) -> Run:
+def ended(own: Own, run_id: str) -> Run:
     assert own.wait(run_id, ANSWER_S), own.snapshot(run_id)
-    snapshot = own.snapshot(run_id)
-    assert not snapshot.fault and own.store.load(run_id) == snapshot.run
-    return snapshot.run
+    return own.snapshot(run_id).run
 
 
 def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(run_on: RunOn) -> None:
     subjects = Sized(silent=lambda slug, batch: batch >= 4)
     own, request = run_on(subjects), asked(STAYS, axes=batch(1, 2, 4, 8))
+    own.begin()
     run_id = own.submit_sweep(request)
-    eventually(lambda: own.snapshot(run_id).run.points[2].status == "running", "the third point is begun", ANSWER_S)
+    eventually(lambda: own.snapshot(run_id).run.points[3].status == "running", "the second point is begun", ANSWER_S)
     with pytest.raises(RequestError, match="is not finished"):
         own.submit_sweep(request, continue_from=run_id)
     own.cancel(run_id)
     before = ended(own, run_id)
-    assert [point.status for point in before.points] == ["complete", "complete", "cancelled", "cancelled"]
+    assert [point.status for point in before.points] == ["complete", "cancelled", "cancelled", "cancelled"]
     assert before.status == "cancelled"
     subjects.silent = lambda slug, batch: False
     after = ended(own, own.submit_sweep(of_run(before), continue_from=run_id))
     assert (after.parent, after.status) == (before.id, "complete")
-    for old, new in zip(before.points[:2], after.points[:2], strict=True):
+    for old, new in zip(before.points[:1], after.points[:1], strict=True):
         (known,), (taken,) = old.measurements, new.measurements
         assert (taken.memory, taken.correctness, taken.replicas) == (known.memory, known.correctness, known.replicas)
     assert subjects.started("memory").count((STAYS, 1)) == 1, "nothing is measured twice"
     elsewhere = replace(before, id="1" * 24, environment={**before.environment, "cpu_model": "Another one"})
-    own.store.save(elsewhere)
+    put(own.store, elsewhere)
     for wanted, run_id, said in (
         (asked(STAYS, axes=batch(1, 2, 4)), before.id, "was asked something else"),
         (request, elsewhere.id, "cannot be continued here: Processor was Another one"),
@@ -67,33 +64,19 @@ def test_a_cancelled_sweep_keeps_what_it_has_and_is_continued_from_the_store(run
             own.submit_sweep(wanted, continue_from=run_id)
 
 
-def test_of_a_point_where_some_lacked_time_or_were_cut_short_only_these_are_measured() -> None:
-    seconds = {STAYS: 4e-3, BEHIND: 2e-2, SLOW: 0.4, RISES: 1e-3}
-    request = asked(*seconds, axes=batch(2, 4))
-    points = []
-    for n in (2, 4):
-        whole = costs.point(n, seconds, np.random.default_rng(n), costs.QUIET, processes=1)
-        stays, behind, slow, rises = (
-            replace(each, memory=MEMORY, correctness=Correctness(ok=True)) for each in whole.measurements
-        )
-        behind = replace(behind, replicas=[replace(each, ended="cancelled") for each in behind.replicas])
-        slow = replace(slow, outcome="not_run", error=OVER, latency=None, replicas=[])
-        rises = replace(rises, outcome="not_run", error=OVER, latency=None, replicas=[], memory=None, correctness=None)
-        points.append(replace(whole, measurements=[stays, behind, slow, rises]))
-    broken = replace(points[1].measurements[0], outcome="failed", error=Error(type="E", message="it broke"))
-    points[1] = replace(points[1], status="cancelled", measurements=[broken, *points[1].measurements[1:]])
-    taken = continuing.taken_over(stored(request, points, status="cancelled"), request, {})
-    subjects = Sized(seconds=lambda slug, **size: seconds.get(slug, 0.0))
-    run = swept(request, subjects, taken=taken)
-    assert (run.status, [point.status for point in run.points]) == ("complete", ["complete"] * 2)
-    one, two = run.points
-    assert subjects.started("memory") == [(RISES, 2), (RISES, 4)]
-    assert {*subjects.started("timing")} == {(slug, n) for slug in (BEHIND, SLOW, RISES) for n in (2, 4)}
-    assert item(one, STAYS).replicas == points[0].measurements[0].replicas
-    assert (item(two, STAYS).outcome, item(two, STAYS).error) == ("failed", broken.error)
-    assert item(one, SLOW).memory == MEMORY != item(one, RISES).memory
-    assert one.ranking == [[RISES], [STAYS], [BEHIND], [SLOW]]
-    assert "continued" in {warning.code for warning in run.warnings}
+def test_a_point_where_some_lacked_time_or_were_cut_short_is_measured_again() -> None:
+    request = asked(STAYS, BEHIND, axes=batch(2, 4, 8))
+    run = swept(request, Sized())
+    first, second, third = run.points
+    lacking = replace(second.measurements[0], outcome="not_run", error=OVER, latency=None, replicas=[])
+    points = [
+        first,
+        replace(second, measurements=[lacking, second.measurements[1]]),
+        replace(third, status="cancelled"),
+    ]
+    cut = replace(run, points=points)
+    assert continuing.is_open(cut) and not continuing.is_open(run)
+    assert continuing.taken_over(cut, request, run.environment) == [first]
 
 
 def test_a_sweep_whose_code_has_changed_is_not_continued() -> None:

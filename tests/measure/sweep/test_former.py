@@ -36,4 +36,4 @@ def test_nothing_else_of_it_is_another(run: Run):
         now, before = (text.replace(f"?chunk={chunk}", "") for text in (now, before))
     assert json.loads(now) == json.loads(before)
     assert decode(encode(run)) == run == imports.read(FILE.read_bytes()), "what is as it is today stays so"
-    assert continuing.points_kept(run, of_run(run)) == run.points
+    assert continuing.complete(run, of_run(run)) == run.points

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from measure.judge import analysis
-from measure.model.run import RequestRecord, Run
+from measure.model.run import Request, Run
 from measure.sweep import findings, repetition
 from tests import costs
 
@@ -14,7 +14,7 @@ CROSSING = {"a.eager": (1e-4, 2e-5), "b.eager": (4e-4, 5e-6)}
 
 
 def sweep(seed: int, model: costs.Model = costs.MODELS[0], costs_s: costs.Costs = CROSSING) -> Run:
-    request = RequestRecord(
+    request = Request(
         workload="square", size={"batch": 1}, dtype="float32", device="CPU:0", strategies=list(costs_s), budget_s=60.0
     )
     run = Run(
@@ -36,17 +36,13 @@ def test_the_same_costs_are_reproduced_and_hardly_ever_refuted() -> None:
     assert [point.at for point in said.points] == [{"batch": value} for value in VALUES]
 
 
-def test_other_costs_are_refuted_where_the_leader_is_another_one_and_where_the_crossing_is() -> None:
+def test_other_costs_are_refuted_where_the_leader_is_another_one() -> None:
     first = sweep(0)
     answer = repetition.compare(
         first, sweep(1, costs_s={"a.eager": CROSSING["b.eager"], "b.eager": CROSSING["a.eager"]})
     )
     assert answer.outcome == "refuted" and "at 0 of 5 points the same strategies lead" in answer.sentence
-    assert "beyond chance, at batch 1, batch 4" in answer.sentence and "no crossing" in answer.crossings[0]
-    moved = [replace(crossing, value=200.0, low=180.0, high=230.0) for crossing in first.crossovers]
-    answer = repetition.compare(first, replace(first, crossovers=moved))
-    assert answer.outcome == "refuted" and "1 of 1 crossings moved" in answer.sentence
-    assert answer.crossings[0].endswith("here at 201 [181, 231]: the intervals are apart")
+    assert "beyond chance, at batch 1, batch 4" in answer.sentence
 
 
 def test_one_that_goes_on_with_anothers_samples_continues_it() -> None:

@@ -52,8 +52,8 @@ def test_too_many_cells_a_fixed_size_that_is_swept_and_an_option_given_twice_or_
 
 def test_a_swept_option_changes_the_strategies_that_have_it_and_the_others_are_measured_once():
     request = asked("chunked.graph", "batched.graph", axes=[{"kind": "option", "name": "chunk", "values": [1, 8]}])
-    assert request.comparison({"chunk": 1}).strategies == ("chunked.graph?chunk=1", "batched.graph")
-    assert request.comparison({"chunk": 8}).strategies == ("chunked.graph?chunk=8",)
+    assert request.comparison({"chunk": 1}).strategies == ["chunked.graph?chunk=1", "batched.graph"]
+    assert request.comparison({"chunk": 8}).strategies == ["chunked.graph?chunk=8"]
     assert request.slugs({"chunk": 8})["chunked.graph"] == "chunked.graph?chunk=8"
 
 

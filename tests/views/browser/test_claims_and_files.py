@@ -12,6 +12,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer
 from tests.deadlines import RUN_S
+from tests.keeping import put
 from tests.steps import click, download, ended, finish, headline, open_page, press, run_id_of, shown
 
 
@@ -49,7 +50,7 @@ def test_a_run_that_was_exported_and_is_imported_is_the_same_to_the_byte(
     page: Page, app_server: AppServer, tmp_path: Path
 ):
     run, kept = synthetic.run("7" * 24), Store(app_server.home)
-    kept.save(run)
+    put(kept, run)
     open_page(page, app_server, f"?run={run.id}")
     exported = download(page)
     assert decode(exported).measurements == run.measurements

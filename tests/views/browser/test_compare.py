@@ -10,6 +10,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, Watch, wait_idle
 from tests.engine import eventually
+from tests.keeping import put
 from tests.simulated_server import HELD_BATCH
 from tests.steps import (
     HELD,
@@ -106,12 +107,12 @@ def test_a_lost_connection_costs_nothing_that_was_measured(page: Page, app_serve
     # Its code is loaded when it is first shown, and could not be without a connection.
     expect(page.get_by_role("button", name="Share").last).to_be_visible()
     with lost(page):
-        assert kept.look(run_id).live
+        assert kept.look(run_id).work
     # The page follows the run again.
     before = progress.inner_text()
     expect(progress).not_to_have_text(before, use_inner_text=True)
     with lost(page), going_on(app_server):
-        eventually(lambda: not kept.look(run_id).live, "the run ends")
+        eventually(lambda: not kept.look(run_id).work, "the run ends")
     finish(page)
     expect(headline(page)).to_have_text(ended(app_server, run_id).verdict)
     watch.forgive(LOST)
@@ -144,7 +145,7 @@ def test_a_field_whose_code_comes_late_has_the_runs_choice_and_not_a_default(pag
     held: list[Route] = []
     run = synthetic.run("c" * 24)
     size = {**run.request.size, "batch": 64}
-    Store(app_server.home).save(replace(run, request=replace(run.request, size=size, memory_limit_mib=96)))
+    put(Store(app_server.home), replace(run, request=replace(run.request, size=size, memory_limit_mib=96)))
     page.route("**/NumberInput*.js", lambda route: held.append(route))
     page.goto(f"{app_server.url}/?run={run.id}")
     page.get_by_role("tab", name="Samples").last.click()  # runs the page once more

@@ -59,7 +59,7 @@ def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, ser
     run = ended(server, run_id)
     assert found(run) == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
     expect(headline(page)).to_have_text(run.verdict)
-    [host] = [child for child in server.children() if "measure.engine.host" in " ".join(child.cmdline())]
+    [host] = [child for child in server.children() if "measure.pool.host" in " ".join(child.cmdline())]
     assert libraries(host.pid) and not libraries(server.process.pid)
     listening = [one for one in psutil.Process(server.process.pid).net_connections("inet") if one.status == "LISTEN"]
     assert {one.laddr.ip for one in listening} == {"127.0.0.1"}, "it listens to this machine alone"

@@ -13,6 +13,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, AppServer, wait_idle
 from tests.engine import eventually
+from tests.keeping import put
 from tests.steps import click, headline, open_page
 
 COMPARED, SWEPT, MAPPED, TRIED = "1" * 24, "2" * 24, "3" * 24, "4" * 24
@@ -91,7 +92,7 @@ def darken(page: Page) -> None:
 
 
 def test_a_result_in_light_and_dark_on_paper_and_on_a_phone(page: Page, app_server: AppServer):
-    Store(app_server.home).save(synthetic.run(COMPARED))
+    put(Store(app_server.home), synthetic.run(COMPARED))
     page.set_viewport_size(WIDE)
     open_page(page, app_server, f"?run={COMPARED}&tab=Code")
     expect(page.locator("svg.marks")).to_have_count(2)
@@ -129,8 +130,8 @@ def test_a_result_in_light_and_dark_on_paper_and_on_a_phone(page: Page, app_serv
 
 def test_the_other_pages_in_light_and_dark_and_on_a_phone(page: Page, app_server: AppServer):
     kept = Store(app_server.home)
-    kept.save(synthetic.sweep(SWEPT))
-    kept.save(synthetic.winners(MAPPED))
+    put(kept, synthetic.sweep(SWEPT))
+    put(kept, synthetic.winners(MAPPED))
     kept.add(replace(decode((ROOT / "views/example_claims.json").read_bytes()), id=TRIED))
     claim = next(one for one in known.all_claims() if not one.needs_gpu and isinstance(one.needs[0], Compare))
     said = []

@@ -8,6 +8,7 @@ from measure.model.run import Run
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import AppServer, wait_idle
+from tests.keeping import put
 from tests.simulated_server import HELD_BATCH
 from tests.steps import ended, finish, going_on, headline, open_page, press, shown, start
 
@@ -45,8 +46,8 @@ def test_a_sweep_is_cancelled_and_continued(page: Page, app_server: AppServer):
 
 def test_a_click_into_a_chart_opens_the_comparison_there(page: Page, app_server: AppServer):
     line, map_ = synthetic.sweep("5" * 24), synthetic.winners("6" * 24)
-    Store(app_server.home).save(line)
-    Store(app_server.home).save(map_)
+    put(Store(app_server.home), line)
+    put(Store(app_server.home), map_)
     looked_at, comparison = page.get_by_role("combobox", name="Show the comparison at").last, shown(page, "point")
     open_page(page, app_server, f"sweep?run={line.id}")
     page.locator(".st-key-sweep_latency svg.marks path[aria-roledescription=point]").first.click()

@@ -1,19 +1,16 @@
 """The charts of a comparison, from made-up runs: their figures and scales, and what they are by themselves."""
 
 import json
-import re
 
 import altair
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
-from measure.model.run import Measurement, Run
+from measure.model.run import Latency, Measurement, Run
 from measure.output import rows
 from tests import synthetic
 from tests.synthetic import MIB, OUTPUT
-from views.charts import base, inline, latency, memory, samples, timeline, totals
-from views.ui import look
+from views.charts import base, latency, memory, samples, timeline, totals
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +68,12 @@ class TestMemory:
 class TestCurves:
     def test_who_is_cheapest_after_how_many_calls(self):
         def row(slug: str, first_call_s: float, median_s: float, spread: float = 1.0, tie: int | None = None):
-            item = Measurement(strategy=slug, mapper="loop", mode="eager")
-            return rows.Row(
-                item, slug, "loop", "eager", "ok", "done", 0, tie=tie, first_call_s=first_call_s, median_s=median_s,
-                first_low_s=first_call_s / spread, first_high_s=first_call_s * spread,
-            )  # fmt: skip
+            took = Latency(median_s=median_s, low_s=median_s, high_s=median_s)
+            item = Measurement(
+                strategy=slug, mapper="loop", mode="eager", outcome="ok", first_call_s=first_call_s, latency=took
+            )
+            ends = {"first_low_s": first_call_s / spread, "first_high_s": first_call_s * spread}
+            return rows.Row(item, tie=tie, **ends)
 
         lines = [row("a", 1.0, 1.0), row("b", 10.0, 0.1), row("c", 50.0, 0.05), row("never", 60.0, 0.2)]
         # a: n; b: 10 + 0.1 (n − 1); they meet at n = 11. c: 50 + 0.05 (n − 1); it meets b at n = 801.
@@ -109,20 +107,3 @@ def test_every_sample_is_drawn_and_the_memory_of_a_whole_call(run):
 def test_a_revision_changes_the_corner_cells_that_the_front_end_compares(shown):
     old, new = (base.revised(latency.frame(shown, None), "run", number) for number in (1, 2))
     assert old.iloc[0, -1] != new.iloc[0, -1] and old.iloc[-1, -1] != new.iloc[-1, -1]
-
-
-def test_charts_for_somebody_elses_page_have_its_ink_and_the_variables_of_mappers(run):
-    chart = inline.draw(run, "latency")
-    seen = re.sub(r'<[^>]* opacity="0"[^>]*>', "", chart.svg)
-    colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', seen)) - {"none", "transparent"}
-    assert look.variable("batched") in colours
-    assert {colour for colour in colours if "--mapbench-" not in colour} == {
-        "currentColor",
-        "rgba(128, 128, 128, 0.35)",
-    }
-    assert " id=" not in chart.svg, "another chart of the page could have the same"
-    assert chart.alt and chart.about
-    assert inline.draw(replace(run, measurements=[]), "latency") is None
-    for palette in (look.LIGHT, look.DARK):
-        defined = set(re.findall(r"--mapbench-\d+", look.variables(palette)))
-        assert defined == {re.findall(r"--mapbench-\d+", variable)[0] for variable in look.VARIABLES}

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from measure import runner
-from measure.engine.deriving import Busy
+from measure import client
+from measure.client import Busy, Snapshot
 from measure.model.request import RequestError
-from measure.runner import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID, FakeRunner, calm, open_page, words
 from views.choices import own, texts
@@ -43,7 +42,7 @@ class GivingRunner(FakeRunner):
 
 @pytest.fixture(autouse=True)
 def _no_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for known in ("_known", "_workloads"):
+    for known in ("_derived", "_workloads"):
         monkeypatch.setattr(functions, known, {})
     monkeypatch.delenv("MAPBENCH_OWN_CODE", raising=False)
     monkeypatch.delenv("MAPBENCH_HOSTED", raising=False)
@@ -52,7 +51,7 @@ def _no_functions(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> GivingRunner:
     fake = GivingRunner()
-    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(client, "shared", lambda: fake)
     return fake
 
 

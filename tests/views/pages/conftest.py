@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measure import runner
+from measure import client
 from measure.machine import environment
 from tests.pages import FakeRunner, StoredRunner
 
@@ -13,7 +13,7 @@ from tests.pages import FakeRunner, StoredRunner
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     """A runner without a store, on a machine with 8 GiB of memory."""
     fake = FakeRunner()
-    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(client, "shared", lambda: fake)
     monkeypatch.setattr(environment, "available_memory", lambda: 8 * 2**30)
     return fake
 
@@ -21,6 +21,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoredRunner:
     stored = StoredRunner(tmp_path)
-    monkeypatch.setattr(runner, "shared", lambda: stored)
+    monkeypatch.setattr(client, "shared", lambda: stored)
     monkeypatch.setattr(environment, "available_memory", lambda: 8 * 2**30)
     return stored

@@ -1,20 +1,22 @@
-"""The Claims page: the newest verdicts, trying, evidence, and what changed."""
+"""The Claims page: the newest verdicts, trying, and evidence."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from measure import runner
+from measure import client
 from measure.admission import NOBODY, Visitor
 from measure.claims import known, verdicts
 from measure.claims.predicates import Figure
-from measure.claims.spec import Claim, Said, Script
+from measure.claims.spec import Claim, Script
+from measure.client import Snapshot
 from measure.model.run import Evidence, Run
 from measure.model.script_end import ScriptEnd
-from measure.runner import Snapshot
 from tests import synthetic
+from tests.keeping import put
 from tests.pages import StoredRunner, buttons, calm, example, open_page, params, press, versions, words
 from views.pages import newest, texts
 from views.ui.memo import Memo
@@ -25,21 +27,19 @@ CLAIMS = {
     claim.id: claim
     for claim in (
         Claim(
-            "three", "speed", "There are `three` <b>of them</b>.", (Said("seed 1", "a part"),),
-            (Figure(_SCRIPT, "count", "{value} were counted", least=3, most=3),), note="Counted by hand.",
+            "three", "speed", "There are `three` <b>of them</b>.", ("seed 1",),
+            (Figure(_SCRIPT, "count", "{value} were counted", 3, 3),), "Count by hand.",
         ),
         Claim(
-            "four", "tracing", "There are four.", (Said("thread", "https://example.org/thread"),),
-            (Figure(_OTHER, "count", "{value} were counted", least=4, most=4),),
+            "four", "tracing", "There are four.", ("https://example.org/thread",),
+            (Figure(_OTHER, "count", "{value} were counted", 4, 4),),
         ),
-        Claim("both", "tracing", "There are three and four.", (), (Figure(_OTHER, "count", "{value}", least=9),)),
+        Claim(
+            "pair", "tracing", "There are three, and four.", (),
+            (Figure(_SCRIPT, "count", "{value}", 3, 3), Figure(_OTHER, "count", "{value}", 4, 4)),
+        ),
     )
 }  # fmt: skip
-# A claim that needs both of what the others need.
-PAIR = Claim("pair", "limits", "There are three, and four.", (), (
-    Figure(_SCRIPT, "count", "{value} were counted first", least=3, most=3),
-    Figure(_OTHER, "count", "{value} were counted second", least=4, most=4),
-))  # fmt: skip
 
 
 def counted(**counts: float | None) -> list[Evidence]:
@@ -64,10 +64,6 @@ def run_of(number: int, claims: Sequence[str] = ("three",), **changes: object) -
     return replace(run, **changes)
 
 
-def with_version(run: Run, version: str) -> Run:
-    return replace(run, environment={**run.environment, "tensorflow": version})
-
-
 class TryingRunner(StoredRunner):
     """A runner that remembers which claims it was asked to try."""
 
@@ -85,7 +81,7 @@ class TryingRunner(StoredRunner):
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TryingRunner:
     fake = TryingRunner(tmp_path)
-    monkeypatch.setattr(runner, "shared", lambda: fake)
+    monkeypatch.setattr(client, "shared", lambda: fake)
     # What is remembered of runs, which have the same ids in all of these tests.
     monkeypatch.setattr(newest, "_outlines", Memo(str(tmp_path)))
     return fake
@@ -102,7 +98,6 @@ def test_a_first_visitor_sees_verdicts_that_were_measured_before_and_whose_they_
     assert texts.EXAMPLE in words(app) and facts["tensorflow"] in words(app) and facts["cpu_model"] in words(app)
     judged = {key.removeprefix("open_") for key in buttons(app) if key.startswith("open_")}
     assert judged <= {claim.id for claim in known.all_claims()} and len(judged) >= 40
-    assert not app.selectbox, "the example is no run to compare others with"
 
 
 def test_the_example_has_a_verdict_on_every_claim_that_needs_no_gpu():
@@ -116,67 +111,58 @@ def test_the_example_has_a_verdict_on_every_claim_that_needs_no_gpu():
     assert sum(word in ("holds", "does not hold", "depends") for word in found) >= 40
 
 
-def newest_on(*claims: Claim) -> dict[str, int]:
+def newest_on() -> dict[str, int]:
     """Of each claim the number of the run that counts."""
-    return {claim_id: int(run.id, 16) for claim_id, run in newest.on_each(claims or tuple(CLAIMS.values())).items()}
+    return {claim_id: int(run.id, 16) for claim_id, run in newest.on_each().items()}
 
 
-def test_the_newest_run_that_tells_of_a_claim_counts_and_others_hide_none(fake):
-    save = fake.store.save
+def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims):
+    save = partial(put, fake.store)
     save(run_of(1, evidence=counted(three=5)))
     save(run_of(2, evidence=counted(three=3)))
     save(run_of(3, ["of another version"], evidence=[Evidence(need="of another version")]))
     assert newest_on() == {"three": 2}
     # A run of all that was cancelled or goes on tells of what it has.
     save(run_of(4, list(CLAIMS), evidence=counted(four=4), status="cancelled"))
-    assert newest_on() == {"three": 2, "four": 4, "both": 4}
     save(run_of(5, list(CLAIMS), evidence=counted(four=6), finished=None), live=True)
-    assert newest_on() == {"three": 2, "four": 5, "both": 5}
+    assert newest_on() == {"three": 2, "four": 5}
     for number in range(6, 57):  # more than are read at once
         save(run_of(number, ["four"], evidence=counted(four=number)))
-    assert newest_on() == {"three": 2, "four": 56, "both": 56}
+    save(run_of(57, list(CLAIMS), evidence=counted(three=3, four=4)))
+    assert newest_on() == {"three": 57, "four": 57, "pair": 57}
 
 
-def test_all_figures_of_an_earlier_run_count_more_than_some_of_a_later_one(fake):
-    fake.store.save(run_of(2, ["pair"], evidence=counted(three=5), status="cancelled"))
-    fake.store.save(run_of(3, ["pair"], evidence=counted(four=6), finished=None), live=True)
-    assert newest_on(PAIR) == {"pair": 2}, "some are better than none, and nothing is said while it is measured"
-    fake.store.save(run_of(1, ["pair"], evidence=counted(three=3, four=4)))
-    assert newest_on(PAIR) == {"pair": 1}
-
-
-def test_runs_from_elsewhere_tell_of_this_machine_only_where_nothing_is_measured(fake, monkeypatch):
+def test_runs_from_elsewhere_tell_of_this_machine_only_where_nothing_is_measured(fake, three_claims, monkeypatch):
     monkeypatch.setattr(newest, "_MOST_READ", 1)
-    fake.store.save(run_of(1, evidence=counted(three=3)))
+    put(fake.store, run_of(1, evidence=counted(three=3)))
     for number in (2, 3):
         fake.store.add(run_of(number, evidence=counted(three=8, four=9)))
     assert newest_on() == {"three": 1}
     monkeypatch.setenv("MAPBENCH_VIEWER", "1")
-    assert newest_on() == {"three": 3, "four": 3, "both": 3}
+    assert newest_on() == {"three": 3, "four": 3, "pair": 3}
     # No more runs are looked through than that.
     monkeypatch.delenv("MAPBENCH_VIEWER")
-    fake.store.save(run_of(4, ["four"], evidence=counted(four=4)))
-    assert newest_on() == {"four": 4, "both": 4}
+    put(fake.store, run_of(4, ["four"], evidence=counted(four=4)))
+    assert newest_on() == {"four": 4}
 
 
 def test_verdicts_stand_beside_what_trying_takes(fake, three_claims):
-    fake.store.save(run_of(2, evidence=counted(three=3)))
+    put(fake.store, run_of(2, evidence=counted(three=3)))
     app = open_page("claims")
     assert "holds" in words(app) and "3 were counted" in words(app) and "not tried here yet" in words(app)
     assert "There are <code" in words(app) and "&lt;b&gt;of them" in words(app), "texts stay texts"
     labels = {button.key: button.label for button in app.button}
-    for key, seconds in (("try_all", 12), ("try_rest", 5), ("try_tracing", 5), ("try_three", 7)):
+    for key, seconds in (("try_all", 12), ("try_tracing", 12), ("try_three", 7)):
         assert f"{seconds} s" in labels[key]
     app = calm(app.button_group(key="claims_filter").set_value([None]).run())
     assert "3 were counted" not in words(app) and "There are four." in words(app)
 
 
-def test_one_claim_a_group_the_rest_or_all_are_tried(fake, three_claims):
-    fake.store.save(run_of(2, evidence=counted(three=3)))
+def test_one_claim_a_group_or_all_are_tried(fake, three_claims):
+    put(fake.store, run_of(2, evidence=counted(three=3)))
     for key, ids in (
-        ("try_all", ("three", "four", "both")),
-        ("try_rest", ("four", "both")),
-        ("try_tracing", ("four", "both")),
+        ("try_all", ()),
+        ("try_tracing", ("four", "pair")),
         ("try_four", ("four",)),
     ):
         app = press(open_page("claims"), key)
@@ -190,29 +176,10 @@ def test_a_claim_of_a_run_is_shown_with_its_evidence_and_tried_again(fake, three
         ((3, "holds", "3 were counted"), (8, "does not hold", "8 were counted"), (None, "cannot tell", "ZeroDivision"))
     ):
         run = run_of(number, evidence=counted(three=count))
-        fake.store.save(run)
+        put(fake.store, run)
         app = press(open_page("claims", run=run.id), "open_three")
         assert params(app)["claim"] == ["three"]
-        assert word in words(app) and seen in words(app) and "Counted by hand" in words(app)
+        assert word in words(app) and seen in words(app) and "Count by hand" in words(app)
         assert _SCRIPT.source in [code.value for code in app.code]
     press(app, "try_this")
     assert fake.tried == [("three",)]
-
-
-def test_verdicts_that_changed_stand_in_a_table_with_what_differs_between_their_runs(fake, three_claims):
-    fake.store.add(with_version(run_of(1, list(CLAIMS), evidence=counted(three=5, four=5)), "2.15.0"))
-    fake.store.save(with_version(run_of(2, ["three"], evidence=counted(three=3)), "2.20.0"))
-    fake.store.save(with_version(run_of(3, ["four"], evidence=counted(four=4)), "2.21.0"))
-    # What another run did not measure has not changed.
-    fake.store.add(run_of(4, list(CLAIMS), evidence=counted(four=5), status="cancelled"))
-    app = open_page("claims")
-    tables = []
-    for number in (1, 4):
-        app = calm(app.selectbox(key="claims_against").select(f"{number:024x}").run())
-        tables.append(app.dataframe[0].value.to_dict("records"))
-    (three, four), (row,) = tables
-    assert (three[texts.THEN_COLUMN], three[texts.NOW_COLUMN]) == ("does not hold", "holds")
-    assert [row[texts.CLAIM_COLUMN] for row in (three, four)] == ["There are three <b>of them</b>.", "There are four."]
-    for row, version in ((three, "2.20.0"), (four, "2.21.0")):
-        assert "2.15.0 then" in row[texts.FACTS_COLUMN] and f"{version} now" in row[texts.FACTS_COLUMN]
-    assert row[texts.CLAIM_COLUMN] == "There are four."

@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 import strategies
 import workloads
-from measure.engine.launcher import HostState
 from measure.machine import environment
+from measure.pool.launcher import HostState
 from tests import synthetic
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
@@ -71,18 +71,14 @@ def test_a_workload_brings_its_own_sizes_presets_picture_and_forecast(fake):
 
 def test_what_cannot_be_measured_is_refused_with_one_reason(fake, monkeypatch):
     slow = {"workload": "square", "size_batch": "1000000", "strategies": "loop.eager", "budget": "1"}
-    large = {"size_batch": "1000", "strategies": ["batched.graph", "map_fn.graph"]}
     for asked, named in (
         ({"strategies": "none"}, "strategy"),
         (slow, "batch="),
-        ({**large, "strategies": "map_fn.graph", "memory_limit": "100"}, "100 MiB"),
+        ({"size_batch": "1000", "memory_limit": "90"}, "90 MiB"),
         ({"device": "GPU:7"}, "CPU:0"),
     ):
         app = open_page(**asked)
         assert cannot_run(app) and named in words(app), asked
-    # Some of them may not fit: that is said, and the others are measured.
-    app = open_page(**large, memory_limit="110")
-    assert "map_fn.graph" in words(app).partition("110 MiB")[2] and not cannot_run(app)
     monkeypatch.setattr(environment, "available_memory", lambda: 2**30)
     app = open_page(size_batch="100000")
     assert cannot_run(app) and len(app.warning) == 1 and "is the largest that fits" in words(app)
@@ -95,7 +91,7 @@ def test_a_link_starts_nothing_and_run_asks_for_the_choices_as_they_are_then(fak
     app.number_input(key="size_batch").set_value(13)
     app = press(app, "run")
     (asked,) = fake.submitted
-    assert (asked.size["batch"], asked.strategies) == (13, ("map_fn.graph?parallel_iterations=1",))
+    assert (asked.size["batch"], asked.strategies) == (13, ["map_fn.graph?parallel_iterations=1"])
     assert params(app)["run"] == [RUN_ID]
 
 
@@ -187,7 +183,6 @@ def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):
     run = synthetic.partial(4, RUN_ID)
     memory, sampling = ({m.strategy: stage for m in run.measurements} for stage in ("memory", "sampling"))
     for offered, more in (
-        (set(), {"stages": sampling, "here": False}),
         ({"cancel"}, {"stages": memory}),
         ({"cancel", "stop"}, {"stages": sampling}),
     ):

@@ -5,11 +5,12 @@ import re
 
 from msgspec.structs import replace
 
-from measure import runner
+from measure import client
 from measure.model.kept import Kept
 from measure.model.run import Run
 from measure.store import store
 from tests import synthetic
+from tests.keeping import put
 from tests.pages import RUN_ID, StoredRunner, buttons, calm, example, open_page, params, words
 from tests.synthetic import HOSTILE
 from views.ui import memo
@@ -93,7 +94,7 @@ def test_a_link_opens_a_tab_and_a_run_with_little_in_it_has_them_too(fake):
 
 def test_a_run_that_is_deleted_while_it_is_shown_is_a_sentence_from_then_on(stored):
     for run in (synthetic.run(RUN_ID), synthetic.sweep("a" * 24), claims("b" * 24)):
-        stored.store.save(run)
+        put(stored.store, run)
         app = open_page(run.kind, run=run.id)
         assert "again" in buttons(app)
         stored.store.delete([run.id])
@@ -106,11 +107,11 @@ def test_a_session_holds_no_run_that_it_has_shown(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_DECODED_BYTES", 0)
     monkeypatch.setattr(memo, "_kept", Kept(0))
     stored = StoredRunner(tmp_path)
-    monkeypatch.setattr(runner, "shared", lambda: stored)
+    monkeypatch.setattr(client, "shared", lambda: stored)
     sessions = []
     for number, (page, make) in enumerate((("compare", synthetic.run), ("sweep", synthetic.sweep), ("claims", claims))):
         run_id = f"1e771{number:019x}"
-        stored.store.save(replace(make("4" * 24), id=run_id))
+        put(stored.store, replace(make("4" * 24), id=run_id))
         app = open_page(page, run=run_id)
         app.session_state["export"] = True
         sessions.append(calm(app.run()))

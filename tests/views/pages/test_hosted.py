@@ -10,18 +10,16 @@ import pytest
 import streamlit as st
 from msgspec.structs import replace
 
-from measure import hosting, runner
+from measure import client, hosting
 from measure.claims import known
-from measure.engine.bench import Settings
+from measure.client import Client
 from measure.model.request import RequestError
-from measure.runner import Runner
 from measure.store.store import Store
 from measure.sweep.request import of_run
 from tests import synthetic
-from tests.deadlines import RUN_S
-from tests.engine import QUICK, small_request
+from tests.engine import Own, running, small_request
 from tests.pages import RUN_ID, ExplainedRunner, buttons, calm, example, open_page, params, press, words
-from tests.subjects import Gated
+from tests.subjects import Subjects
 from views.pages import texts
 from views.ui import session
 from workloads.functions import Given
@@ -46,15 +44,12 @@ def as_(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
 
 
 @pytest.fixture
-def own(as_: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
-    """A runner that really queues, whose simulated subjects begin when they may."""
+def own(as_: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
+    """A client whose worker does what waits when the test says so."""
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
-    settings = Settings(most_processes=QUICK, probes=False, process_peaks=False)
-    own = Runner(store_=Store(tmp_path), launcher_=(gated := Gated()), settings=settings, name="a test")
-    monkeypatch.setattr(runner, "shared", lambda: own)
-    own.gate = gated.gate
-    yield own
-    own.close()
+    with running(Subjects(), tmp_path) as own:
+        monkeypatch.setattr(client, "shared", lambda: own)
+        yield own
 
 
 def test_every_page_says_what_the_server_allows_and_of_every_limit(as_, stored, monkeypatch):
@@ -91,7 +86,7 @@ def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_, monke
     assert not buttons(open_page(run=RUN_ID)) & {"cancel", "stop"}
     explained = ExplainedRunner(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False))
     explained.shown = dataclasses.replace(explained.shown, owner=as_("bob"))
-    monkeypatch.setattr(runner, "shared", lambda: explained)
+    monkeypatch.setattr(client, "shared", lambda: explained)
     assert "explain" in buttons(open_page(run=RUN_ID, tab="Why"))
     as_("ann")
     assert "explain" not in buttons(open_page(run=RUN_ID, tab="Why"))
@@ -127,9 +122,8 @@ def test_every_way_to_have_something_measured_is_refused_while_ones_run_goes_on(
 
 
 def test_an_equal_request_is_answered_at_once_and_measured_anew_where_that_is_asked_for(own):
-    own.gate.set()
     (run_id,) = params(press(open_page(**MINE), "run"))["run"]
-    assert own.wait(run_id, RUN_S)
+    own.work()
     app = press(open_page(**MINE), "run")
     assert params(app)["run"] == [run_id] and buttons(app) & {"anew", "again"} == {"anew"}
     assert "anew" not in buttons(open_page(run=run_id)), "a link says when it was measured, and no more"
@@ -139,10 +133,10 @@ def test_an_equal_request_is_answered_at_once_and_measured_anew_where_that_is_as
 
 
 @pytest.fixture
-def viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[runner.Runner]:
+def viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setenv("MAPBENCH_VIEWER", "1")
-    own = runner.Runner(store_=Store(tmp_path))
-    monkeypatch.setattr(runner, "shared", lambda: own)
+    own = Client(Store(tmp_path))
+    monkeypatch.setattr(client, "shared", lambda: own)
     yield own
     own.close()
 

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure.engine.launcher import HostState
 from measure.model.request import Request, parse
+from measure.pool.launcher import HostState
 from measure.sweep.request import SweepRequest, parse_sweep
 from tests import synthetic
 from tests.pages import FakeRunner, calm, open_page, params, press

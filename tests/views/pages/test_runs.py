@@ -13,6 +13,7 @@ from measure.model.run_file import encode
 from tests import synthetic
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
+from tests.keeping import put
 from tests.pages import calm, open_page, press, words
 from views.charts import files
 from views.ui import session
@@ -45,9 +46,9 @@ def upload(app: AppTest, data: bytes, name: str = "run.json") -> AppTest:
 
 def test_every_run_is_listed_with_what_tells_them_apart(stored):
     assert not runs().dataframe and runs().info, "without runs it says what to do"
-    stored.store.save(a_run(1, environment={"cpu_model": "Zen 5", "cores_granted": 8}))
-    stored.store.save(a_run(2, status="budget"))
-    stored.store.save(a_run(3), live=True)
+    put(stored.store, a_run(1, environment={"cpu_model": "Zen 5", "cores_granted": 8}))
+    put(stored.store, a_run(2, status="budget"))
+    put(stored.store, a_run(3), live=True)
     stored.store.add(a_run(4))
     rows = table(runs())
     assert [row["status"] for row in rows] == ["complete, imported", "running", "budget spent", "complete"]
@@ -61,7 +62,7 @@ def test_every_run_is_listed_with_what_tells_them_apart(stored):
 def test_search_and_filters_narrow_it_and_many_runs_come_in_pages(stored):
     for number in range(101):
         request = replace(_BASE.request, workload="top_k" if number == 1 else "square")
-        stored.store.save(a_run(number, request=request, verdict=f"verdict {number}"))
+        put(stored.store, a_run(number, request=request, verdict=f"verdict {number}"))
     app = runs()
     app.session_state["runs_page"] = 3
     app = calm(app.run())
@@ -78,7 +79,7 @@ def test_a_store_that_cannot_be_used_is_said(stored, monkeypatch):
     def broken(*_: object) -> None:
         raise StoreError("it is malformed")
 
-    stored.store.save(a_run())
+    put(stored.store, a_run())
     app = press(choose(runs(), 0), "runs_delete")
     monkeypatch.setattr(stored.store, "delete", broken)
     app = press(app, "runs_delete_yes")
@@ -89,7 +90,7 @@ def test_a_store_that_cannot_be_used_is_said(stored, monkeypatch):
 
 def test_runs_that_are_chosen_are_one_file_or_deleted_after_a_question_and_a_running_one_is_not(stored):
     for number in range(4):
-        stored.store.save(a_run(number), live=number == 3)
+        put(stored.store, a_run(number), live=number == 3)
     app = runs()
     assert app.button(key="runs_export_none").disabled and not app.get("link_button")
     app = choose(app, 0)
@@ -103,14 +104,14 @@ def test_runs_that_are_chosen_are_one_file_or_deleted_after_a_question_and_a_run
     # Another table forgets what was chosen in this one.
     app = choose(app, 1)
     assert not app.button(key="runs_delete").disabled
-    stored.store.save(a_run(2))
+    put(stored.store, a_run(2))
     assert calm(app.run()).button(key="runs_delete").disabled
 
 
 def test_on_a_hosted_server_only_what_ones_own_session_made_is_pinned_and_deleted(stored, monkeypatch):
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     monkeypatch.setattr(session, "visitor", lambda: Visitor("ann", "ann"))
-    stored.store.save(a_run(1), owner="somebody else")
+    put(stored.store, a_run(1), owner="somebody else")
     app = choose(upload(runs(), encode(a_run(2))), 1)
     assert app.button(key="runs_delete").disabled and app.button(key="runs_pin").disabled
     app = press(choose(app, 0, 1), "runs_pin")
@@ -134,7 +135,7 @@ def test_charts_are_offered_that_show_something_and_drawn_when_no_latencies_are_
         (replace(synthetic.sweep(ID), id=f"{2:024x}"), set(files.LINES)),
         (a_run(3, measurements=no_memory), set(files.COMPARE) - {"timeline"}),
     ):
-        stored.store.save(run)
+        put(stored.store, run)
         addresses = [link.proto.url for link in exported(run).get("link_button")]
         assert {each.rpartition("/")[2] for each in addresses if each.endswith(".svg")} == {f"{n}.svg" for n in names}
     stored.waiting = (ID,)
@@ -148,7 +149,7 @@ def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
     app = upload(runs(), encode(a_run(7)))
     assert stored.store.load(f"{7:024x}") == a_run(7) and table(app)[0]["status"] == "complete, imported"
     assert "run.json" in app.success[0].value.replace("\\", "")
-    stored.store.save(a_run(1))
+    put(stored.store, a_run(1))
     app = upload(app, encode(a_run(7)), "again.json")
     assert "is here already" in app.success[0].value and len(stored.store.ids()) == 2
     for data, named in (

@@ -31,6 +31,7 @@ from measure.store import imports
 from measure.store.store import Store
 from tests import synthetic
 from tests.deadlines import RUN_S
+from tests.keeping import put
 from tests.pages import RUN_ID, StoredRunner
 from tests.synthetic import HOSTILE
 from views.charts import files
@@ -146,7 +147,7 @@ def test_texts_from_elsewhere_stay_texts_and_all_else_stays_as_it_is(fake, monke
 
 @pytest.fixture
 def exporting(stored: StoredRunner, tmp_path, monkeypatch) -> StoredRunner:
-    stored.store.save(RUN)
+    put(stored.store, RUN)
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     # A picture needs a process of its own.
     monkeypatch.setattr(files, "render", lambda run, name, form, file: file.write(b"drawn"))
@@ -199,12 +200,12 @@ def test_what_is_not_there_is_said_and_all_else_goes_by(exporting):
 
 
 def test_several_runs_are_an_archive_without_what_is_damaged_gone_or_too_much(exporting, tmp_path, monkeypatch):
-    exporting.store.save(replace(RUN, id=OTHER))
+    put(exporting.store, replace(RUN, id=OTHER))
     with sqlite3.connect(tmp_path / "runs.db") as connection:
         connection.execute("UPDATE parts SET document = x'00' WHERE run = ? AND place = 2", (RUN_ID,))
     connection.close()
     exporting.store = Store(tmp_path)
-    exporting.store.save(replace(RUN, id="b" * 24))
+    put(exporting.store, replace(RUN, id="b" * 24))
     monkeypatch.setattr(exports, "_MOST_PACKED", 1)
     left_out = [RUN_ID, "e" * 24, "b" * 24]
     with zipfile.ZipFile(io.BytesIO(get("/" + exports.of_runs([OTHER, *left_out])).content)) as archive:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
+from measure import client
 from measure.judge import advice
 from measure.model.run import Run, Warning
 from measure.output import rows
@@ -31,7 +31,7 @@ def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) 
 
 
 def visit(run: Run, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(run))
+    monkeypatch.setattr(client, "shared", lambda: ExplainedRunner(run))
     return open_page(run=RUN_ID)
 
 

@@ -1,6 +1,6 @@
 """How often a page that watches a run looks at it, and when it draws it anew."""
 
-from measure.runner import Snapshot
+from measure.client import Snapshot
 from tests import synthetic
 from tests.pages import RUN_ID
 from views.result.progress import Drawn, poll_s

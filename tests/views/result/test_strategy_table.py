@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
+from measure import client
 from measure.model.run import Run
 from measure.model.why import Why
 from measure.output import columns
@@ -27,7 +27,7 @@ def shown(app: AppTest) -> list[str]:
 
 
 def test_columns_that_are_picked_stay_through_other_tabs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "shared", lambda: ExplainedRunner(run))
+    monkeypatch.setattr(client, "shared", lambda: ExplainedRunner(run))
     app = open_page(run=RUN_ID)
     assert shown(app) == [
         "strategy", "rank", "latency", "95 % interval", "× faster", "first call", "peak memory", "outcome"

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
-from measure import runner
+from measure import client
 from measure.model.run import Run
 from measure.model.why import Fusion, Why
 from tests import synthetic
@@ -19,7 +19,7 @@ from tests.synthetic import HOSTILE
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[ExplainedRunner], AppTest]:
     def open_tab(fake: ExplainedRunner) -> AppTest:
-        monkeypatch.setattr(runner, "shared", lambda: fake)
+        monkeypatch.setattr(client, "shared", lambda: fake)
         return open_page(run=RUN_ID, tab="Why")
 
     return open_tab
@@ -39,7 +39,7 @@ def with_reasons(*found: Why) -> Run:
 
 
 def figures(app: AppTest) -> pd.DataFrame:
-    (shown,) = (each.value for each in app.dataframe if "profiled" in each.value.columns)
+    (shown,) = (element.value for element in app.dataframe if "in dispatch" in element.value.columns)
     return shown
 
 
@@ -66,8 +66,9 @@ def test_the_tab_shows_sentences_figures_artifacts_and_the_floor_where_it_tells_
 ):
     run = with_reasons(GRAPH)
     app = visit(ExplainedRunner(run))
-    assert "runs a while loop in its graph: 1,005 ops" in words(app)
-    assert figures(app)["between ops"].tolist() == pytest.approx([4 - 0.5 - 0.2] * 2)
+    assert "runs 1,005 ops" in words(app) and "it runs a while loop in its graph" in words(app)
+    assert figures(app)["in dispatch"].tolist() == pytest.approx([100 * 0.75 * 3.3 / 3.5] * 2)
+    assert figures(app)["at the peak of memory"].notna().any()
     assert {element.proto.label for element in app.get("link_button")} >= {"Graph", "Trace"}
     assert "Theoretical floor (estimate): 710 µs." in words(app)
     idle = replace(run, limit=replace(run.limit, term="dispatch-bound"))
@@ -81,3 +82,8 @@ def test_hostile_reasons_stay_texts(visit: Callable[..., AppTest]):
     )  # fmt: skip
     said = words(visit(ExplainedRunner(with_reasons(evil), imported=True)))
     assert "&lt;img" in said and "<img" not in said
+
+
+def test_a_link_to_a_tab_of_an_earlier_version_opens_the_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client, "shared", lambda: ExplainedRunner(unexplained()))
+    assert "batched.xla" in words(open_page(run=RUN_ID, tab="Side by side"))

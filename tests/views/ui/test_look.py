@@ -8,7 +8,6 @@ import pytest
 
 from tests.engine import ROOT
 from tests.synthetic import HOSTILE
-from views.result import diff
 from views.ui import look
 
 
@@ -20,7 +19,6 @@ def test_texts_of_others_stay_texts():
         assert ":\u2060" in look.plain(icon), "icons and colours of Streamlit are broken up"
     for drawn in (
         look.strategy_html(HOSTILE, HOSTILE, HOSTILE),
-        diff.side_by_side(HOSTILE, "x", HOSTILE, HOSTILE),
         look.legend_html([HOSTILE], [HOSTILE], lines=True),
     ):
         assert "<img" not in drawn

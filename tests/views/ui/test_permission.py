@@ -4,7 +4,7 @@ import pytest
 import streamlit as st
 from streamlit.runtime.context import ContextProxy
 
-from measure import runner
+from measure import client
 from measure.model.request import RequestError
 from views.ui import permission
 from workloads.functions import Given
@@ -49,7 +49,7 @@ def test_code_is_executed_for_this_machine_alone_unless_the_operator_says_so(
 
     monkeypatch.setattr(st, "get_option", {"server.address": address}.get)
     monkeypatch.setattr(ContextProxy, "headers", property(lambda _: headers))
-    monkeypatch.setattr(runner, "shared", Taker)
+    monkeypatch.setattr(client, "shared", Taker)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert permission.may_execute() is may

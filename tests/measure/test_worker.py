@@ -1,0 +1,491 @@
+"""The worker and the pages' side of it: a queue that never measures two things at once, faults around it, and that
+nothing that was measured or asked for is lost."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measure import client, recording, worker
+from measure.admission import NOBODY, Visitor
+from measure.claims import known
+from measure.client import Busy, Client
+from measure.engine import deriving
+from measure.engine.comparison import Comparison
+from measure.hosting import Limits
+from measure.local import Local
+from measure.making import Making
+from measure.model.job import WorkerState
+from measure.model.place import StoreError
+from measure.model.request import RequestError
+from measure.model.run import Run
+from measure.pool.launcher import HostState
+from measure.store import database
+from measure.store.store import Store
+from measure.subject.messages import Spec
+from measure.sweep.request import parse_sweep
+from tests.deadlines import RUN_S
+from tests.engine import Own, eventually, measure_here, running, small_request
+from tests.subjects import Message, Subjects
+from workloads.functions import Facts, Given, OwnFunction
+
+HANGS = "loop.eager"
+ANN, BOB = Visitor("ann", "ann", "here"), Visitor("bob", "bob", "there")
+SWEEP = {
+    "workload": "square",
+    "strategies": ["batched.eager", "loop.eager"],
+    "axes": [{"kind": "size", "name": "batch", "values": [2, 4]}],
+    "budget_s": 60,
+}
+
+
+@dataclass
+class Hanging(Subjects):
+    """The subject of one strategy answers nothing where it is timed, until it is killed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.answers = {"timing": self._ready}
+
+    def _ready(self, spec: Spec) -> list[Message]:
+        return [] if spec.name == HANGS else [{"event": "ready", "runtime_s": 0.1}]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
+    monkeypatch.setattr(recording, "LOOK_S", 0.01)
+    monkeypatch.setattr(recording, "_TELL_S", 0.0)
+    monkeypatch.setattr(worker, "_LOOK_S", 0.01)
+    monkeypatch.setattr(worker, "_WAIT_S", 0.01)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Own]:
+    """A worker that is a thread, whose strategies may hang for as long as they like."""
+    with running(subjects := Hanging(), tmp_path, timeout_floor_s=10 * RUN_S) as own:
+        own.begin()
+        yield own
+    assert subjects.living == []
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[Own]:
+    """A worker that does what waits when the test says so."""
+    with running(Subjects(), tmp_path) as own:
+        yield own
+
+
+def hangs(own: Own, run_id: str) -> bool:
+    return own.snapshot(run_id).stages.get(HANGS) == "first call"
+
+
+def finished(own: Own, run_id: str) -> Run:
+    assert own.wait(run_id, RUN_S), own.snapshot(run_id)
+    snapshot = own.snapshot(run_id)
+    assert snapshot.state == "finished"
+    return snapshot.run
+
+
+# --- the queue -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_can_be_watched_and_one_that_is_cancelled_ends_with_what_it_had(own: Own):
+    run_id = own.submit(small_request("batched.eager", HANGS))
+    eventually(lambda: hangs(own, run_id), "it makes its first call")
+    snapshot = own.snapshot(run_id)
+    assert snapshot.state == "running" and snapshot.elapsed_s is not None and snapshot.remaining_s is not None
+    assert own.going_on().run.id == run_id
+    eventually(
+        lambda: all(item.memory for item in own.snapshot(run_id).run.measurements), "results come as they arrive"
+    )
+    own.cancel(run_id)
+    run = finished(own, run_id)
+    assert run.status == "cancelled" and all(item.memory is not None for item in run.measurements)
+    assert (run.measurement(HANGS).outcome, run.measurement(HANGS).latency) == ("cancelled", None)
+    assert own.snapshot(run_id).version > snapshot.version and own.snapshot(run_id).elapsed_s is None
+    assert finished(own, own.submit(small_request("batched.eager"))).status == "complete", "the next one runs"
+
+
+def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_other(own: Own):
+    first = own.submit(small_request(HANGS))
+    eventually(lambda: hangs(own, first), "it has begun")
+    second, third, fourth = (own.submit(small_request("batched.eager", seed=seed)) for seed in range(3))
+    assert own.queue() == (first, second, third, fourth)
+    assert [own.snapshot(run_id).position for run_id in own.queue()] == [0, 1, 2, 3]
+    assert {entry.id: entry.status for entry in own.store.entries()} == dict.fromkeys(own.queue(), "running")
+    assert own.delete([first, second]) == [], "neither has ended"
+    own.cancel(second)
+    run = finished(own, second)
+    assert run.status == "cancelled" and run.measurements[0].outcome == "cancelled"
+    assert own.queue() == (first, third, fourth)
+    own.stop(third)
+    own.cancel(first)
+    runs = [finished(own, run_id) for run_id in (first, third, fourth)]
+    assert [run.status for run in runs] == ["cancelled", "complete", "complete"]
+    assert "stopped" not in runs[1].stop_reason, "what waits has nothing yet to end with"
+    assert all(before.finished <= after.started for before, after in pairwise(runs)), "never two at once"
+    own.cancel(third)
+    assert finished(own, third).status == "complete", "what has finished cannot be cancelled"
+    own.cancel("0" * 24)
+    assert own.snapshot("0" * 24) is None and own.snapshot("../../etc/passwd") is None
+
+
+def test_an_order_to_stop_reaches_what_is_measured(own: Own, monkeypatch: pytest.MonkeyPatch):
+    stopped = threading.Event()
+    monkeypatch.setattr(Comparison, "stop", lambda self: stopped.set())
+    run_id = own.submit(small_request(HANGS))
+    eventually(lambda: hangs(own, run_id), "it is timed")
+    own.stop(run_id)
+    assert stopped.wait(RUN_S)
+    own.cancel(run_id)
+    assert finished(own, run_id).status == "cancelled"
+
+
+def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_queued(idle: Own):
+    with pytest.raises(RequestError, match=r"device 'GPU:7' is not on this machine: .*CPU:0"):
+        idle.submit(small_request("batched.eager", device="GPU:7"))
+    with pytest.raises(RequestError, match=r"This cannot fit: .* batch=[0-9]+ is the largest that fits"):
+        idle.submit(small_request("batched.eager", workload="outer_product", size={"batch": 10**6, "side": 32}))
+    assert idle.queue() == () and idle.store.ids() == []
+
+
+def test_two_on_one_machine_take_turns_and_say_for_whom_they_wait(own: Own, tmp_path: Path):
+    first = own.submit(small_request(HANGS))
+    eventually(lambda: hangs(own, first), "the first one measures")
+    with running(Subjects(), tmp_path / "other") as other:
+        other.begin()
+        second, third = (other.submit(small_request("batched.eager", seed=seed)) for seed in range(2))
+        waits = f"waiting for a test (process {os.getpid()})"
+        eventually(lambda: waits in other.snapshot(second).message, "the second one says for whom it waits")
+        other.cancel(second)
+        assert finished(other, second).status == "cancelled"
+        own.cancel(first)
+        assert finished(other, third).started >= finished(own, first).finished
+
+
+# --- ends of processes -----------------------------------------------------------------------------------------------
+
+
+def test_what_waits_when_a_worker_ends_is_measured_by_the_next_one_in_its_order(own: Own, tmp_path: Path):
+    explained = finished(own, own.submit(small_request("batched.eager"), visitor=ANN)).id
+    first = own.submit(small_request("batched.eager", HANGS), visitor=ANN)
+    eventually(lambda: hangs(own, first), "the first one is timed")
+    waiting = [
+        own.submit(small_request("map_fn.eager", seed=7), visitor=ANN, why=True),
+        own.submit_sweep(parse_sweep(SWEEP), visitor=ANN),
+        own.submit(small_request("map_fn.graph"), visitor=ANN, parent=first),
+        own.submit_claims([known.all_claims()[0].id], visitor=ANN),
+        own.explain(explained, ANN),
+    ]
+    asked = {run_id: own.snapshot(run_id).run for run_id in waiting[:-1]}
+    own.end()
+    run = own.store.load(first)
+    assert (run.status, run.measurement("batched.eager").memory is not None) == ("interrupted", True)
+    assert "the server ended" in run.stop_reason and own.queue() == tuple(waiting)
+    begun: list[str] = []
+    with running(Subjects(), tmp_path) as following:
+        real = following.worker.store.queue.next
+        following.worker.store.queue.next = lambda: begun.append(real()) or begun[-1]
+        following.work()
+        assert [work.id for work in begun] == waiting and {work.owner for work in begun} == {"ann"}
+        for run_id, before in asked.items():
+            run = following.store.load(run_id)
+            assert (run.kind, run.request, run.parent, run.claims) == (
+                before.kind, before.request, before.parent, before.claims,
+            )  # fmt: skip
+            assert run.kind == "claims" or run.status == "complete", run.stop_reason
+        assert all(item.why for item in following.store.load(explained).measurements if not item.twin_of)
+        assert following.queue() == ()
+
+
+def test_a_worker_that_is_gone_leaves_its_run_interrupted_and_the_page_says_so_and_goes_on(idle: Own):
+    first, second = (idle.submit(small_request("batched.eager", seed=seed)) for seed in range(2))
+    assert idle.worker.store.queue.next().id == first
+    assert idle.snapshot(first).state == "running"
+    idle.worker.store.close()  # which lets go of its lock, as the end of a process does
+    run = idle.snapshot(first).run
+    assert run.status == "interrupted" and "ended unexpectedly" in run.stop_reason
+    assert idle.snapshot(second).state == "queued"
+    idle.work()
+    assert idle.store.load(second).status == "complete"
+
+
+def test_the_app_starts_its_worker_again_a_few_times_and_then_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    started: list[Any] = []
+
+    class Ended:
+        status = 1
+
+        def __init__(self, *arguments: Any, **_: Any) -> None:
+            started.append(arguments)
+
+    monkeypatch.setattr(client, "Python", Ended)
+    own = Client(Store(tmp_path), starts_worker=True)
+    states = [own.host() for _ in range(8)]
+    assert len(started) == client._MOST_STARTS and states[0].state == "starting"
+    assert states[-1].state == "failed" and "has ended again and again" in states[-1].message
+
+
+def test_without_a_worker_pages_say_how_one_is_started(tmp_path: Path):
+    assert "mapbench worker" in Client(Store(tmp_path)).host().message
+
+
+@dataclass
+class Dead(Subjects):
+    """A host that cannot be started."""
+
+    def state(self) -> HostState:
+        return HostState("failed", "the measuring process ended: ImportError: no tensorflow")
+
+    def wait_ready(self, *_: Any) -> bool:
+        return False
+
+
+def test_a_host_that_cannot_start_is_told_and_ends_what_waits_with_its_reason(tmp_path: Path):
+    with running(Dead(), tmp_path) as own:
+        assert (own.host().state, "no tensorflow" in own.host().message) == ("failed", True)
+        run_id = own.submit(small_request("batched.eager"))
+        own.work()
+        run = own.store.load(run_id)
+        assert run.status == "interrupted" and "no tensorflow" in run.stop_reason and own.queue() == ()
+
+
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        (worker, "machine_lock"),
+        (Subjects, "wait_ready"),
+        (Making, "waiting"),
+        (deriving, "look"),
+        (Comparison, "run"),
+        (recording.Recording, "end"),
+        (worker.Worker, "tell"),
+        (worker.Worker, "_count"),
+    ],
+)
+def test_no_fault_at_any_step_ends_the_worker(own: Own, monkeypatch: pytest.MonkeyPatch, owner: Any, step: str):
+    working = getattr(owner, step)
+    faults: list[str] = []
+
+    def failing(*arguments: Any, **more: Any) -> Any:
+        if not faults:
+            faults.append(step)
+            raise RuntimeError("injected")
+        return working(*arguments, **more)
+
+    monkeypatch.setattr(owner, step, failing)
+    own.submit(small_request("batched.eager"))
+    eventually(lambda: faults, f"{step} has failed")
+    assert finished(own, own.submit(small_request("batched.eager", seed=1))).status == "complete"
+
+
+# --- stores that cannot be written -----------------------------------------------------------------------------------
+
+
+def test_while_another_holds_the_store_it_is_measured_and_written_when_that_is_over(
+    own: Own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database, "READING_S", 0.01)
+    monkeypatch.setattr(database, "WRITING_S", 0.01)
+    monkeypatch.setattr(recording, "_FIRST_PAUSE_S", 0.01)
+    measured = threading.Event()
+    real = Comparison.run
+
+    def run(self: Comparison) -> Run:
+        held.execute("BEGIN IMMEDIATE")
+        ended = real(self)
+        measured.set()
+        return ended
+
+    with sqlite3.connect(tmp_path / "runs.db", isolation_level=None, check_same_thread=False) as held:
+        monkeypatch.setattr(Comparison, "run", run)
+        run_id = own.submit(small_request("batched.eager"))
+        assert measured.wait(RUN_S), "nothing that is timed waits for it"
+        assert own.snapshot(run_id).state == "running"
+        held.execute("ROLLBACK")
+    assert finished(own, run_id).status == "complete"
+
+
+def test_the_last_write_of_a_run_is_tried_until_it_is_there(own: Own, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recording, "_FIRST_PAUSE_S", 0.001)
+    faults = [StoreError("database or disk is full"), OSError("no space"), StoreError("disk I/O error")]
+    save = own.worker.store.save
+
+    def failing(run: Run, *, ended: bool = False) -> bool:
+        if ended and faults:
+            raise faults.pop()
+        return save(run, ended=ended)
+
+    own.worker.store.save = failing
+    run = finished(own, own.submit(small_request("batched.eager")))
+    assert run.status == "complete" and not faults
+
+
+def test_a_run_that_is_deleted_while_it_is_measured_ends_and_is_not_written_again(own: Own, tmp_path: Path):
+    run_id = own.submit(small_request("batched.eager", HANGS))
+    eventually(lambda: hangs(own, run_id), "it is timed")
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+    assert finished(own, own.submit(small_request("batched.eager"))).status == "complete", "the next one is measured"
+    assert own.snapshot(run_id) is None
+
+
+def test_a_command_line_begins_its_run_in_the_store_when_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    measure_here(Subjects(), monkeypatch)
+    local = Local("a test", store=Store(tmp_path))
+    begin, tries = local.store.begin, [0]
+
+    def failing(run: Run, **more: Any) -> None:
+        tries[0] += 1
+        if tries[0] == 1:
+            raise StoreError("database is locked")
+        begin(run, **more)
+
+    monkeypatch.setattr(local.store, "begin", failing)
+    request = small_request("batched.eager")
+    ended = local.measure(
+        lambda making, run_id, publish, keep: making.comparison(run_id, request, publish), lambda view: None
+    )
+    assert ended.run.status == "complete" and not ended.problem and tries[0] >= 2
+    assert local.store.load(ended.run.id) == ended.run
+    local.close()
+
+
+# --- functions of a person's own -------------------------------------------------------------------------------------
+
+GIVEN = Given(code="def f(x):\n    return x\n\n\nelems = [1.0, 2.0]\n", function="f", elems="elems")
+
+
+def test_a_function_is_looked_at_before_all_that_waits_and_is_a_workload_then(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+):
+    facts = Facts(size={"batch": 2}, element=["leaf", {}], result=["leaf", {}], dtype="float32", reference="own")
+    monkeypatch.setattr(deriving, "derive", lambda given, *_: OwnFunction(given=given, facts=facts))
+    assert own.give(GIVEN) == GIVEN.slug and own.queue() == ()
+
+    def refuse(*_: Any) -> OwnFunction:
+        raise RequestError("line 1: nothing is mapped")
+
+    monkeypatch.setattr(deriving, "derive", refuse)
+    with pytest.raises(RequestError, match="line 1: nothing is mapped"):
+        own.give(GIVEN)
+    first = own.submit(small_request(HANGS))
+    eventually(lambda: hangs(own, first), "somebody measures")
+    with pytest.raises(Busy):
+        own.give(GIVEN)
+    own.cancel(first)
+    finished(own, first)
+    monkeypatch.setenv("MAPBENCH_HOSTED", "1")
+    with pytest.raises(RequestError, match="no code of a person's own is executed"):
+        own.give(GIVEN)
+
+
+# --- who may have what -----------------------------------------------------------------------------------------------
+
+WAYS_IN = {
+    "a comparison": lambda own, visitor, run_id: own.submit(small_request("loop.eager"), None, visitor),
+    "a repetition": lambda own, visitor, run_id: own.submit(small_request("batched.eager"), run_id, visitor),
+    "a sweep": lambda own, visitor, run_id: own.submit_sweep(parse_sweep(SWEEP), None, visitor),
+    "claims": lambda own, visitor, run_id: own.submit_claims((), None, visitor),
+    "an explanation": lambda own, visitor, run_id: own.explain(run_id, visitor),
+}
+
+
+def test_every_way_in_is_refused_to_who_has_a_run_already_and_to_all_where_it_is_drained(idle: Own):
+    run_id = idle.submit(small_request("batched.eager"), None, ANN)
+    idle.work()
+    idle.client.limits = Limits(session_runs=1)
+    going = idle.submit(small_request("batched.graph"), None, ANN)
+    for submit in WAYS_IN.values():
+        with pytest.raises(RequestError, match="1 run of yours is going or waiting, and this server allows 1"):
+            submit(idle, ANN, run_id)
+    idle.store.queue.drain()
+    for submit in WAYS_IN.values():
+        for visitor in (ANN, NOBODY):
+            with pytest.raises(RequestError, match="takes no new runs"):
+                submit(idle, visitor, run_id)
+    assert idle.queue() == (going,) and len(idle.store.ids()) == 2, "what is refused leaves nothing"
+    idle.work()
+    assert idle.queue() == (going,), "and nothing new is begun"
+    idle.store.queue.resume()
+    idle.work()
+    assert idle.store.load(going).status == "complete"
+    assert idle.client.refusals == {"session": 5, "drained": 10}
+
+
+def test_what_is_measured_is_counted_for_who_asked_also_where_it_is_explained(idle: Own):
+    idle.client.limits = Limits(address_day_s=10_000)
+    run_id = idle.submit(small_request("batched.eager"), None, ANN)
+    idle.work()
+    day = idle.store.load(run_id).created[:10]
+    measured_s = idle.store.queue.spent_s("here", day)
+    idle.explain(run_id, ANN)
+    idle.work()
+    assert idle.store.queue.spent_s("here", day) > measured_s > 0 == idle.store.queue.spent_s("there", day)
+    idle.client.limits = Limits(address_day_s=1)
+    with pytest.raises(RequestError, match="come again after midnight UTC"):
+        idle.submit(small_request("loop.eager"), None, ANN)
+
+
+def test_who_waits_is_told_how_long_at_most_by_the_bounds_of_those_before(idle: Own, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MAPBENCH_RUN_S", "60")
+    monkeypatch.setenv("MAPBENCH_SWEEP_S", "300")
+    ids = [
+        idle.submit(small_request("batched.eager")),
+        idle.submit_sweep(parse_sweep(SWEEP)),
+        idle.submit(small_request("loop.eager")),
+    ]
+    shown = [idle.snapshot(run_id) for run_id in ids]
+    most = [snapshot.wait_most_s for snapshot in shown]
+    assert most[0] == 0.0 and most[1] == pytest.approx(62.0) and most[2] - most[1] == pytest.approx(92.0), "1.5 × each"
+    assert all(snapshot.wait_s <= snapshot.wait_most_s for snapshot in shown)
+
+
+def test_only_who_started_a_run_ends_explains_or_deletes_it(idle: Own):
+    run_id = idle.submit(small_request("batched.eager"), None, ANN)
+    for end in (idle.cancel, idle.stop):
+        with pytest.raises(RequestError, match="only who started a run can"):
+            end(run_id, BOB)
+    idle.work()
+    with pytest.raises(RequestError, match="only who started a run can have it explained"):
+        idle.explain(run_id, BOB)
+    assert idle.delete([run_id], BOB) == [] and idle.store.ids() == [run_id]
+    explaining = idle.explain(run_id, ANN)
+    assert idle.explanation(run_id)[0] == explaining == idle.explain(run_id, ANN)
+    with pytest.raises(RequestError, match="only who started a run can cancel it"):
+        idle.cancel(explaining, BOB)
+    idle.cancel(explaining, ANN)
+    assert idle.explanation(run_id) is None and idle.delete([run_id], ANN) == [run_id]
+
+
+def test_an_equal_request_is_answered_by_a_recent_run_and_measured_where_it_repeats_one(idle: Own):
+    idle.client.limits = Limits(recent_s=3_600)
+    run_id = idle.submit(small_request("batched.eager"), None, ANN)
+    cancelled = idle.submit(small_request("batched.eager", seed=1), None, ANN)
+    idle.cancel(cancelled)
+    idle.work()
+    assert idle.submit(small_request("batched.eager"), None, BOB) == run_id and idle.queue() == ()
+    anew = idle.submit(small_request("batched.eager"), run_id, BOB)
+    assert anew != run_id and idle.submit(small_request("batched.eager", seed=1), None, BOB) != cancelled
+    idle.work()
+    assert idle.submit(small_request("batched.eager"), None, ANN) == anew, "the newest"
+    assert idle.delete([anew]) == [anew] and idle.submit(small_request("batched.eager"), None, ANN) == run_id
+
+
+def test_a_worker_tells_what_it_has_done(idle: Own):
+    idle.submit(small_request("batched.eager", "map_fn.eager"))
+    idle.work()
+    idle.worker.tell()
+    told: WorkerState = idle.host()
+    assert told.state == "ready" and told.devices[0] == "CPU:0" and told.measured_s > 0
+    assert told.runs == {"compare complete": 1} and told.outcomes == {"ok": 2}
