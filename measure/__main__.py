@@ -152,7 +152,7 @@ def _with_function(arguments: argparse.Namespace) -> Iterator[Local | None]:
 
 
 def _say(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """What takes lines on the progress: each is printed once, and none with --quiet."""
+    """A function that takes lines on the progress: each is printed once, and none with --quiet."""
     return (lambda line: None) if arguments.quiet else following.Following().say
 
 
@@ -181,7 +181,7 @@ def _measure(
     if measured.problem:
         warning = advice.not_kept(measured.problem, in_file=arguments.json is not None)
         told = replace(run, warnings=[*run.warnings, warning])
-    status = INTERRUPTED if own.cancelled or run.status in ("cancelled", "interrupted") else MEASURED
+    status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
     status = FAULT if measured.fault else status
     if arguments.json and arguments.json != "-":
         try:

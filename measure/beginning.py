@@ -9,7 +9,7 @@ from measure.claims.spec import QUESTIONS, Claim
 from measure.claims.tries import seconds_of
 from measure.hosting import Limits
 from measure.machine import environment
-from measure.model import bound, fit, text
+from measure.model import deadline, fit, text
 from measure.model.request import Request, RequestError
 from measure.model.run import Point
 from measure.pool.launcher import Launcher
@@ -26,14 +26,16 @@ def bound_s(asked: Asked, *, why: bool = False) -> float:
     reasons are asked for too."""
     limits = hosting.limits()
     if isinstance(asked, Request):
-        return min(limits.run_s or math.inf, bound.of_comparison(asked, why=why))
-    seconds = bound.of(asked.base.budget_s) if isinstance(asked, SweepRequest) else bound.of_claims(seconds_of(asked))
+        return min(limits.run_s or math.inf, deadline.of_comparison(asked, why=why))
+    seconds = (
+        deadline.of(asked.base.budget_s) if isinstance(asked, SweepRequest) else deadline.of_claims(seconds_of(asked))
+    )
     return min(limits.sweep_s or math.inf, seconds)
 
 
 def explanation_bound_s(request: Request) -> float:
     """The seconds within which an explanation ends."""
-    return min(hosting.limits().run_s or math.inf, bound.of_explanation(request))
+    return min(hosting.limits().run_s or math.inf, deadline.of_explanation(request))
 
 
 def most_bytes() -> int | None:
@@ -49,12 +51,12 @@ def claims_refusal(tried: Sequence[Claim]) -> str | None:
         return None
     groups = {title: [claim for claim in tried if claim.question == question] for question, title in QUESTIONS.items()}
     short = [f"«{title}»" for title, claims in groups.items() if claims and seconds_of(claims) <= ends_s]
-    return bound.cannot(takes_s, ends_s, f"try {text.either(short)} by itself" if short else "try fewer of them")
+    return deadline.cannot(takes_s, ends_s, f"try {text.either(short)} by itself" if short else "try fewer of them")
 
 
 def refusal(request: Request) -> str | None:
     """The sentence that says why a comparison does not fit here, or has no time for a sample; None where it can be."""
-    return fit.check(request, environment.available_memory(), most_bytes()) or bound.check(
+    return fit.check(request, environment.available_memory(), most_bytes()) or deadline.check(
         request, hosting.limits().budget_s
     )
 

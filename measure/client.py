@@ -1,10 +1,11 @@
-"""What pages ask of measuring: a request becomes a row of the store, and all that is shown is read from there.
+"""The pages' side of measuring: a request becomes a row of the store, and all that is shown is read from there.
 
-Nothing here measures, and nothing goes on when nobody asks.
+Nothing here measures; the worker does, which this process may have started.
 """
 
 import contextlib
 import dataclasses
+import logging
 import math
 import os
 import threading
@@ -25,7 +26,7 @@ from measure.model import place
 from measure.model.job import Job, Kind, Standing, WorkerState
 from measure.model.place import StoreError
 from measure.model.request import Request, RequestError
-from measure.model.run import Run, Stage
+from measure.model.run import Point, Run, Stage
 from measure.pool.launcher import HostState
 from measure.pool.pool import environment
 from measure.pool.process import Python
@@ -33,20 +34,21 @@ from measure.pool.start_method import NoLauncher
 from measure.recording import Measuring, unmeasured
 from measure.sweep.request import SweepRequest
 from workloads import functions, places
-from workloads.functions import Given
+from workloads.functions import Given, OwnFunction
 
 if TYPE_CHECKING:
     from measure.store.queue import Work
-    from measure.store.store import Store
+    from measure.store.store import Kept, Store
 
 # A worker that ends by itself is started again so often.
 _MOST_STARTS = 5
 # Between two looks at an answer, and for how long one is waited for: TensorFlow is loaded, and the code executed.
-_LOOK_S, _ANSWER_S = 0.05, 240.0
+_LOOK_S, _ANSWER_S = 0.1, 240.0
 # For a worker to end, with what it has measured.
 _END_S = 30.0
 # Of requests, so many are remembered that a finished run may answer.
 _MOST_RECENT = 1_000
+_log = logging.getLogger("mapbench")
 _ABSENT = WorkerState(state="absent", message="this server shows runs and measures none, since MAPBENCH_VIEWER is set")
 _NO_WORKER = WorkerState(state="failed", message="no worker runs on this machine: start one with «mapbench worker»")
 _GONE = WorkerState(state="failed", message="the worker has ended again and again: see the server's log")
@@ -117,10 +119,16 @@ class Client:
             ended = self._child is None or self._child.status is not None
             if self._starts_worker and ended and self._starts < _MOST_STARTS:
                 self._starts += 1
+                if self._wakes >= 0:
+                    os.close(self._wakes)
                 theirs, self._wakes = os.pipe()
-                code = "from measure.worker import main; main()"
-                self._child = Python(code, stdin=theirs, output=None, environment=environment())
-                os.close(theirs)
+                try:
+                    code = "from measure.worker import main; main()"
+                    self._child = Python(code, stdin=theirs, output=None, environment=environment())
+                except OSError as error:
+                    _log.warning("the worker could not be started: %s", error)
+                finally:
+                    os.close(theirs)
 
     def host(self) -> WorkerState:
         """How the worker of this machine stands."""
@@ -169,11 +177,12 @@ class Client:
         self._check(request)
         if not (parent or continue_from) and (recent := self._answer_to(request)):
             return recent
+        points: list[Point] = []
         if continue_from is not None:
-            beginning.taken_over(request, continue_from, self.store.look(continue_from), _Told(self.host()))
+            points = beginning.taken_over(request, continue_from, self._look(continue_from), _Told(self.host()))
             parent = continue_from
         run_id = place.new_id()
-        measuring = self._making.sweep(run_id, request, _nowhere, parent)
+        measuring = self._making.sweep(run_id, request, _nowhere, parent, points)
         return self._queue(
             run_id, measuring, Job(continue_from=continue_from), visitor, request, beginning.bound_s(request)
         )
@@ -210,21 +219,37 @@ class Client:
         cannot be measured, `Busy` while somebody measures."""
         self._check_measures()
         deriving.check(given)
+        try:
+            return functions.add(self._checked(Job(given=given, size=dict(size or {}), seed=seed)))
+        except StoreError as error:
+            raise RequestError(f"the code could not be looked at, since the store cannot be used: {error}") from error
+
+    def _checked(self, job: Job) -> OwnFunction:
+        """Have a function looked at by the worker. Raises `RequestError`, `StoreError`."""
+        self.store.recover()  # of a worker that is gone nothing goes on
         if any(work.holder is not None for work in self.store.queue.all()):
             raise Busy("somebody measures on this machine, which the code would disturb: try again when it has ended")
-        work_id = self._add("check", place.new_id(), None, None, Job(given=given, size=dict(size or {}), seed=seed))
+        work_id = self._add("check", place.new_id(), None, None, job)
         end_s = time.monotonic() + _ANSWER_S
         try:
             while (answer := self.store.queue.answer(work_id)) is None:
                 if (host := self.host()).state == "failed" or time.monotonic() > end_s:
                     self.store.queue.withdraw(work_id)
-                    raise RequestError(f"the code could not be looked at: {host.message}")
+                    reason = host.message or "nobody had time for it"
+                    raise RequestError(f"the code could not be looked at: {reason}")
                 time.sleep(_LOOK_S)
         except KeyError:
             raise RequestError("the code could not be looked at: the measuring process ended") from None
         if answer.own is None:
             raise RequestError(answer.refusal)
-        return functions.add(answer.own)
+        return answer.own
+
+    def _look(self, run_id: str) -> "Kept | None":
+        """The stored run. Raises `RequestError` where it cannot be read."""
+        try:
+            return self.store.look(run_id)
+        except (StoreError, ValueError) as error:
+            raise RequestError(f"run {run_id} cannot be read: {error}") from error
 
     def _check_measures(self) -> None:
         """Raise `RequestError` on a server that measures nothing."""
@@ -248,8 +273,9 @@ class Client:
     def _queue(
         self, run_id: str, measuring: Measuring, job: Job, visitor: Visitor, asked: object, ends_s: float
     ) -> str:
+        self._add("measure", run_id, run_id, measuring, job, visitor, ends_s)
         self._recent.append((asked, run_id))
-        return self._add("measure", run_id, run_id, measuring, job, visitor, ends_s)
+        return run_id
 
     def _add(
         self, kind: Kind, work_id: str, run_id: str | None, measuring: Measuring | None, job: Job,
@@ -401,6 +427,7 @@ class Client:
         if self._child is not None:
             os.close(self._wakes)
             self._child.end(_END_S)
+            self._child, self._wakes = None, -1
         if self._store is not None:
             self._store.close()
 

@@ -32,7 +32,7 @@ _WAIT_S = 0.2
 _LAST_TRIES = 3
 
 
-# Makes what measures, given an id, what takes its views, and what keeps the reasons of its strategies.
+# Makes a `Measuring` of a run's id, a function that takes its views, and one that keeps the reasons of strategies.
 Make = Callable[[Making, str, Publish, Keep], Measuring]
 
 
@@ -69,7 +69,6 @@ class Local:
         self._launcher = launcher_ or launcher(place.home() / "host.log")
         self._making = Making(self._launcher, settings)
         self._cancel: Callable[[], None] | None = None
-        self.cancelled = False
 
     def host(self) -> HostState:
         """How the measuring process stands, once its devices are known. Raises `HostFailed`."""
@@ -97,7 +96,6 @@ class Local:
 
     def cancel(self) -> None:
         """End what is measured, with what there is."""
-        self.cancelled = True
         if self._cancel is not None:  # beside a signal handler, which may have interrupted what this waits for
             threading.Thread(target=self._cancel, daemon=True).start()
 
@@ -124,6 +122,7 @@ class Local:
     def measure(self, make: Make, look: Callable[[View], None]) -> Ended:
         """Measure what ``make`` makes; ``look`` takes every view of it. Waits for whoever measures on this machine.
         Raises `RequestError` where it cannot be made."""
+        self._cancel = None
         run_id = place.new_id()
         recording = Recording(self.store, run_id, is_new=True)
         problems: list[str] = []

@@ -66,7 +66,7 @@ class Making:
     def waiting(
         self, run: Run, job: Job, publish: Publish, keep: Keep, find: Callable[[str], Kept | None]
     ) -> Measuring:
-        """What measures a run that waits in the store. ``find``: finds the sweep that is to be continued."""
+        """The measuring of a run that waits in the store. ``find``: finds the sweep that is to be continued."""
         _know_function(run)
         if run.kind == "claims":
             return self.claims(run.id, run.claims or (), publish, run.parent)
@@ -76,7 +76,7 @@ class Making:
         return self.sweep(run.id, sweep, publish, run.parent, self.taken_over(sweep, job.continue_from, find))
 
     def explanation(self, run: Run, publish: Publish, keep: Keep, *, imported: bool) -> Measuring:
-        """What explains a run that has ended."""
+        """The explanation of a run that has ended."""
         if refusal := explanation.refusal(run, self._launcher.state().details, imported=imported):
             raise RequestError(refusal)
         _know_function(run)

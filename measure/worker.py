@@ -36,6 +36,8 @@ from workloads import places
 # Between two looks into the queue, unless the parent says that there is something; between two at a lock, or after a
 # fault that no work is to blame for, which may come again at once.
 _LOOK_S, _WAIT_S = 0.25, 0.2
+# It is told anew how the worker stands at least so often: another one may have told of itself meanwhile.
+_BEAT_S = 5.0
 # The first page is drawn before TensorFlow is loaded: on two cores both at once would keep its visitor waiting.
 _HOST_DELAY_S = 1.5
 # A worker that ends tries so often to write what it has measured.
@@ -61,6 +63,7 @@ class Worker:
         self._ends = False
         self._cancel: Callable[[], None] | None = None  # what is being measured
         self._told: WorkerState | None = None
+        self._told_s = 0.0
         self._runs: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._measured_s, self._tries = 0.0, 0
@@ -73,12 +76,17 @@ class Worker:
 
     def work(self, woken: threading.Event) -> None:
         """Do what waits until the end. ``woken``: set when there is something."""
+        has_failed = False
         while not self._ends:
             try:
                 self.tell()
+                if has_failed:
+                    self.store.close_own()  # else it would stay begun for ever
+                    has_failed = False
                 if self.work_one():
                     continue
             except Exception as error:  # no fault and no store ends the only process that measures
+                has_failed = True
                 log.warning("the worker goes on after: %s: %s", type(error).__name__, error)
                 time.sleep(_WAIT_S)
             woken.wait(_LOOK_S)
@@ -117,9 +125,9 @@ class Worker:
             outcomes=dict(self._outcomes),
             measured_s=self._measured_s,
         )
-        if state != self._told:
+        if state != self._told or time.monotonic() - self._told_s >= _BEAT_S:
             self.store.queue.tell(machine(), state)
-            self._told = state
+            self._told, self._told_s = state, time.monotonic()
 
     def _is_ending(self) -> bool:
         return self._ends
@@ -213,9 +221,11 @@ def serve(*, is_child: bool = False) -> None:
         signal.signal(number, end)
 
     def listen() -> None:
-        while os.read(0, 64):
-            woken.set()
-        end()
+        try:
+            while os.read(0, 64):
+                woken.set()
+        finally:
+            end()
 
     if is_child:
         threading.Thread(target=listen, name="mapbench-parent", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Pages without a browser and without TensorFlow: runners with nothing behind them, and the text of a page."""
+"""Pages without a browser and without TensorFlow: clients with nothing behind them, and the text of a page."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -27,8 +27,8 @@ RUN_ID = "0123456789abcdef01234567"
 versions = itertools.count(100)  # the page keeps what it computed for a version of a run
 
 
-class FakeRunner:
-    """The runner's side of the page, with nothing behind it."""
+class FakeClient:
+    """The client's side of the page, with nothing behind it."""
 
     def __init__(self) -> None:
         self.snapshots: dict[str, Snapshot] = {}
@@ -95,8 +95,8 @@ class FakeRunner:
         return self.state
 
 
-class StoredRunner(FakeRunner):
-    """A runner with a store, and nothing that measures."""
+class StoredClient(FakeClient):
+    """A client with a store, and nothing that measures."""
 
     def __init__(self, home: Path) -> None:
         super().__init__()
@@ -114,8 +114,8 @@ class StoredRunner(FakeRunner):
         return self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
 
 
-class ExplainedRunner(FakeRunner):
-    """A runner that has one run, and explains it when asked."""
+class ExplainedClient(FakeClient):
+    """A client that has one run, and explains it when asked."""
 
     def __init__(self, run: Run, *, imported: bool = False) -> None:
         super().__init__()

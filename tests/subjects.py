@@ -2,7 +2,6 @@
 
 import itertools
 import queue
-import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -180,17 +179,3 @@ class Subjects:
         sampled = {"event": "sampled", "calls": 2, "seconds": [call_s] * SAMPLES_A_TURN}
         used = {"faults": FAULTS, "kernel_s": 0.0, "cpu_s": 0.0}
         return [sampled | {name: [value] * SAMPLES_A_TURN for name, value in used.items()}]
-
-
-class Gated(Subjects):
-    """Subjects that begin when somebody opens the gate."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-
-    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
-        while not self.gate.wait(0.01):
-            if cancelled():
-                return False
-        return True

@@ -18,7 +18,7 @@ import strategies
 from measure.engine.record import Record, View, original, seed_of
 from measure.judge import advice
 from measure.machine import environment
-from measure.model import bound, forecast
+from measure.model import deadline, forecast
 from measure.model.place import utc_now
 from measure.model.request import Request, case_of, script_of
 from measure.model.run import Analysis, Error, Run, Stage, Status, Warning
@@ -97,7 +97,7 @@ class Bench:
         self.request, self.launcher = request, launcher
         self.settings = settings or Settings()
         fresh_s = _FRESH_S * _FRESH_PROCESSES * len(request.strategies) if launcher.start_method == "fresh" else 0.0
-        bound_s = self.settings.bound_s or bound.of_comparison(request) + bound.of(fresh_s)
+        bound_s = self.settings.bound_s or deadline.of_comparison(request) + deadline.of(fresh_s)
         self.dialogues = Dialogues(launcher, Clock(bound_s))
         self.clock = self.dialogues.clock
         # Step → strategy → the seconds that its last one took, as a multiple of the forecast.

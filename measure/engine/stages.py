@@ -18,7 +18,7 @@ from measure.engine.bench import Bench
 from measure.engine.turns import Turns
 from measure.judge import advice, limit, rules
 from measure.machine import environment, load
-from measure.model import bound
+from measure.model import deadline
 from measure.model.run import Correctness, Error, Warning
 from measure.pool.dialogue import NATIVE_DEATHS, Dialogue, Part, SubjectFailed
 from measure.pool.fresh_launcher import FreshLauncher
@@ -102,12 +102,12 @@ def measure_memory(bench: Bench, slugs: Sequence[str], until_s: float = math.inf
     by_events = events <= bench.settings.most_events and not (bench.on_gpu and os.environ.get(_GPU_ALLOCATOR))
     needs = {slug: estimates[slug].peak_bytes + bench.case.tensor_bytes for slug in slugs}
     limit_mib = bench.request.memory_limit_mib or max(_LEAST_LIMIT_MIB, bench.room_bytes() // 2**20)
-    tight = {slug for slug in slugs if needs[slug] > bound.TIGHT_SHARE * limit_mib * 2**20}
+    tight = {slug for slug in slugs if needs[slug] > deadline.TIGHT_SHARE * limit_mib * 2**20}
     # TensorFlow waits for 10 s before an allocation fails: strategies that may have to wait do so together, last.
     for group, at_once in (([slug for slug in slugs if slug not in tight], 2), (sorted(tight), _WAITING_AT_ONCE)):
         order, same_order = itertools.tee(bench.picked(group, until_s))
         if group and at_once == _WAITING_AT_ONCE:
-            end_s += bound.ALLOCATOR_WAITS_S
+            end_s += deadline.ALLOCATOR_WAITS_S
         bench.dialogues.hold(
             (_memory_of(bench, slug, by_events, limit_mib, until_s, end_s) for slug in order),
             at_once=at_once,

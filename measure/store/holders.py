@@ -8,6 +8,7 @@ from pathlib import Path
 import filelock
 
 from measure.model import place
+from measure.model.place import StoreError
 
 
 class Holders:
@@ -21,11 +22,16 @@ class Holders:
         self._token = place.new_id()
 
     def hold(self) -> str:
-        """This process's name among the holders; from now on it is one, by a lock that ends when the process does."""
+        """This process's name among the holders; from now on it is one, by a lock that ends when the process does.
+        Raises `StoreError` where that cannot be written."""
         if self._own is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._own = filelock.FileLock(self._folder / f"{self._token}.lock", thread_local=False)
-            self._own.acquire(timeout=0)
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                own = filelock.FileLock(self._folder / f"{self._token}.lock", thread_local=False)
+                own.acquire(timeout=0)
+            except OSError as error:
+                raise StoreError(error.strerror or str(error)) from None
+            self._own = own
         return self._token
 
     def release(self) -> None:
@@ -37,9 +43,19 @@ class Holders:
             self._own, self._token = None, place.new_id()
 
     def is_gone(self, holder: str) -> bool:
-        """True if a holder has ended."""
-        with self.if_gone(holder) as is_gone:
-            return is_gone
+        """True if a holder of this machine has ended, or was none."""
+        if holder == self._token:
+            return False
+        path = self._folder / f"{holder}.lock"
+        if not path.exists():
+            return True
+        lock = filelock.FileLock(path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        lock.release()
+        return True
 
     @contextlib.contextmanager
     def if_gone(self, holder: str) -> Iterator[bool]:

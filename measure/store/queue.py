@@ -170,8 +170,9 @@ class Queue:
             work_id = connection.execute(first).scalar()
             if work_id is None:
                 return None
-            taken = {"holder": holder, "begun": now_ms()}
-            connection.execute(sa.update(jobs).where(jobs.c.id == work_id).values(taken))
+            free = sa.update(jobs).where(jobs.c.id == work_id, jobs.c.holder.is_(None))
+            if not connection.execute(free.values(holder=holder, begun=now_ms())).rowcount:
+                return None
             return read(connection, jobs.c.id == work_id)[0]
 
     def stand(self, work_id: str, standing: Standing, passed_s: float) -> None:
@@ -225,7 +226,10 @@ class Queue:
             row = connection.execute(sa.select(workers).where(workers.c.machine == machine)).one_or_none()
         if row is None or self._holders.is_gone(row.holder):
             return None
-        return msgspec.json.decode(row.state, type=WorkerState)
+        try:
+            return msgspec.json.decode(row.state, type=WorkerState)
+        except msgspec.DecodeError:
+            return WorkerState(state="failed", message="the worker is one of another version: restart it")
 
     # --- for an operator ---------------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from measure.claims.ending import CLOSE
 from measure.model import place
+from measure.model.cache import Cache
 from measure.model.job import Job, Standing
-from measure.model.kept import Kept as Memory
 from measure.model.place import StoreError
 from measure.model.run import Run
 from measure.model.why import Why
@@ -34,6 +34,7 @@ from workloads import places
 # Runs that are kept in memory as well. One takes about twice what its file does: the largest that is let in fits.
 _DECODED_BYTES = 384 * 2**20
 _DECODED_BYTES_HOSTED = 48 * 2**20
+_FAULT = "a fault in Mapbench ended the run; what was measured is kept"
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
 
 
@@ -57,7 +58,7 @@ class Store:
         the oldest of which go when there are more."""
         address = url.parsed(url.text() if home is None else f"sqlite:///{home / 'runs.db'}")
         file = database.file_of(address)
-        self._access = Access(address, self._recover)
+        self._access = Access(address, self.recover)
         # Beside an SQLite file, so that all who share the file see the locks of its holders.
         self._holders = Holders((file.parent if file else place.home()) / "holders", all_are_here=file is not None)
         self.queue = Queue(self._access, self._holders)
@@ -66,13 +67,12 @@ class Store:
         # The pieces of each run that grows, as they were last written.
         self._written: dict[str, Sequence[documents.Piece]] = {}
         # A page asks for the run that it shows at every interaction.
-        self._decoded = Memory(_DECODED_BYTES_HOSTED if places.hosted() else _DECODED_BYTES)
+        self._decoded = Cache(_DECODED_BYTES_HOSTED if places.hosted() else _DECODED_BYTES)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def ask(self, run: Run, work: Work) -> None:
-        """Write a run that is to be measured, and queue it; or begin it, where the work has this process as its
-        holder, by `begin`."""
+        """Write a run that is to be measured, and queue its work."""
         with self._access.writing() as connection:
             self._insert(connection, run, work.owner)
             queue.add(connection, work)
@@ -105,6 +105,12 @@ class Store:
         if ended:
             self.keeping.make_room(run.id)
         return True
+
+    def close_own(self) -> None:
+        """Close what this process has begun and no longer does, after a fault."""
+        with self._saving, self._access.writing() as connection:
+            _close_work_of(connection, self._holders.hold(), _FAULT)
+            self._written.clear()
 
     def withdraw(self, run: Run) -> bool:
         """Write a run as it ends that waits, and take it out of the queue; False where it does not wait any more."""
@@ -173,7 +179,7 @@ class Store:
         if not place.is_id(run_id):
             return None
         row, work = self._row(run_id)
-        if work is not None and work.holder is not None and self._recover([work.holder]):
+        if work is not None and work.holder is not None and self.recover([work.holder]):
             row, work = self._row(run_id)
         if row is None:
             return None
@@ -202,7 +208,7 @@ class Store:
 
     def entries(self, query: Query | None = None, first: int = 0, most: int | None = None) -> list[Entry]:
         """The runs that a query finds, the newest first, from number ``first`` on and at most so many."""
-        self._recover()
+        self.recover()
         with self._access.reading() as connection:
             return [Entry(*row) for row in connection.execute(entries.select(query or Query(), first, most))]
 
@@ -228,7 +234,7 @@ class Store:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _row(self, run_id: str) -> tuple[Any, Work | None]:
-        """What is known of a run beside its documents."""
+        """A run's row beside its documents, and that of the queue."""
         columns = (runs.c.version, runs.c.imported, runs.c.owner, marks.c.seen)
         with self._access.reading() as connection:
             row = connection.execute(sa.select(*columns).select_from(room.MARKED).where(runs.c.id == run_id)).first()
@@ -245,7 +251,7 @@ class Store:
         with self._access.reading() as connection:
             return documents.read(connection, run_id)
 
-    def _recover(self, names: Sequence[str] | None = None) -> bool:
+    def recover(self, names: Sequence[str] | None = None) -> bool:
         """Close what those of these holders, or of all that there are, had begun that are gone; True if there was one.
         Where another process writes, it stays as it is until somebody looks again."""
         if names is None:
@@ -265,17 +271,17 @@ class Store:
         return any_gone
 
 
-def _close_work_of(connection: sa.Connection, holder: str) -> None:
+def _close_work_of(connection: sa.Connection, holder: str, reason: str = _HOLDER_GONE) -> None:
     """Close what a holder that is gone had begun: its runs are interrupted, with what was measured. One that is damaged
     stays as it is."""
     held = [work for work in queue.read(connection, jobs.c.holder == holder) if work.kind == "measure"]
-    connection.execute(sa.delete(jobs).where(jobs.c.holder == holder))
+    connection.execute(sa.delete(jobs).where(jobs.c.holder == holder, jobs.c.answer.is_(None)))
     for work in held:
         version = connection.execute(sa.select(runs.c.version).where(runs.c.id == work.run_id)).scalar_one()
         row: dict[str, Any] = {"status": "interrupted"}
         try:
             run = documents.read(connection, str(work.run_id))
-            run = CLOSE[run.kind](run, "interrupted", _HOLDER_GONE, entries.utc(version))
+            run = CLOSE[run.kind](run, "interrupted", reason, entries.utc(version))
         except ValueError as error:
             log.warning("run %s: %s", work.run_id, error)
         else:

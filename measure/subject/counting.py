@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from measure.model.roofline import Work
 
-# Functions with a pace of their own, by the op that computes them, see `measure.subject.probes.function_rate`.
+# Functions that cost more than one op, by the op that computes them.
 _FUNCTIONS = {
     **{"Sin": "sin", "Cos": "cos", "Tan": "tan", "Exp": "exp", "Log": "log", "Tanh": "tanh", "Erf": "erf"},
     **{"Sqrt": "sqrt", "Rsqrt": "rsqrt", "Sigmoid": "sigmoid", "Softplus": "softplus", "Expm1": "expm1"},

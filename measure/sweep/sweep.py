@@ -18,7 +18,7 @@ from measure.engine.comparison import Comparison
 from measure.engine.record import View, seed_of
 from measure.judge import advice
 from measure.machine import environment
-from measure.model import bound
+from measure.model import deadline
 from measure.model.forecast import forecast_run
 from measure.model.place import utc_now
 from measure.model.request import Request, RequestError, case_of
@@ -37,7 +37,6 @@ CLOSE, MOST_ADDED = 1.2, 6
 NEAR_LEAD = 1.5
 # A point gets at least so many times what it needs, as things have gone so far.
 _TIMES_NEEDED = 2.0
-_LOAD_WINDOW_S = 0.1
 _STOPPED, _SPENT = "a person stopped the sweep", "the time budget was spent"
 
 
@@ -61,7 +60,7 @@ class Sweep:
         self._asked, self._launcher, self._publish = request, launcher, publish
         settings = settings or Settings()
         self._settings = dataclasses.replace(settings, probes=False, process_peaks=False, controls=False)
-        self._left_s, self._bound_s = request.base.budget_s, settings.bound_s or bound.of(request.base.budget_s)
+        self._left_s, self._bound_s = request.base.budget_s, settings.bound_s or deadline.of(request.base.budget_s)
         most_bytes = min(environment.available_memory(), settings.most_bytes or math.inf)
         ahead = forecast_sweep(request, int(most_bytes), taken)
         self._forecast = {key(point.at): point for point in ahead.points}

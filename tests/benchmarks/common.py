@@ -25,8 +25,6 @@ from measure.recording import Measuring
 from strategies import script
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# How often a run is looked at: often enough for figures of seconds, seldom enough not to disturb what is measured.
-_LOOK_S = 0.02
 _MACHINE = (
     *("cpu_model", "cores_granted", "memory_total_bytes", "os", "python", "tensorflow", "numpy"),
     *("load_of_others_cores",),

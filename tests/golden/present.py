@@ -20,7 +20,7 @@ from measure.model.run_file import decode
 from measure.sweep import findings
 from tests.engine import measure_here
 from tests.keeping import put
-from tests.pages import FakeRunner, StoredRunner, calm, open_page
+from tests.pages import FakeClient, StoredClient, calm, open_page
 from tests.subjects import Subjects
 
 Document = dict[str, Any]
@@ -51,7 +51,7 @@ def simulated() -> Iterator[None]:
 def server(home: Any, *kept: bytes) -> Iterator[Callable[[str, Mapping[str, str | list[str]]], "Page"]]:
     """``open(page, link)`` on a server in whose store there are these run files, on a machine with 8 GiB and GPUs."""
     with pytest.MonkeyPatch.context() as patch:
-        behind = StoredRunner(home)
+        behind = StoredClient(home)
         behind.state = WorkerState(state="ready", devices=("CPU:0", "GPU:0", "GPU:3"))
         for data in kept:
             put(behind.store, decode(data))
@@ -62,7 +62,7 @@ def server(home: Any, *kept: bytes) -> Iterator[Callable[[str, Mapping[str, str 
 
 @dataclass
 class Page:
-    server: FakeRunner
+    server: FakeClient
     app: AppTest
 
     @property

@@ -39,7 +39,6 @@ class _Local:
     fault: bool = False
     problem: str = ""
     state: str = "ready"
-    cancelled: bool = False
     interruptible = staticmethod(contextlib.nullcontext)
 
     def __call__(self, name: str, say: Any) -> "_Local":

@@ -16,7 +16,7 @@ from measure.output import export
 from measure.store import imports
 from tests.deadlines import RUN_S
 from tests.engine import ROOT
-from tests.pages import StoredRunner
+from tests.pages import StoredClient
 
 _MOST_SENTENCE = 2_000
 FILES = tuple(sorted((ROOT / "tests" / "data").glob("*_1.json")))
@@ -29,11 +29,11 @@ _ODD: tuple[Any, ...] = (
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoredRunner]:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoredClient]:
     """The pages of a hosted server, with a store and nothing that measures."""
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
-    own = StoredRunner(tmp_path)
+    own = StoredClient(tmp_path)
     monkeypatch.setattr(client, "shared", lambda: own)
     own.store.add(decode(FILES[0].read_bytes()))
     yield own
@@ -89,7 +89,7 @@ def fuzzed_file(number: int) -> bytes:
     return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(own: StoredRunner):
+def test_a_fuzzed_file_is_accepted_and_shown_or_refused_with_one_sentence(own: StoredClient):
     accepted = []
     for number in range(80):
         try:

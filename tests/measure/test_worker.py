@@ -281,8 +281,9 @@ def test_no_fault_at_any_step_ends_the_worker(own: Own, monkeypatch: pytest.Monk
         return working(*arguments, **more)
 
     monkeypatch.setattr(owner, step, failing)
-    own.submit(small_request("batched.eager"))
+    first = own.submit(small_request("batched.eager"))
     eventually(lambda: faults, f"{step} has failed")
+    assert finished(own, first).finished, "it does not go on for ever"
     assert finished(own, own.submit(small_request("batched.eager", seed=1))).status == "complete"
 
 

@@ -19,10 +19,6 @@ def small_case(slug: str, dtype: str = "float32") -> Case:
     return Case(workload, small(workload), dtype)
 
 
-def build(slug: str, strategy: str, dtype: str = "float32") -> str:
-    return script.build(small_case(slug, dtype), strategy)
-
-
 # --- how they read -------------------------------------------------------------------------------------------------
 
 

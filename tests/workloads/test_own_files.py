@@ -11,7 +11,7 @@ from measure import client
 from measure.model import listing
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
-from tests.pages import FakeRunner, words
+from tests.pages import FakeClient, words
 from tests.strategies.test_strategies import EVERY_OTHER
 from tests.workloads.test_workloads import CUBE
 from workloads import functions
@@ -65,7 +65,7 @@ def test_they_are_offered_and_broken_ones_are_said_on_the_page_and_in_the_list(
     (home / "workloads" / "cube.py").write_text(CUBE.replace("def cost():", "def cost(batch):\n    1 / (batch - 3)"))
     with pytest.raises(DiscoveryError, match=r"^cube: cost\(batch=3\) fails: ZeroDivisionError: division by zero$"):
         _ = Case(workloads.get("cube"), {"batch": 3}, "float32").cost
-    fake = FakeRunner()
+    fake = FakeClient()
     monkeypatch.setattr(client, "shared", lambda: fake)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
     app.query_params["workload"] = "cube"

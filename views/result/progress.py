@@ -11,6 +11,7 @@ import workloads
 from measure import client
 from measure.client import Snapshot
 from measure.judge import answer
+from measure.model.place import StoreError
 from measure.model.request import RequestError
 from measure.model.run import Run, Stage
 from measure.output.rows import strategies_of
@@ -114,16 +115,17 @@ def _draw(snapshot: Snapshot) -> None:
 
 def stop(run_id: str) -> None:
     """Have a run end with what is known by now."""
-    with contextlib.suppress(RequestError):  # another visitor's, whose button is not there
+    # Another visitor's, whose button is not there; or the store is locked, and the button is there still.
+    with contextlib.suppress(RequestError, StoreError, ValueError):
         client.shared().stop(run_id, session.visitor())
 
 
 def cancel(run_id: str) -> None:
     """End a run, or a job that explains one."""
-    with contextlib.suppress(RequestError):
+    with contextlib.suppress(RequestError, StoreError, ValueError):
         client.shared().cancel(run_id, session.visitor())
-    # So that this very rerun shows the end, and not the next look at the run.
-    client.shared().wait(run_id, _CANCEL_S)
+        # So that this very rerun shows the end, and not the next look at the run.
+        client.shared().wait(run_id, _CANCEL_S)
 
 
 def _title(run: Run) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from measure.model.kept import Kept
+from measure.model.cache import Cache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 # Of all memos together: what some hundred usual runs have on their pages.
-_kept = Kept(64 * 2**20)
+_kept = Cache(64 * 2**20)
 
 
 @dataclass(frozen=True)

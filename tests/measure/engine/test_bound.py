@@ -9,7 +9,7 @@ import pytest
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.explanation import Explanation
-from measure.model import bound, why
+from measure.model import deadline, why
 from measure.model.request import RequestError, parse
 from measure.model.run import Run
 from measure.model.why import Explained
@@ -34,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def compare(subjects: Slow, *slugs: str, keep: Any = None, **settings: Any) -> Run:
     request = parse({"workload": "square", "strategies": list(slugs or SLUGS), "budget_s": BUDGET_S})
     run = Comparison(ID, request, subjects, lambda view: None, settings=Settings(**settings), keep=keep).run()
-    assert subjects.clock.now_s <= bound.of_comparison(request) + LOOK_S == 1.5 * BUDGET_S + LOOK_S
+    assert subjects.clock.now_s <= deadline.of_comparison(request) + LOOK_S == 1.5 * BUDGET_S + LOOK_S
     for item in run.measurements:
         if not item.twin_of and item.latency is None and item.outcome == "not_run":
             assert item.error is not None and ("time" in item.error.message), "it is said why"

@@ -2,31 +2,24 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from measure.model.request import RequestError
-from measure.model.run import Error, Memory, Point, Run
+from measure.model.run import Error, Run
 from measure.sweep import continuing, needs
 from measure.sweep.needs import OVER_BUDGET
-from measure.sweep.request import SweepRequest, of_run
+from measure.sweep.request import of_run
 from tests.deadlines import ANSWER_S
 from tests.engine import Own, eventually
 from tests.keeping import put
-from tests.measure.sweep.common import RUN_ID, Sized, asked, batch, swept
+from tests.measure.sweep.common import Sized, asked, batch, swept
 from tests.subjects import Subjects
 
 RISES, STAYS, BEHIND, SLOW = "loop.eager", "batched.eager", "map_fn.eager", "while_loop.eager"
 OVER = Error(type=OVER_BUDGET, message="not timed here")
-MEMORY = Memory(peak_bytes=9, output_bytes=8, temporary_bytes=1, input_bytes=8, captured_bytes=0, method="events")
 RunOn = Callable[[Subjects], Own]
-
-
-def stored(request: SweepRequest, points: list[Point], **more: Any) -> Run:
-    record = request.base.record()
-    return Run(id=RUN_ID, kind="sweep", created="", request=record, axes=list(request.axes), points=points, **more)
 
 
 def ended(own: Own, run_id: str) -> Run:

@@ -9,7 +9,7 @@ from measure import client
 from measure.client import Busy, Snapshot
 from measure.model.request import RequestError
 from tests import synthetic
-from tests.pages import RUN_ID, FakeRunner, calm, open_page, words
+from tests.pages import RUN_ID, FakeClient, calm, open_page, words
 from views.choices import own, texts
 from workloads import functions
 from workloads.functions import Facts, Given, OwnFunction
@@ -25,8 +25,8 @@ FACTS = Facts(
 )
 
 
-class GivingRunner(FakeRunner):
-    """A runner that takes functions, and remembers at which sizes it was asked to look at them."""
+class GivingClient(FakeClient):
+    """A client that takes functions, and remembers at which sizes it was asked to look at them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,8 +49,8 @@ def _no_functions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> GivingRunner:
-    fake = GivingRunner()
+def fake(monkeypatch: pytest.MonkeyPatch) -> GivingClient:
+    fake = GivingClient()
     monkeypatch.setattr(client, "shared", lambda: fake)
     return fake
 
@@ -59,7 +59,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> GivingRunner:
 
 
 def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
-    fake: GivingRunner, monkeypatch: pytest.MonkeyPatch
+    fake: GivingClient, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
     app = calm(open_page().selectbox(key="workload").select(own.ENTRY).run())
@@ -75,7 +75,7 @@ def test_where_code_may_not_be_run_the_window_says_how_to_do_it_at_home(
 # --- as a workload ---------------------------------------------------------------------------------------------------
 
 
-def test_a_function_is_in_the_list_by_its_name_and_is_looked_at_at_new_sizes(fake: GivingRunner):
+def test_a_function_is_in_the_list_by_its_name_and_is_looked_at_at_new_sizes(fake: GivingClient):
     slug = fake.give(Given(code="def f(x): return x", function="f", elems="xs"))
     app = open_page(workload=slug)
     assert f"Your own · f ({slug[2:6]})" in app.selectbox(key="workload").options
@@ -92,7 +92,7 @@ def test_a_function_is_in_the_list_by_its_name_and_is_looked_at_at_new_sizes(fak
     assert "neighbour" not in words(app) and not app.button(key="run").disabled
 
 
-def test_an_imported_function_is_shown_and_not_executed(fake: GivingRunner, monkeypatch: pytest.MonkeyPatch):
+def test_an_imported_function_is_shown_and_not_executed(fake: GivingClient, monkeypatch: pytest.MonkeyPatch):
     given = Given(code="def strange(x): return x", function="strange", elems="xs")
     run = synthetic.run(RUN_ID)
     run = replace(run, request=replace(run.request, own=OwnFunction(given=given, facts=FACTS), workload=given.slug))

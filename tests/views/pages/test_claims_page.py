@@ -17,7 +17,7 @@ from measure.model.run import Evidence, Run
 from measure.model.script_end import ScriptEnd
 from tests import synthetic
 from tests.keeping import put
-from tests.pages import StoredRunner, buttons, calm, example, open_page, params, press, versions, words
+from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, versions, words
 from views.pages import newest, texts
 from views.ui.memo import Memo
 
@@ -64,8 +64,8 @@ def run_of(number: int, claims: Sequence[str] = ("three",), **changes: object) -
     return replace(run, **changes)
 
 
-class TryingRunner(StoredRunner):
-    """A runner that remembers which claims it was asked to try."""
+class TryingClient(StoredClient):
+    """A client that remembers which claims it was asked to try."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
@@ -79,8 +79,8 @@ class TryingRunner(StoredRunner):
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TryingRunner:
-    fake = TryingRunner(tmp_path)
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TryingClient:
+    fake = TryingClient(tmp_path)
     monkeypatch.setattr(client, "shared", lambda: fake)
     # What is remembered of runs, which have the same ids in all of these tests.
     monkeypatch.setattr(newest, "_outlines", Memo(str(tmp_path)))

@@ -6,12 +6,12 @@ import re
 from msgspec.structs import replace
 
 from measure import client
-from measure.model.kept import Kept
+from measure.model.cache import Cache
 from measure.model.run import Run
 from measure.store import store
 from tests import synthetic
 from tests.keeping import put
-from tests.pages import RUN_ID, StoredRunner, buttons, calm, example, open_page, params, words
+from tests.pages import RUN_ID, StoredClient, buttons, calm, example, open_page, params, words
 from tests.synthetic import HOSTILE
 from views.ui import memo
 
@@ -105,8 +105,8 @@ def test_a_run_that_is_deleted_while_it_is_shown_is_a_sentence_from_then_on(stor
 def test_a_session_holds_no_run_that_it_has_shown(tmp_path, monkeypatch):
     # Where neither the store nor the pages have room to keep one.
     monkeypatch.setattr(store, "_DECODED_BYTES", 0)
-    monkeypatch.setattr(memo, "_kept", Kept(0))
-    stored = StoredRunner(tmp_path)
+    monkeypatch.setattr(memo, "_kept", Cache(0))
+    stored = StoredClient(tmp_path)
     monkeypatch.setattr(client, "shared", lambda: stored)
     sessions = []
     for number, (page, make) in enumerate((("compare", synthetic.run), ("sweep", synthetic.sweep), ("claims", claims))):

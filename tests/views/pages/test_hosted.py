@@ -18,7 +18,7 @@ from measure.store.store import Store
 from measure.sweep.request import of_run
 from tests import synthetic
 from tests.engine import Own, running, small_request
-from tests.pages import RUN_ID, ExplainedRunner, buttons, calm, example, open_page, params, press, words
+from tests.pages import RUN_ID, ExplainedClient, buttons, calm, example, open_page, params, press, words
 from tests.subjects import Subjects
 from views.pages import texts
 from views.ui import session
@@ -84,7 +84,7 @@ def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_, monke
     assert buttons(open_page(run=RUN_ID)) >= {"cancel", "stop"}
     as_("ann")
     assert not buttons(open_page(run=RUN_ID)) & {"cancel", "stop"}
-    explained = ExplainedRunner(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False))
+    explained = ExplainedClient(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False))
     explained.shown = dataclasses.replace(explained.shown, owner=as_("bob"))
     monkeypatch.setattr(client, "shared", lambda: explained)
     assert "explain" in buttons(open_page(run=RUN_ID, tab="Why"))

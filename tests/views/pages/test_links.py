@@ -7,7 +7,7 @@ from measure.model.request import Request, parse
 from measure.pool.launcher import HostState
 from measure.sweep.request import SweepRequest, parse_sweep
 from tests import synthetic
-from tests.pages import FakeRunner, calm, open_page, params, press
+from tests.pages import FakeClient, calm, open_page, params, press
 from views.choices import address, compare, sweep
 from views.choices.address import Form
 
@@ -29,7 +29,7 @@ def navigate(app: AppTest, page: str) -> AppTest:
     return calm(app.switch_page(f"views/pages/{page}.py").run())
 
 
-def test_a_form_is_brought_back_by_its_link_its_run_a_step_in_the_history_and_a_reload(fake: FakeRunner):
+def test_a_form_is_brought_back_by_its_link_its_run_a_step_in_the_history_and_a_reload(fake: FakeClient):
     fake.state = HostState("ready", "", ("CPU:0", "GPU:0", "GPU:3"))
     compared, swept = parse(COMPARED), parse_sweep(SWEPT)
     run = replace(synthetic.sweep(), request=swept.base.record(), axes=list(swept.axes))
@@ -39,7 +39,7 @@ def test_a_form_is_brought_back_by_its_link_its_run_a_step_in_the_history_and_a_
 
 
 def is_brought_back(
-    fake: FakeRunner, page: str, form: Form, fields: address.Fields, asked: Request | SweepRequest
+    fake: FakeClient, page: str, form: Form, fields: address.Fields, asked: Request | SweepRequest
 ) -> None:
     """Open the form by a link, run it, change it and run that; then go back and forth, and reload."""
     fake.new_id = iter((FIRST, SECOND)).__next__
@@ -64,7 +64,7 @@ def is_brought_back(
         assert chosen(open_page(page, **to), form) == expected, "and so does a reload"
 
 
-def test_a_page_is_found_as_it_was_left_with_its_own_choices_its_run_and_the_open_tab(fake: FakeRunner):
+def test_a_page_is_found_as_it_was_left_with_its_own_choices_its_run_and_the_open_tab(fake: FakeClient):
     run = synthetic.run("e" * 24)
     fake.show(run)
     app = open_page("compare", run=run.id, tab="Code", seed="7", size_batch="5")

@@ -32,7 +32,7 @@ from measure.store.store import Store
 from tests import synthetic
 from tests.deadlines import RUN_S
 from tests.keeping import put
-from tests.pages import RUN_ID, StoredRunner
+from tests.pages import RUN_ID, StoredClient
 from tests.synthetic import HOSTILE
 from views.charts import files
 from views.pages import downloads, preview, uploads
@@ -146,7 +146,7 @@ def test_texts_from_elsewhere_stay_texts_and_all_else_stays_as_it_is(fake, monke
 
 
 @pytest.fixture
-def exporting(stored: StoredRunner, tmp_path, monkeypatch) -> StoredRunner:
+def exporting(stored: StoredClient, tmp_path, monkeypatch) -> StoredClient:
     put(stored.store, RUN)
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     # A picture needs a process of its own.

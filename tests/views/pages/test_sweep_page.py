@@ -11,7 +11,7 @@ from measure.machine import environment
 from measure.model.run import Crossover, Run
 from measure.sweep import scaling
 from tests import synthetic
-from tests.pages import RUN_ID, FakeRunner, buttons, calm, cannot_run, chosen, open_page, params, press, words
+from tests.pages import RUN_ID, FakeClient, buttons, calm, cannot_run, chosen, open_page, params, press, words
 from views.charts import sweep_front
 from views.choices import examples, ranges
 from views.result import sweep_continue
@@ -23,7 +23,7 @@ OPTION = {"workload": "outer_reduce", "sweep": "chunk", "from": "1", "to": "8", 
 
 
 @pytest.fixture
-def show(fake: FakeRunner) -> Callable[..., AppTest]:
+def show(fake: FakeClient) -> Callable[..., AppTest]:
     """``show(run)`` opens the page with a run as it is, or while it is measured."""
 
     def open_run(run: Run, *state: str, **more: object) -> AppTest:

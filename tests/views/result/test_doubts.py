@@ -9,7 +9,7 @@ from measure.judge import advice
 from measure.model.run import Run, Warning
 from measure.output import rows
 from tests import synthetic
-from tests.pages import RUN_ID, ExplainedRunner, open_page
+from tests.pages import RUN_ID, ExplainedClient, open_page
 from views.result import problems, tables
 from views.result.sweep import doubts
 
@@ -31,7 +31,7 @@ def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) 
 
 
 def visit(run: Run, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(client, "shared", lambda: ExplainedRunner(run))
+    monkeypatch.setattr(client, "shared", lambda: ExplainedClient(run))
     return open_page(run=RUN_ID)
 
 

@@ -11,7 +11,7 @@ from measure.model.run import Run
 from measure.model.why import Why
 from measure.output import columns
 from tests import synthetic
-from tests.pages import RUN_ID, ExplainedRunner, calm, open_page
+from tests.pages import RUN_ID, ExplainedClient, calm, open_page
 from views.result import tables
 
 
@@ -27,7 +27,7 @@ def shown(app: AppTest) -> list[str]:
 
 
 def test_columns_that_are_picked_stay_through_other_tabs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "shared", lambda: ExplainedRunner(run))
+    monkeypatch.setattr(client, "shared", lambda: ExplainedClient(run))
     app = open_page(run=RUN_ID)
     assert shown(app) == [
         "strategy", "rank", "latency", "95 % interval", "× faster", "first call", "peak memory", "outcome"

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from measure.model.kept import Kept, weight
+from measure.model.cache import Cache, weight
 
 MIB = 2**20
 
@@ -18,7 +18,7 @@ def test_a_value_is_made_once_and_the_one_that_was_asked_for_longest_ago_goes_fi
 
         return kept.get(name, make)
 
-    kept = Kept(3 * MIB)
+    kept = Cache(3 * MIB)
     for name in ("a", "b", "a", "c", "a", "b"):
         get(name)
     assert made == ["a", "b", "c", "b"], "two and their keys fit, three do not"
@@ -26,7 +26,7 @@ def test_a_value_is_made_once_and_the_one_that_was_asked_for_longest_ago_goes_fi
 
 
 def test_a_value_that_is_larger_than_all_room_is_not_kept_and_moves_nobody_out() -> None:
-    kept = Kept(MIB)
+    kept = Cache(MIB)
     small = kept.get("small", lambda: bytes(1000))
     assert len(kept.get("large", lambda: bytes(2 * MIB))) == 2 * MIB
     assert kept.get("small", lambda: b"") is small and kept.bytes < 2000
@@ -37,4 +37,4 @@ def test_a_value_weighs_what_it_refers_to_as_well() -> None:
     for value, least in (({"samples": [0.5] * 1000}, 32_000), ([[str(number) for number in range(1000)]], 50_000)):
         assert least < weight(value, MIB) < 4 * least
     assert weight([bytes(1000)] * 100, MIB) < 3000
-    assert weight([sys, threading.Thread, Kept], MIB) < 200
+    assert weight([sys, threading.Thread, Cache], MIB) < 200

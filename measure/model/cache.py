@@ -15,7 +15,7 @@ _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 _NUMBER_BYTES = 32
 
 
-class Kept:
+class Cache:
     """A cache of values that nobody changes, of at most so many bytes. Safe to use from any thread.
 
     A value that alone takes more is made anew for everyone who asks."""
