@@ -4,10 +4,12 @@ import streamlit as st
 
 from measure import client
 from views.ui import allowance, giving_way, look, steps
+from workloads import discovery
 
 
 def draw() -> None:
     """Draw the page that the address names."""
+    discovery.take(client.shared().host().files)  # files of a person's own are executed by the worker alone
     st.set_page_config(page_title="Mapbench", page_icon=look.ICON, layout="wide")
     st.logo(look.LOGO, size="large")
     page = st.navigation(
@@ -77,6 +79,7 @@ else:
         sys.exit(f"error: {error}")
     except OSError as error:
         sys.exit(f"error: MAPBENCH_METRICS={os.environ['MAPBENCH_METRICS']!r} cannot be had: {error.strerror}")
+    discovery.take({})
     client.shared().ensure_worker()  # now, before threads of pages give way, so that it does not
     around = (Cookie, Preview, Downloads, Uploads)
     giving_way.serve()

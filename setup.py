@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: where the dependencies are listed, and that the pages' settings go beside app.py."""
+"""The build beyond pyproject.toml: the lists of dependencies, and the pages' settings beside app.py."""
 
 from pathlib import Path
 

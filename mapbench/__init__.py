@@ -11,8 +11,8 @@ What they raise, `NotSendable` and `RequestError`, are ValueErrors whose sentenc
 """
 
 from mapbench.api import best, compare, sweep
-from mapbench.elements import NotSendable
+from mapbench.given import NotSendable
 from mapbench.result import Result, SweepResult
-from measure.model.request import RequestError
+from measure.run.request import RequestError
 
 __all__ = ["NotSendable", "RequestError", "Result", "SweepResult", "best", "compare", "sweep"]

@@ -5,13 +5,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 import workloads
 from mapbench.given import given
-from mapbench.measuring import measured
 from mapbench.result import Result, SweepResult
+from measure import following
+from measure.engine import deriving
+from measure.local import Local
 from measure.machine import allocator as allocators
-from measure.model.request import Request, parse
-from measure.sweep.request import SweepRequest, parse_sweep
+from measure.run.request import Request, parse
+from measure.run.run import Run
+from measure.run.sweep_request import SweepRequest, parse_sweep
 from strategies import mappers
 from workloads.functions import Given
 
@@ -52,7 +57,7 @@ def compare(
     def request(workload: str) -> Request:
         return parse({**asked, "workload": workload})
 
-    return Result(measured(code, seed, quiet, request), _live(code, fn, batched))
+    return Result(_measured(code, seed, quiet, request), _live(code, fn, batched))
 
 
 def sweep(
@@ -89,13 +94,13 @@ def sweep(
             {
                 "kind": "option" if name in options else "size",
                 "name": name,
-                **({"range": values} if isinstance(values, str) else {"values": list(values)}),
+                **({"range": values} if isinstance(values, str) else {"values": np.array(list(values)).tolist()}),
             }
             for name, values in over.items()
         ]
         return parse_sweep({**asked, "workload": workload, "axes": axes})
 
-    return SweepResult(measured(code, seed, quiet, request), _live(code, fn, batched))
+    return SweepResult(_measured(code, seed, quiet, request), _live(code, fn, batched))
 
 
 def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], Any]:
@@ -114,6 +119,23 @@ def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], 
     if others := result.run.ranking[0][1:]:
         warnings.warn(f"{leader} ties with {', '.join(others)}: a rerun may name another of them", stacklevel=2)
     return result.mapped(leader)
+
+
+def _measured(code: Given, seed: int, quiet: bool, request: Callable[[str], Request | SweepRequest]) -> Run:
+    """The run of a function, which an interrupt ends early. ``request`` makes what is asked for of the slug of its
+    workload. Raises `RequestError`, and KeyboardInterrupt where nothing was measured by then."""
+    deriving.check(code)
+    follower = following.Following()
+    local = Local(f"Python, {code.function}", (lambda line: None) if quiet else follower.say)
+    with local.interruptible():
+        try:
+            if not quiet:
+                follower.say("TensorFlow is being loaded, and the function looked at")
+            asked = request(local.give(code, seed=seed))
+            local.check(asked)
+            return local.measure(asked, (lambda view: None) if quiet else follower.look).run
+        finally:
+            local.close()
 
 
 def _live(code: Given, fn: Callable[..., Any], batched: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:

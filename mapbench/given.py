@@ -1,33 +1,42 @@
 """Live functions and arrays as code that another process can execute.
 
 A function whose source can be had goes as source, with the imports, constants and functions that it uses: that is what
-a person can read in the run. One of a library goes by its name there. Any other (a lambda, a closure, one that holds
-live tensors) goes as cloudpickle has it.
+a person can read in the run. One of a library is imported. Any other (a lambda, a closure, one that holds live
+tensors) goes as cloudpickle has it.
 """
 
 import ast
 import base64
 import builtins
 import inspect
+import json
 import operator
+import re
 import sys
 import sysconfig
+import tempfile
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mapbench import elements
-from mapbench.elements import NotSendable
-from strategies.script import globals_of
-from workloads import elems_file
-from workloads.functions import Given
+import numpy as np
 
-# What a run may hold of pickled values: it goes into the run file.
-MOST_PICKLED_BYTES = 2 * 2**20
+from workloads import elems_file
+from workloads.discovery import without_addresses
+from workloads.functions import MOST_CODE, Given
+from workloads.sources import globals_of
+
 _MOST_QUOTED = 20  # lines of a function's source, as a comment
-_PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))
+_IMPORT = re.compile("(import|from) .+")  # of one line
+
+
+class NotSendable(ValueError):
+    """A function or its elements cannot be handed to another process: the message names what and why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_addresses(message))
 
 
 class _NoSource(Exception):
@@ -44,133 +53,130 @@ def given(
 ) -> Given:
     """Return live functions and elements as a `Given`. Raises `NotSendable` with a sentence."""
     code = _Code()
-    function = code.add(fn, "fn")
-    made = code.add(elems, "elems") if callable(elems) else code.add_elements(elems)
     names = {
+        "function": code.add(fn, "fn"),
+        "elems": code.add(elems, "elems") if callable(elems) else code.add_elements(elems),
         "batched": code.add(batched, "batched") if batched is not None else "",
         "reference": code.add(reference, "reference") if reference is not None else "",
     }
     if title:
         code.add_constant("TITLE", str(title))
     if presets:
-        code.add_constant("PRESETS", _numbers(presets))
-    return Given(code=code.text(), function=function, elems=made, **names)
+        try:
+            code.add_constant(
+                "PRESETS", json.loads(json.dumps(presets, default=operator.index))
+            )  # no numbers of NumPy's
+        except TypeError as error:
+            raise NotSendable(f"presets are not valid: {error}") from None
+    text = code.text()
+    if len(text) > MOST_CODE:
+        raise NotSendable(
+            f"the functions hold {len(text) / 2**20:.0f} MiB of values, and at most {MOST_CODE / 2**20:.0f} MiB can be "
+            "sent: make them in a function's module, or hand them over as elements"
+        )
+    return Given(code=text, **names)
 
 
 class _Code:
-    """Code that grows: imports, then whatever each function needs before it."""
+    """Code that grows: what each function needs stands before it."""
 
     def __init__(self) -> None:
-        self._imports: dict[str, None] = {}
-        self._blocks: dict[str, str] = {}
+        self._blocks: dict[str, str] = {}  # by the name that each binds
 
     def text(self) -> str:
-        return "\n".join(self._imports) + "\n\n\n" + "\n\n\n".join(self._blocks.values()) + "\n"
+        imports = [block for block in self._blocks.values() if _IMPORT.fullmatch(block)]
+        others = [block for block in self._blocks.values() if not _IMPORT.fullmatch(block)]
+        return "\n\n\n".join(["\n".join(imports), *others]) + "\n"
 
     def add(self, fn: Callable[..., Any], role: str) -> str:
-        """Add a function; the name that it has in the code."""
-        if (imported := self._add_imported(fn, role)) is not None:
-            return imported
-        imports, blocks = dict(self._imports), dict(self._blocks)
+        """Add a function; the name that it has in the code: that of its role where its own is none or is taken."""
+        before = dict(self._blocks)
         try:
             return self._add_source(fn)
         except _NoSource:
-            # What was added on the way is not needed.
-            self._imports, self._blocks = imports, blocks
-        name = self._free(getattr(fn, "__name__", ""), role)
-        self._imports |= dict.fromkeys(("import base64", "import cloudpickle"))
-        lines = "\n".join(f'    "{line}"' for line in textwrap.wrap(base64.b64encode(_pickled(fn, role)).decode(), 100))
-        self._blocks[name] = f"{_quoted(fn)}{name} = cloudpickle.loads(base64.b64decode(\n{lines}\n))"
-        return name
-
-    def _free(self, name: str, role: str) -> str:
-        """A name for a function that has this one elsewhere: that of its role where it is none or is taken."""
-        imported = {line.split()[-1].partition(".")[0] for line in self._imports}
-        name = name if name.isidentifier() and name not in self._blocks and name not in imported else role
-        while name in self._blocks or name in imported:
+            self._blocks = before  # what was added on the way is not needed
+        name = getattr(fn, "__name__", "")
+        name = name if name.isidentifier() and name not in self._blocks else role
+        while name in self._blocks:
             name += "_"
+        if (place := _importable(fn)) is not None:
+            self._bind(name, f"from {place[0]} import {place[1]} as {name}")
+            return name
+        data = base64.b64encode(_pickled(fn, role)).decode()
+        for module in ("base64", "cloudpickle"):
+            self._bind(module, f"import {module}")
+        lines = "\n".join(f'    "{line}"' for line in textwrap.wrap(data, 100))
+        quoted = "".join(f"# {line}\n" for line in _text(fn).splitlines()[:_MOST_QUOTED])
+        self._bind(name, f"{quoted}{name} = cloudpickle.loads(base64.b64decode(\n{lines}\n))")
         return name
 
     def add_elements(self, elems: Any) -> str:
-        """Add arrays or ragged tensors, or a nest of dicts and tuples of them; the name that they have in the code."""
-        text = elements.store(elems)
-        if "tensorflow." in text:
-            self._imports["import tensorflow"] = None
-        self._blocks[elems_file.NAME] = text
+        """Keep arrays or ragged tensors, or a nest of dicts and tuples of them, in a file; their name in the code."""
+        if (held := _bytes(elems)) > elems_file.MOST_BYTES:  # before they are copied
+            raise NotSendable(f"the elements hold {elems_file.too_many(held)}")
+        arrays: list[np.ndarray] = []
+        nest = _nest(elems, arrays)
+        if "tensorflow." in nest:
+            self._bind("tensorflow", "import tensorflow")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "elems.npz")
+            np.savez(file, **{str(place): array for place, array in enumerate(arrays)})  # type: ignore[arg-type]
+            self._bind(elems_file.NAME, f"{elems_file.store(str(file))}\n{elems_file.NAME} = {nest}")
         return elems_file.NAME
 
     def add_constant(self, name: str, value: Any) -> None:
         """Add what is said beside the functions. They may have a constant of that name, if it is the same."""
-        text = f"{name} = {value!r}"
-        if self._blocks.setdefault(name, text) != text:
-            raise NotSendable(f"a function uses a {name} of its own: give no {name.lower()}, or rename that")
+        try:
+            self._bind(name, f"{name} = {value!r}")
+        except _NoSource:
+            message = f"a function uses a {name} of its own: give no {name.lower()}, or rename that"
+            raise NotSendable(message) from None
 
-    def _add_imported(self, fn: Callable[..., Any], role: str) -> str | None:
-        """Add a function of a library by its name there; None where it has none."""
-        if (place := _place(fn)) is None:
-            return None
-        module, path = place
-        self._imports[f"import {module}"] = None
-        name = path.rpartition(".")[2]
-        if self._blocks.get(name) == f"{name} = {module}.{path}":
-            return name
-        # A module may be called as its function is, as in `copy.copy`, and so may a function of another module.
-        name = self._free(name, role)
-        self._blocks[name] = f"{name} = {module}.{path}"
-        return name
+    def _bind(self, name: str, block: str) -> None:
+        """Add the code that binds a name. Raises `_NoSource` where another has it, such as the constant of another
+        module."""
+        if self._blocks.setdefault(name, block) != block:
+            raise _NoSource
 
     def _add_source(self, fn: Callable[..., Any]) -> str:
         """Add a function as source, after whatever it uses. Raises `_NoSource`."""
-        source, name = _source(fn), fn.__name__
-        if name in self._blocks:
-            if self._blocks[name] != source:
-                raise _NoSource
-            return name
-        self._blocks[name] = source  # before what it uses, since that may use it
-        for used in sorted(globals_of(compile(source, name, "exec")) - {name}):
-            if used in fn.__globals__:
-                self._add_value(used, fn.__globals__[used])
-            elif not hasattr(builtins, used):
-                raise _NoSource
-        self._blocks[name] = self._blocks.pop(name)
+        source, name = _text(fn), getattr(fn, "__name__", "")
+        # No lambda with a name, no closure, and nothing of a library, which is imported.
+        if not source.startswith(("def ", "@")) or not inspect.isfunction(fn) or fn.__closure__ or _importable(fn):
+            raise _NoSource
+        if name not in self._blocks:
+            self._bind(name, source)  # before what it uses, since that may use it
+            for used in sorted(globals_of(compile(source, name, "exec")) - {name}):
+                if used in fn.__globals__:
+                    self._add_value(used, fn.__globals__[used])
+                elif not hasattr(builtins, used):
+                    raise _NoSource
+            del self._blocks[name]
+        self._bind(name, source)
         return name
 
     def _add_value(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType) and _is_installed(value):
-            self._imports[f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")] = None
-        elif inspect.isfunction(value) and not _is_installed(inspect.getmodule(value)):
-            if value.__name__ != name:
-                raise _NoSource
+            self._bind(name, f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else ""))
+        elif (place := _importable(value)) is not None:
+            self._bind(name, f"from {place[0]} import {place[1]} as {name}")
+        elif inspect.isfunction(value) and value.__name__ == name:
             self._add_source(value)
         elif _is_plain(value):
-            text = f"{name} = {value!r}"
-            if self._blocks.setdefault(name, text) != text:  # that of another module
-                raise _NoSource
-        elif (place := _importable(value)) is not None:
-            self._imports[f"from {place[0]} import {place[1]} as {name}"] = None
+            self._bind(name, f"{name} = {value!r}")
         else:
             raise _NoSource
 
 
-def _source(fn: Callable[..., Any]) -> str:
-    if not inspect.isfunction(fn) or fn.__closure__ or not fn.__name__.isidentifier():
-        raise _NoSource
-    try:
-        source = textwrap.dedent(inspect.getsource(fn)).strip("\n")
-    except (OSError, TypeError):
-        raise _NoSource from None
-    if not source.startswith(("def ", "@")):  # a lambda with a name, say
-        raise _NoSource
-    return source
+# --- functions -------------------------------------------------------------------------------------------------------
 
 
-def _quoted(fn: Callable[..., Any]) -> str:
-    """The source of a function that is pickled, as a comment for who reads the code; empty where it has none."""
+def _text(fn: Callable[..., Any]) -> str:
+    """The source of a function; empty where it has none."""
     try:
-        source = textwrap.dedent(inspect.getsource(fn)).strip("\n")
+        return textwrap.dedent(inspect.getsource(fn)).strip("\n")
     except (OSError, TypeError):
         return ""
-    return "".join(f"# {line}\n" for line in source.splitlines()[:_MOST_QUOTED])
 
 
 def _is_installed(module: ModuleType | None) -> bool:
@@ -184,14 +190,6 @@ def _is_installed(module: ModuleType | None) -> bool:
     return any(Path(file).is_relative_to(place) for place in places)
 
 
-def _is_plain(value: Any) -> bool:
-    """True if the value's text is code that gives it."""
-    try:
-        return type(value) in _PLAIN and ast.literal_eval(repr(value)) == value
-    except (ValueError, SyntaxError):  # nan, or a tuple that holds something else
-        return False
-
-
 def _importable(value: Any) -> tuple[str, str] | None:
     """Return the module and the name by which any process can import a value; None where there are none."""
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
@@ -201,35 +199,12 @@ def _importable(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _place(fn: Callable[..., Any]) -> tuple[str, str] | None:
-    """Return the module of a library and the path from it to a function; None where there is none. The names by which
-    TensorFlow is documented come first: its modules have others."""
-    # TensorFlow notes them on what its decorators wrap.
-    documented = [("tensorflow", name) for name in getattr(inspect.unwrap(fn), "_tf_api_names", ())]
-    named = getattr(fn, "__qualname__", getattr(fn, "__name__", ""))
-    for module, path in (*documented, (getattr(fn, "__module__", None) or type(fn).__module__, named)):
-        top, _, rest = f"{module}.{path}".partition(".")
-        if not path or not _is_installed(sys.modules.get(module)):
-            continue
-        try:
-            if operator.attrgetter(rest)(sys.modules[top]) is fn:
-                return module, path
-        except (AttributeError, ImportError):  # modules that are loaded when they are needed
-            continue
-    return None
-
-
-def _numbers(presets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """Presets as code can have them: NumPy's whole numbers as Python's."""
+def _is_plain(value: Any) -> bool:
+    """True if the value's text is code that gives it."""
     try:
-        return {
-            str(name): {str(size): operator.index(value) for size, value in sizes.items()}
-            for name, sizes in presets.items()
-        }
-    except (AttributeError, TypeError):
-        raise NotSendable(
-            'presets are not valid: names with sizes in whole numbers are needed, as {"Small": {"batch": 10}}'
-        ) from None
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):  # nan, say, or an object
+        return False
 
 
 def _pickled(fn: Callable[..., Any], role: str) -> bytes:
@@ -241,16 +216,48 @@ def _pickled(fn: Callable[..., Any], role: str) -> bytes:
     try:
         if is_own:
             cloudpickle.register_pickle_by_value(module)
-        data = cloudpickle.dumps(fn)
+        return cloudpickle.dumps(fn)
     except Exception as error:  # whatever the objects that it holds may raise
         what = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
         raise NotSendable(f"{role} cannot be sent to another process: {what}") from None
     finally:
         if is_own:
             cloudpickle.unregister_pickle_by_value(module)
-    if len(data) > MOST_PICKLED_BYTES:
-        raise NotSendable(
-            f"{role} holds {len(data) / 2**20:.0f} MiB of values, and at most {MOST_PICKLED_BYTES >> 20} MiB "
-            "can be sent: make them in the function's module, or hand them over as elements"
-        )
-    return data
+
+
+# --- elements --------------------------------------------------------------------------------------------------------
+
+
+def _bytes(nest: Any) -> int:
+    """The bytes of the arrays in a nest."""
+    parts = nest.values() if isinstance(nest, dict) else nest if isinstance(nest, tuple | list) else ()
+    return getattr(nest, "nbytes", 0) + sum(map(_bytes, parts))
+
+
+def _nest(part: Any, arrays: list[np.ndarray]) -> str:
+    """The code of a nest of the file's arrays; those are added to ``arrays``, whose places are their names there."""
+    if isinstance(part, dict):
+        if not all(isinstance(name, str) for name in part):
+            raise NotSendable(f"the elements have the keys {', '.join(map(repr, part))}: text is needed")
+        return "{" + ", ".join(f"{name!r}: {_nest(one, arrays)}" for name, one in part.items()) + "}"
+    if isinstance(part, tuple):
+        return "(" + "".join(f"{_nest(one, arrays)}, " for one in part) + ")"
+    if hasattr(part, "nested_row_splits"):  # a tf.RaggedTensor
+        splits = ", ".join(_held(one, arrays) for one in part.nested_row_splits)
+        return f"tensorflow.RaggedTensor.from_nested_row_splits({_held(part.flat_values, arrays)}, [{splits}])"
+    try:
+        if isinstance(part, list) and len({np.shape(row) for row in part}) > 1:  # a list of arrays of other lengths
+            splits = _held(np.cumsum([0, *map(len, part)]), arrays)
+            values = _held(np.concatenate([np.asarray(row) for row in part]), arrays)
+            return f"tensorflow.RaggedTensor.from_row_splits({values}, {splits})"
+    except (TypeError, ValueError):
+        raise NotSendable("the elements differ in more than their lengths: give them as a tf.RaggedTensor") from None
+    return _held(part, arrays)
+
+
+def _held(part: Any, arrays: list[np.ndarray]) -> str:
+    array = np.asarray(part)
+    if array.dtype == object and not all(isinstance(one, bytes | str) for one in array.flat):
+        raise NotSendable(f"the elements hold {type(array.flat[0]).__name__}: numbers or text are needed")
+    arrays.append(array.astype("S") if array.dtype.kind in "OU" else array)
+    return f'{elems_file.NAME}["{len(arrays) - 1}"]'

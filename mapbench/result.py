@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure.model.run import Run
-from measure.model.run_file import encode
+from measure.judge import sweep_analysis
+from measure.judge.lines import readable
 from measure.output import columns, rows, sweep_table, table
-from measure.sweep import findings
-from measure.sweep.lines import readable
+from measure.run.run import Run
+from measure.run.run_file import encode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,14 +136,14 @@ class SweepResult(_Measured):
         run = self.run
         return _frame(
             [axis.name for axis in run.axes],
-            [(tuple(point.at.values()), findings.comparison(run, point)) for point in run.points],
+            [(tuple(point.at.values()), sweep_analysis.comparison(run, point)) for point in run.points],
         )
 
     def at(self, **place: int) -> Result:
         """Return the comparison at a point, as in ``at(batch=1000)``; KeyError where that is none of the sweep's."""
         for point in self.run.points:
             if point.at == place:
-                return Result(findings.comparison(self.run, point), self._live)
+                return Result(sweep_analysis.comparison(self.run, point), self._live)
         raise KeyError(f"no such point: {'; '.join(readable(point.at) for point in self.run.points)} are swept")
 
     def __str__(self) -> str:

@@ -1,38 +1,39 @@
 """The command line: the same measurements without a browser (`python -m measure`; installed, `mapbench` too)."""
 
 if __name__ == "__main__":  # before the rest is loaded, which takes a moment
-    from measure import interruption
+    from measure.installed import expect_interrupts
 
-    interruption.expect()
+    expect_interrupts()
 
 import argparse
-import contextlib
+import errno
+import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 import workloads
-from measure import beginning, following, hosting
+from measure import admin, admission, following, hosting, worker
 from measure.arguments import compare_request, given, pair_to_ask, parser, sweep_request, sweep_to_continue
 from measure.claims import table as table_of_claims
 from measure.claims.tries import chosen
-from measure.interruption import INTERRUPTED
+from measure.engine import continuing
+from measure.installed import INTERRUPTED
 from measure.judge import advice, reasons
-from measure.local import HostFailed, Local, Make
-from measure.model import listing, text
-from measure.model.place import StoreError
-from measure.model.request import Request, RequestError, parse_seed
-from measure.model.run import Point, Run
-from measure.model.run_file import encode
+from measure.judge.lines import readable
+from measure.local import HostFailed, Local
+from measure.making import Asked
 from measure.output import export, export_command, sweep_table, table
-from measure.store.store import Store
-from measure.sweep import continuing
-from measure.sweep.lines import written
-from measure.sweep.request import of_run
+from measure.run import listing, text
+from measure.run.place import StoreError
+from measure.run.request import RequestError, parse_seed
+from measure.run.run import Point, Run
+from measure.run.run_file import encode
+from measure.run.sweep_request import of_run
 from workloads.discovery import DiscoveryError
 
 MEASURED, FAULT, INVALID = 0, 1, 2
@@ -41,55 +42,34 @@ MEASURED, FAULT, INVALID = 0, 1, 2
 def _compare(arguments: argparse.Namespace, own: Local | None) -> int:
     request = compare_request(arguments)
     # What is known to be wrong is said before anything is started.
-    beginning.check(request, (), hosting.limits())
+    admission.check(request, (), hosting.limits())
 
     def render(run: Run) -> str:
         explained = ["", "Why", *reasons.sentences(run).values()] if arguments.why else []
         return "\n".join([table.render(run), *explained])
 
-    return _measure(
-        arguments,
-        own,
-        f"compare {request.record().title}",
-        lambda making, run_id, publish, keep: making.comparison(
-            run_id, request, publish, keep=keep if arguments.why else None
-        ),
-        request,
-        render,
-    )
+    return _measure(arguments, own, request.record().title, request, render, why=arguments.why)
 
 
 def _sweep(arguments: argparse.Namespace, own: Local | None) -> int:
-    taken: list[Point] = []
+    earlier: list[Point] = []
     if arguments.continue_from:
         before = sweep_to_continue(arguments)
         request = of_run(before)
-        taken = continuing.complete(before, request)
+        earlier = continuing.taken_over(before, request, before.environment)
     else:
         request = sweep_request(arguments)
     pair = pair_to_ask(arguments, request)
-    beginning.check(request, (), hosting.limits())
-    needs = beginning.sweep_needs(request, taken)
+    admission.check(request, (), hosting.limits())
+    needs = admission.sweep_needs(request, earlier)
     if not arguments.quiet:
         following.say(f"forecast: about {text.seconds(needs.seconds)}, at most about {text.size(needs.peak_bytes)}")
         for at, reason in needs.skipped:
-            following.say(f"  {written(at)} is skipped: {reason}")
-        for sentence in needs.strategies_left_out():
-            following.say(f"  {sentence}")
-    return _measure(
-        arguments,
-        own,
-        f"sweep {request.base.record().title}",
-        lambda making, run_id, publish, keep: making.sweep(
-            run_id,
-            request,
-            publish,
-            arguments.continue_from,
-            making.taken_over(request, arguments.continue_from, Store().look),
-        ),
-        request.base,
-        lambda run: sweep_table.render(run, pair),
-    )
+            following.say(f"  {readable(at)} is skipped: {reason}")
+        if needs.too_long:
+            following.say(f"  {needs.too_long}")
+    about, before_id = request.base.record().title, arguments.continue_from
+    return _measure(arguments, own, about, request, lambda run: sweep_table.render(run, pair), continue_from=before_id)
 
 
 def _claims(arguments: argparse.Namespace) -> int:
@@ -102,19 +82,13 @@ def _claims(arguments: argparse.Namespace) -> int:
             raise RequestError("--markdown prints verdicts: name claims, or --all")
         return _list_claims(arguments.json)
     # What is not known, or takes too long, is said before anything is started.
-    beginning.check(chosen(arguments.claim), (), hosting.limits())
+    claims = chosen(arguments.claim)
+    admission.check(claims, (), hosting.limits())
 
     def render(run: Run) -> str:
         return export.markdown(run).rstrip("\n") if arguments.markdown else table_of_claims.render(run)
 
-    return _measure(
-        arguments,
-        None,
-        "claims",
-        lambda making, run_id, publish, keep: making.claims(run_id, arguments.claim, publish),
-        None,
-        render,
-    )
+    return _measure(arguments, None, "", claims, render)
 
 
 def _list_claims(file: str | None) -> int:
@@ -131,67 +105,56 @@ def _list_claims(file: str | None) -> int:
     return MEASURED
 
 
-@contextlib.contextmanager
-def _with_function(arguments: argparse.Namespace) -> Iterator[Local | None]:
-    """Have a function of a person's own, if one is named, looked at: from here on it is one of the workloads. The
-    process that did so; None where a workload is named."""
-    function = given(arguments)
-    if function is None:
-        yield None
-        return
-    own = Local(f"a command line, {arguments.command} {function.function}", _say(arguments))
-    try:
-        slug = own.give(function, seed=parse_seed(arguments.seed))
-        if not arguments.quiet:
-            following.say(workloads.get(slug).summary)
-        if not (arguments.command == "sweep" and arguments.continue_from):  # which takes it from the sweep
-            arguments.workload = slug
-        yield own
-    finally:
-        own.close()
+def _given(arguments: argparse.Namespace) -> Local | None:
+    """The process that has looked at a function of a person's own, which is one of the workloads from here on;
+    None where a workload is named."""
+    if (function := given(arguments)) is None:
+        return None
+    own = _local(arguments, function.function)
+    slug = own.give(function, seed=parse_seed(arguments.seed))
+    if not arguments.quiet:
+        following.say(workloads.get(slug).summary)
+    if not (arguments.command == "sweep" and arguments.continue_from):  # which takes it from the sweep
+        arguments.workload = slug
+    return own
 
 
-def _say(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """A function that takes lines on the progress: each is printed once, and none with --quiet."""
-    return (lambda line: None) if arguments.quiet else following.Following().say
+def _local(arguments: argparse.Namespace, about: str) -> Local:
+    say = (lambda line: None) if getattr(arguments, "quiet", False) else following.Following().say
+    return Local(f"a command line, {arguments.command} {about}".rstrip(), say)
 
 
 def _measure(
-    arguments: argparse.Namespace,
-    own: Local | None,
-    name: str,
-    make: Make,
-    request: Request | None,
-    render: Callable[[Run], str],
-) -> int:
-    """Measure what is made, and write the outcome. ``request``: names the device that is needed."""
+    arguments: argparse.Namespace, own: Local | None, about: str, asked: Asked, render: Callable[[Run], str], *,
+    why: bool = False, continue_from: str | None = None,
+) -> int:  # fmt: skip
+    """Measure what is asked for, and write the outcome."""
     if refusal := _unwritable(arguments.json):
         raise RequestError(refusal)
     follower = following.Following()
-    own = own or Local(f"a command line, {name}", _say(arguments))
-    with following.warnings_unlogged(), own.interruptible():
+    own = own or _local(arguments, about)
+    with own.interruptible():
         try:
-            devices = own.host().devices  # a request for another is refused before anything starts
-            if request is not None and (lacking := beginning.missing(request, devices)):
-                raise RequestError(lacking)
-            measured = own.measure(make, (lambda view: None) if arguments.quiet else follower.look)
+            own.check(asked)  # a request for a device that is not here is refused before anything starts
+            look = (lambda view: None) if arguments.quiet else follower.look
+            measured = own.measure(asked, look, why=why, continue_from=continue_from)
         finally:
             own.close()
-    run = told = measured.run
+    run = shown = measured.run
     if measured.problem:
         warning = advice.not_kept(measured.problem, in_file=arguments.json is not None)
-        told = replace(run, warnings=[*run.warnings, warning])
+        shown = replace(run, warnings=[*run.warnings, warning])
     status = INTERRUPTED if run.status in ("cancelled", "interrupted") else MEASURED
     status = FAULT if measured.fault else status
     if arguments.json and arguments.json != "-":
         try:
             Path(arguments.json).write_bytes(encode(run) + b"\n")
         except OSError as error:
-            kept = "" if measured.problem else f"; the run is kept as {run.id}"
-            following.say(f"error: --json {arguments.json} cannot be written: {error.strerror}{kept}")
+            where = "" if measured.problem else f"; the run is kept as {run.id}"
+            following.say(f"error: --json {arguments.json} cannot be written: {error.strerror}{where}")
             status = FAULT
     if run.kind == "sweep" or arguments.json == "-":  # what is printed of a comparison holds them
-        for line in following.warnings(told):
+        for line in following.warnings(shown):
             following.say(f"warning: {line}")
     if run.kind == "sweep" and continuing.is_open(run) and not measured.problem:
         following.say(f"it can be continued: python -m measure sweep --continue {run.id}")
@@ -199,7 +162,7 @@ def _measure(
     if arguments.json == "-":
         sys.stdout.buffer.write(encode(run) + b"\n")
     else:
-        print(render(told))
+        print(render(shown))
     return status
 
 
@@ -207,18 +170,17 @@ def _unwritable(file: str | None) -> str | None:
     """The sentence that says why the run cannot be written into this file, as far as can be known beforehand."""
     if file is None or file == "-":
         return None
-    path = Path(file)
-    if path.is_dir():
-        return f"--json {file} cannot be written: it is a folder"
-    if not path.resolve().parent.is_dir():
-        return f"--json {file} cannot be written: its folder does not exist"
-    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
-        return f"--json {file} cannot be written: permission denied"
-    return None
+    path = Path(file).resolve()
+    reasons = {
+        "it is a folder": path.is_dir(),
+        "its folder does not exist": not path.parent.is_dir(),
+        "permission denied": not os.access(path if path.exists() else path.parent, os.W_OK),
+    }
+    return next((f"--json {file} cannot be written: {reason}" for reason, is_so in reasons.items() if is_so), None)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    own = Local("a command line, list", following.say)
+    own = _local(arguments, "")
     try:
         devices = own.host().devices
     finally:
@@ -232,15 +194,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return MEASURED
 
 
-def _admin(arguments: argparse.Namespace) -> int:
-    from measure import admin  # which needs the store, and no other command at once
-
-    return admin.run(arguments)
-
-
 def _worker(arguments: argparse.Namespace) -> int:
-    from measure import worker  # which needs the store, and no other command at once
-
     worker.serve()
     return MEASURED
 
@@ -255,11 +209,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         hosting.check()
         if arguments.command in ("compare", "sweep"):
-            with _with_function(arguments) as own:
-                status = (_compare if arguments.command == "compare" else _sweep)(arguments, own)
+            status = (_compare if arguments.command == "compare" else _sweep)(arguments, _given(arguments))
         else:
             command = {
-                "list": _list, "export": export_command.run, "claims": _claims, "admin": _admin, "worker": _worker,
+                "list": _list, "export": export_command.run, "claims": _claims, "admin": admin.run, "worker": _worker,
             }[arguments.command]  # fmt: skip
             status = command(arguments)
         sys.stdout.flush()
@@ -273,11 +226,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         following.say("interrupted before anything was measured")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the table has enough. Python would complain when it flushes the rest at its end.
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        # Python would complain when it flushes the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return MEASURED
+        if error.errno == errno.EPIPE:  # whoever read the table has enough
+            return MEASURED
+        following.say(f"error: nothing more can be written: {error.strerror}")
+        return FAULT
 
 
 if __name__ == "__main__":
+    if "worker" not in sys.argv[1:2]:  # a store that cannot be written is told once there, and not at each try
+        logging.getLogger("mapbench").setLevel(logging.ERROR)
     sys.exit(main())

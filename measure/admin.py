@@ -8,16 +8,14 @@ import hashlib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.text import size as in_words
-from measure.recording import unmeasured
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.text import size as in_words
 from measure.store.entries import RUNNING
 from measure.store.store import Store
 
@@ -25,12 +23,11 @@ DONE, FAULT = 0, 1
 WAITING = "waiting"
 _ORIGIN_SIGNS = 12
 _WAIT_S = 0.5
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-_SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """A run as an operator sees it. ``origin``: who asked for it, as a hash; empty for whoever is at home."""
 
     id: str
@@ -60,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def listed(store: Store) -> list[Listed]:
     """All runs, the newest first."""
-    sizes, waits = store.keeping.sizes(), {work.id for work in store.queue.all() if work.holder is None}
+    sizes, waits = store.room.sizes(), {work.id for work in store.queue.all() if work.holder is None}
     return [
         Listed(
             id=entry.id,
@@ -77,83 +74,56 @@ def listed(store: Store) -> list[Listed]:
     ]
 
 
-def chosen(
-    every: Sequence[Listed],
-    now: datetime,
-    older_than: timedelta | None = None,
-    origin: str | None = None,
-    larger_than: int | None = None,
-    keep_bytes: int | None = None,
-) -> list[Listed]:
-    """The runs that match all of this, the oldest first; of those that would, as many as have to go for ``keep_bytes``
-    of all runs. None of them is pinned or goes on."""
-    matching = [
-        one
-        for one in reversed(every)
-        if one.state not in (RUNNING, WAITING)
-        and not one.pinned
-        and (older_than is None or datetime.fromisoformat(one.created) < now - older_than)
-        and (origin is None or (one.origin.startswith(origin) and one.origin))
-        and (larger_than is None or one.bytes > larger_than)
-    ]
-    if keep_bytes is None:
-        return matching
-    too_much, going = sum(one.bytes for one in every) - keep_bytes, []
-    for one in matching:
-        if too_much <= 0:
-            break
-        too_much -= one.bytes
-        going.append(one)
-    return going
-
-
 def _list(store: Store, arguments: argparse.Namespace) -> None:
     every = listed(store)
     if arguments.json:
-        print(msgspec.json.format(msgspec.json.encode([asdict(one) for one in every]), indent=1).decode())
+        print(msgspec.json.format(msgspec.json.encode(every), indent=1).decode())
         return
     print(f"{len(every):,} runs, {in_words(sum(one.bytes for one in every))}")
     _print(every)
 
 
 def _cancel(store: Store, arguments: argparse.Namespace) -> None:
-    kept = store.look(arguments.id)
-    if kept is None or kept.work is None:
-        raise RequestError(f"run {arguments.id} {'has ended' if kept else 'is not known here'}: nothing is cancelled")
-    if store.withdraw(unmeasured(kept.run)):
-        print("it waited, and is cancelled")
-    else:
-        store.queue.order(arguments.id, "cancel")
-        print("it ends in about a second")
+    snapshot = store.look(arguments.id)
+    if snapshot is None or snapshot.state == "finished":
+        ended = "is not known here" if snapshot is None else "has ended"
+        raise RequestError(f"run {arguments.id} {ended}: nothing is cancelled")
+    print("it waited, and is cancelled" if store.end(arguments.id) else "it ends in about a second")
 
 
 def _delete(store: Store, arguments: argparse.Namespace) -> None:
-    _said("deleted", store.delete(arguments.id), arguments.id)
+    _report("deleted", store.delete(arguments.id), arguments.id)
 
 
 def _pin(store: Store, arguments: argparse.Namespace) -> None:
     pinned = arguments.order == "pin"
-    _said("pinned" if pinned else "unpinned", store.keeping.pin(arguments.id, pinned), arguments.id)
+    _report("pinned" if pinned else "unpinned", store.room.pin(arguments.id, pinned), arguments.id)
 
 
 def _prune(store: Store, arguments: argparse.Namespace) -> None:
-    if all(
-        value is None for value in (arguments.older_than, arguments.origin, arguments.larger_than, arguments.keep_bytes)
-    ):
+    older_s = _number("--older-than", arguments.older_than, _SECONDS, "m, h, d or w is needed, as 30d")
+    larger = _number("--larger-than", arguments.larger_than, _BYTES, "B, KiB, MiB or GiB is needed, as 10MiB")
+    most = _number("--keep-bytes", arguments.keep_bytes, _BYTES, "B, KiB, MiB or GiB is needed, as 10MiB")
+    if older_s is None and arguments.origin is None and larger is None and most is None:
         raise RequestError("prune needs at least one of --older-than, --origin, --larger-than and --keep-bytes")
-    going = chosen(
-        listed(store),
-        datetime.now(UTC),
-        _age(arguments.older_than),
-        arguments.origin,
-        _bytes("--larger-than", arguments.larger_than),
-        _bytes("--keep-bytes", arguments.keep_bytes),
-    )
+    every, now_s, going = listed(store), time.time(), list[Listed]()
+    too_much = sum(one.bytes for one in every) - (most or 0)
+    for one in reversed(every):
+        if (
+            one.state not in (RUNNING, WAITING)
+            and not one.pinned
+            and (older_s is None or now_s - datetime.fromisoformat(one.created).timestamp() > older_s)
+            and (arguments.origin is None or (one.origin and one.origin.startswith(arguments.origin)))
+            and (larger is None or one.bytes > larger)
+            and (most is None or too_much > 0)
+        ):
+            too_much -= one.bytes
+            going.append(one)
     if not arguments.dry_run:
         gone = set(store.delete([one.id for one in going]))
         going = [one for one in going if one.id in gone]
-    said = "would be deleted" if arguments.dry_run else "deleted"
-    print(f"{len(going):,} runs {said}, {in_words(sum(one.bytes for one in going))}")
+    done = "would be deleted" if arguments.dry_run else "deleted"
+    print(f"{len(going):,} runs {done}, {in_words(sum(one.bytes for one in going))}")
     _print(going)
 
 
@@ -170,7 +140,7 @@ def _resume(store: Store, arguments: argparse.Namespace) -> None:
     print("new runs are taken again" if store.queue.resume() else "new runs were taken all the time")
 
 
-def _said(done: str, ids: Sequence[str], asked: Sequence[str]) -> None:
+def _report(done: str, ids: Sequence[str], asked: Sequence[str]) -> None:
     """Print which runs it was done to. Raises `RequestError` where one is left over."""
     for run_id in ids:
         print(f"{done} {run_id}")
@@ -186,19 +156,10 @@ def _print(every: Iterable[Listed]) -> None:
         print(f"{one.id}  {one.created}  {in_words(one.bytes):>9}  {one.origin or '–':<12}  {state}  {about}")
 
 
-def _age(text: str | None) -> timedelta | None:
+def _number(option: str, text: str | None, units: Mapping[str, int], needed: str) -> int | None:
     if text is None:
         return None
-    match = re.fullmatch(r"([0-9]{1,5})([mhdw])", text)
+    match = re.fullmatch(rf"([0-9]{{1,12}})({'|'.join(units)})", text)
     if match is None:
-        raise RequestError(f"--older-than {text!r} is not valid: a number with m, h, d or w is needed, as 30d")
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def _bytes(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,12})(B|KiB|MiB|GiB)", text)
-    if match is None:
-        raise RequestError(f"{option} {text!r} is not valid: a number with B, KiB, MiB or GiB is needed, as 10MiB")
-    return int(match[1]) * _SIZES[match[2]]
+        raise RequestError(f"{option} {text!r} is not valid: a number with {needed}")
+    return int(match[1]) * units[match[2]]

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 import strategies
 import workloads
-from measure import admin_arguments
 from measure.engine import deriving
-from measure.model.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
-from measure.model.run import Run
+from measure.making import to_continue
 from measure.output import export_command
-from measure.sweep import continuing
-from measure.sweep.request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
-from measure.sweep.request import SweepRequest, parse_sweep
+from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
+from measure.run.run import Run
+from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
+from measure.run.sweep_request import SweepRequest, parse_sweep
+from measure.store.store import Store
 from workloads import elems_file
 from workloads.functions import Given
 
@@ -76,8 +76,26 @@ def parser() -> argparse.ArgumentParser:
 
     commands.add_parser("worker", help="measure what waits in the store, apart from the server of the pages")
     export_command.add_to(commands.add_parser("export", help="write a run, its charts or its explanations as files"))
-    admin_arguments.add_to(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
+    _add_orders(commands.add_parser("admin", help="an operator's: list, end, pin and delete runs, drain"))
     return whole
+
+
+def _add_orders(parser: argparse.ArgumentParser) -> None:
+    """An operator's commands, which `measure.admin` follows."""
+    commands = parser.add_subparsers(dest="order", required=True)
+    commands.add_parser("list", help="all runs, the newest first").add_argument("--json", action="store_true")
+    commands.add_parser("cancel", help="end a run, with what was measured").add_argument("id")
+    for name, what in (("delete", "delete runs"), ("pin", "keep runs when room is made"), ("unpin", "no longer")):
+        commands.add_parser(name, help=what).add_argument("id", nargs="+")
+    prune = commands.add_parser("prune", help="delete all runs that match, but pinned ones and those that go on")
+    prune.add_argument("--older-than", metavar="AGE", help="asked for longer ago: 30d, 12h, 2w")
+    prune.add_argument("--origin", metavar="HASH", help="of one visitor, as the list names it")
+    prune.add_argument("--larger-than", metavar="SIZE", help="10MiB")
+    prune.add_argument("--keep-bytes", metavar="SIZE", help="the oldest, until all runs take no more")
+    prune.add_argument("--dry-run", action="store_true", help="only say which")
+    drain = commands.add_parser("drain", help="have the server take no new runs, as before a deployment")
+    drain.add_argument("--wait", action="store_true", help="until nothing is measured any more")
+    commands.add_parser("resume", help="have it take new runs again")
 
 
 def _add_case(command: argparse.ArgumentParser) -> None:
@@ -141,11 +159,9 @@ def sweep_to_continue(arguments: argparse.Namespace) -> Run:
     """The kept sweep that is to be continued, with the budget that is given."""
     if arguments.workload or arguments.size or arguments.option:
         raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
-    run = export_command.kept(arguments.continue_from)
-    if arguments.workload_file and (own := _own_workload(arguments)) != run.request.workload:
-        raise RequestError(
-            f"run {run.id} is of the workload {run.request.workload!r}, not of {own!r} in {arguments.workload_file}"
-        )
+    run = to_continue(Store(), arguments.continue_from)
+    if arguments.workload_file:
+        _own_workload(arguments)
     if run.request.workload not in workloads.names():
         raise RequestError(
             f"run {run.id} is of the workload {run.request.workload!r}, which is not here: "
@@ -185,7 +201,8 @@ def given(arguments: argparse.Namespace) -> Given | None:
     """The function of a person's own that is named in place of a workload, or that the sweep which is to be continued
     has mapped; None where a workload is."""
     if arguments.command == "sweep" and arguments.continue_from and not arguments.workload:
-        return _given_before(arguments.continue_from)
+        own = to_continue(Store(), arguments.continue_from).request.own
+        return None if own is UNSET else own.given
     further = (("--elems", arguments.elems), ("--batched", arguments.batched), ("--reference", arguments.reference))
     path, colon, function = (arguments.workload or "").rpartition(":")
     if not colon:
@@ -218,17 +235,6 @@ def given(arguments: argparse.Namespace) -> Given | None:
     )
     deriving.check(named)
     return named
-
-
-def _given_before(run_id: str) -> Given | None:
-    """The function of a person's own that a kept run has mapped, if it has. That of a run from elsewhere is refused:
-    nobody here has given it."""
-    run = export_command.kept(run_id)
-    if run.request.own is UNSET:
-        return None
-    if refusal := continuing.refusal(run, imported=export_command.is_imported(run_id)):
-        raise RequestError(refusal)
-    return run.request.own.given
 
 
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:

@@ -11,34 +11,25 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
 
-from measure import beginning
-from measure.admission import NOBODY, Refused, Visitor, admit, check_owner
-from measure.claims.tries import chosen
+from msgspec.structs import replace
+
+from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner
 from measure.engine import deriving
 from measure.hosting import limits
-from measure.making import Making
-from measure.model import place
-from measure.model.job import Job, Kind, Standing, WorkerState
-from measure.model.place import StoreError
-from measure.model.request import Request, RequestError
-from measure.model.run import Point, Run, Stage
-from measure.pool.launcher import HostState
-from measure.pool.pool import environment
+from measure.making import Asked, Making, bound_of_explanation_s, bound_s, ended
+from measure.pool.launcher import HostState, NoLauncher
 from measure.pool.process import Python
-from measure.pool.start_method import NoLauncher
-from measure.recording import Measuring, unmeasured
-from measure.sweep.request import SweepRequest
+from measure.run import place
+from measure.run.place import StoreError
+from measure.run.request import RequestError, again
+from measure.run.run import Run
+from measure.store.queue import Job, Order, Work, WorkerState
+from measure.store.store import Snapshot, Store
 from workloads import functions, places
 from workloads.functions import Given, OwnFunction
-
-if TYPE_CHECKING:
-    from measure.store.queue import Work
-    from measure.store.store import Kept, Store
 
 # A worker that ends by itself is started again so often.
 _MOST_STARTS = 5
@@ -49,9 +40,9 @@ _END_S = 30.0
 # Of requests, so many are remembered that a finished run may answer.
 _MOST_RECENT = 1_000
 _log = logging.getLogger("mapbench")
-_ABSENT = WorkerState(state="absent", message="this server shows runs and measures none, since MAPBENCH_VIEWER is set")
-_NO_WORKER = WorkerState(state="failed", message="no worker runs on this machine: start one with «mapbench worker»")
-_GONE = WorkerState(state="failed", message="the worker has ended again and again: see the server's log")
+_ABSENT = WorkerState("absent", "this server shows runs and measures none, since MAPBENCH_VIEWER is set")
+_NO_WORKER = WorkerState("failed", "no worker runs on this machine: start one with «mapbench worker»")
+_GONE = WorkerState("failed", "the worker has ended again and again: see the server's log")
 _DRAINED = "This server takes no new runs, since it is about to be restarted: come again in some minutes."
 
 
@@ -59,55 +50,25 @@ class Busy(RequestError):
     """Somebody measures on this machine, which the check of a function would disturb."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A run as a page sees it. ``stages``: slug → where the strategy stands. ``version`` grows with each new result.
-
-    ``state``: queued (``position`` pieces of work are before it, which take ``wait_s`` by forecast and no more than
-    ``wait_most_s``), running, finished. ``round_number``: of the round in which is sampled now. ``rough_s``: seconds
-    of a call of each strategy, as its memory subject has it. ``owner``: the visitor that has started it, who alone may
-    end, explain or delete it.
-    """
-
-    run: Run
-    state: Literal["queued", "running", "finished"]
-    position: int = 0
-    wait_s: float = 0.0
-    wait_most_s: float = math.inf
-    message: str = ""
-    stages: Mapping[str, Stage] = field(default_factory=dict)
-    elapsed_s: float | None = None
-    remaining_s: float | None = None
-    version: int = 0
-    imported: bool = False
-    round_number: int | None = None
-    rough_s: Mapping[str, float] = field(default_factory=dict)
-    owner: str = ""
-
-
 class Client:
     """The pages' side of a store and of the worker of this machine. Safe to use from any thread."""
 
-    def __init__(self, store: "Store | None" = None, *, starts_worker: bool = False) -> None:
+    def __init__(self, store: Store | None = None, *, starts_worker: bool = False) -> None:
         """``starts_worker``: have a worker as a child."""
         self._store, self._store_lock = store, threading.Lock()
         self.limits = limits()
-        self._making = Making(NoLauncher(), executes=False)
         self._adding = threading.Lock()
         self._recent: deque[tuple[object, str]] = deque(maxlen=_MOST_RECENT)
         self.refusals: Counter[str] = Counter()
         self._starts_worker, self._starts = starts_worker, 0
         self._child: Python | None = None
-        self._wakes = -1  # the end of a pipe, the other of which is the standard input of the child
+        self._stdin = -1  # the end of a pipe, whose other end is the standard input of the child, which ends with it
 
     @property
-    def store(self) -> "Store":
+    def store(self) -> Store:
         """The store of runs, opened on first use. Raises `StoreError` if the setting that places it makes no sense."""
         with self._store_lock:
             if self._store is None:
-                # Only now, since loading SQLAlchemy takes a moment: a first visitor's page does without.
-                from measure.store.store import Store
-
                 self._store = Store(most_bytes=self.limits.store_bytes)
             return self._store
 
@@ -119,12 +80,12 @@ class Client:
             ended = self._child is None or self._child.status is not None
             if self._starts_worker and ended and self._starts < _MOST_STARTS:
                 self._starts += 1
-                if self._wakes >= 0:
-                    os.close(self._wakes)
-                theirs, self._wakes = os.pipe()
+                if self._stdin >= 0:
+                    os.close(self._stdin)
+                theirs, self._stdin = os.pipe()
                 try:
                     code = "from measure.worker import main; main()"
-                    self._child = Python(code, stdin=theirs, output=None, environment=environment())
+                    self._child = Python(code, stdin=theirs, output=None, environment={})
                 except OSError as error:
                     _log.warning("the worker could not be started: %s", error)
                 finally:
@@ -135,83 +96,63 @@ class Client:
         if places.viewer():
             return _ABSENT
         self.ensure_worker()
-        from measure.worker import machine
-
         try:
-            state = self.store.queue.worker(machine())
+            state = self.store.queue.worker()
         except StoreError as error:
-            return WorkerState(message=f"the store cannot be used: {error}")
+            return WorkerState("starting", f"the store cannot be used: {error}")
         if state is not None:
             return state
         if not self._starts_worker:
             return _NO_WORKER
         is_gone = self._child is not None and self._child.status is not None and self._starts >= _MOST_STARTS
-        return _GONE if is_gone else WorkerState(message="TensorFlow is being loaded")
+        return _GONE if is_gone else WorkerState("starting", "TensorFlow is being loaded")
 
     # --- what can be asked for ---------------------------------------------------------------------------------------
 
     def submit(
-        self, request: Request, parent: str | None = None, visitor: Visitor = NOBODY, *, why: bool = False
-    ) -> str:
-        """Queue a comparison; its id, or that of a recent run that answers it. ``parent``: the run that it repeats,
-        which answers nothing then; ``visitor``: who asks; ``why``: its strategies are explained in the end. Raises
-        `RequestError` where it is beyond what is allowed, can neither fit nor end in time, names a device that is not
-        there, or where the sources of its workload and a mapper do not make a script, or cannot be asked."""
-        self._check(request)
-        if not (parent or why) and (recent := self._answer_to(request)):
-            return recent
-        run_id = place.new_id()
-        measuring = self._making.comparison(run_id, request, _nowhere, parent)
-        return self._queue(run_id, measuring, Job(why=why), visitor, request, beginning.bound_s(request, why=why))
-
-    def submit_sweep(
-        self,
-        request: SweepRequest,
-        parent: str | None = None,
-        visitor: Visitor = NOBODY,
+        self, asked: Asked, parent: str | None = None, visitor: Visitor = NOBODY, *, why: bool = False,
         continue_from: str | None = None,
-    ) -> str:
-        """Queue a sweep, as `submit` does a comparison. ``continue_from``: the sweep whose measurements are taken over,
-        and which becomes the parent. Raises `RequestError` also where no point can be measured or that sweep cannot be
-        continued."""
-        self._check(request)
-        if not (parent or continue_from) and (recent := self._answer_to(request)):
-            return recent
-        points: list[Point] = []
-        if continue_from is not None:
-            points = beginning.taken_over(request, continue_from, self._look(continue_from), _Told(self.host()))
-            parent = continue_from
-        run_id = place.new_id()
-        measuring = self._making.sweep(run_id, request, _nowhere, parent, points)
-        return self._queue(
-            run_id, measuring, Job(continue_from=continue_from), visitor, request, beginning.bound_s(request)
-        )
+    ) -> str:  # fmt: skip
+        """Queue a comparison, a sweep or claims; the id of its run, or that of a recent run that answers it.
 
-    def submit_claims(self, ids: Sequence[str] = (), parent: str | None = None, visitor: Visitor = NOBODY) -> str:
-        """Queue what claims need, of all claims where none is named, as `submit` does a comparison. Raises
-        `RequestError` also where a claim is not known, or they cannot be tried in time."""
-        claims, asked = chosen(ids), tuple(ids)
-        self._check(claims)
-        if not parent and (recent := self._answer_to(asked)):
+        ``parent``: the run that it repeats, which answers nothing then; ``visitor``: who asks; ``why``: the strategies
+        of a comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over, and
+        which becomes the parent. Raises `RequestError` where it is beyond what is allowed, can neither fit nor end in
+        time, names a device that is not there or a sweep that cannot be continued, where the sources of its workload
+        and a mapper do not make a script, or the store cannot be written."""
+        self._check_measures()
+        host = self.host()
+        try:
+            check(asked, host.devices, self.limits)
+        except Refused as refused:
+            self.refusals[refused.reason] += 1
+            raise
+        if not (parent or why or continue_from) and (recent := self._answer_to(asked)):
             return recent
-        run_id = place.new_id()
-        measuring = self._making.claims(run_id, ids, _nowhere, parent)
-        return self._queue(run_id, measuring, Job(), visitor, asked, beginning.bound_s(claims))
+        run_id, parent = place.new_id(), continue_from or parent
+        making = Making(_WorkersDevices(host), self.store)
+        view = making.measuring(run_id, asked, _nowhere, parent, continue_from=continue_from).view()
+        job = Job(why=why, continue_from=continue_from)
+        who, ends_s = dataclasses.asdict(visitor), bound_s(asked, why=why)
+        work = Work(run_id, "measure", run_id, job, **who, forecast_s=view.forecast_s, bound_s=ends_s)
+        self._add(work, visitor, view.run)
+        self._recent.append((asked, run_id))
+        return run_id
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         """Queue the explanation of a run that has ended; the id of that work, which is not the run's. Raises
-        `RequestError` where it cannot be explained here, and what `snapshot` does."""
+        `RequestError` where it cannot be explained here."""
         self._check_measures()
-        kept = self.store.look(run_id)
-        if kept is None or kept.work is not None:
-            raise RequestError("a run can be explained when it has ended")
-        check_owner(kept.owner, visitor, "have it explained")
+        before = ended(self.store, run_id, "explained")
+        check_owner(before.owner, visitor, "have it explained")
         if going_on := self.explanation(run_id):
             return going_on[0]
-        making = Making(_Told(self.host()), executes=False)
-        measuring = making.explanation(kept.run, _nowhere, lambda *_: True, imported=kept.imported)
-        ends_s = beginning.explanation_bound_s(measuring.request)
-        return self._add("explain", place.new_id(), run_id, measuring, Job(), visitor, ends_s)
+        making = Making(_WorkersDevices(self.host()), self.store)
+        view = making.explanation(before.run, _nowhere, lambda *_: True, imported=before.imported).view()
+        who, ends_s = dataclasses.asdict(visitor), bound_of_explanation_s(again(before.run.request))
+        work = Work(place.new_id(), "explain", run_id, **who, forecast_s=view.forecast_s, bound_s=ends_s)
+        self._add(work, visitor)
+        return work.id
 
     def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
         """Have a function of a person's own executed in a process that is thrown away, and make it a workload of this
@@ -229,12 +170,13 @@ class Client:
         self.store.recover()  # of a worker that is gone nothing goes on
         if any(work.holder is not None for work in self.store.queue.all()):
             raise Busy("somebody measures on this machine, which the code would disturb: try again when it has ended")
-        work_id = self._add("check", place.new_id(), None, None, job)
+        work = Work(place.new_id(), "check", None, job)
+        self._add(work, NOBODY)
         end_s = time.monotonic() + _ANSWER_S
         try:
-            while (answer := self.store.queue.answer(work_id)) is None:
+            while (answer := self.store.queue.answer(work.id)) is None:
                 if (host := self.host()).state == "failed" or time.monotonic() > end_s:
-                    self.store.queue.withdraw(work_id)
+                    self.store.end(work.id)
                     reason = host.message or "nobody had time for it"
                     raise RequestError(f"the code could not be looked at: {reason}")
                 time.sleep(_LOOK_S)
@@ -244,93 +186,39 @@ class Client:
             raise RequestError(answer.refusal)
         return answer.own
 
-    def _look(self, run_id: str) -> "Kept | None":
-        """The stored run. Raises `RequestError` where it cannot be read."""
-        try:
-            return self.store.look(run_id)
-        except (StoreError, ValueError) as error:
-            raise RequestError(f"run {run_id} cannot be read: {error}") from error
-
     def _check_measures(self) -> None:
         """Raise `RequestError` on a server that measures nothing."""
         if (host := self.host()).state == "absent":
             raise RequestError(host.message)
 
-    def _check(self, request: beginning.Asked) -> None:
-        self._check_measures()
-        with self._counted():
-            beginning.check(request, self.host().devices, self.limits)
-
-    @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count what is refused, by its reason."""
-        try:
-            yield
-        except Refused as refused:
-            self.refusals[refused.reason] += 1
-            raise
-
-    def _queue(
-        self, run_id: str, measuring: Measuring, job: Job, visitor: Visitor, asked: object, ends_s: float
-    ) -> str:
-        self._add("measure", run_id, run_id, measuring, job, visitor, ends_s)
-        self._recent.append((asked, run_id))
-        return run_id
-
-    def _add(
-        self, kind: Kind, work_id: str, run_id: str | None, measuring: Measuring | None, job: Job,
-        visitor: Visitor = NOBODY, ends_s: float | None = None,
-    ) -> str:  # fmt: skip
-        """Admit work, and put it into the queue. Raises `RequestError`."""
-        from measure.store.queue import Work
-
-        view = None if measuring is None else measuring.view()
-        forecast_s = 0.0 if view is None else view.forecast_s
+    def _add(self, work: Work, visitor: Visitor, run: Run | None = None) -> None:
+        """Admit work, and put it into the queue. ``run``: the one that is to be measured by it. Raises
+        `RequestError`."""
         # One after the other, so that two who ask at once do not both get the last place.
-        with self._adding, self._counted():
+        with self._adding:
             try:
                 if self.store.queue.is_drained():
                     raise Refused("drained", _DRAINED)
-                if visitor != NOBODY:
-                    now = datetime.now(UTC)
-                    spent_s = self.store.queue.spent_s(visitor.address, now.date().isoformat())
-                    admit(visitor, self.limits, self.store.queue.all(), forecast_s, spent_s, now)
-                work = Work(
-                    work_id, kind, run_id, job, visitor.owner, visitor.session, visitor.address, forecast_s, ends_s,
-                    None, None, Standing(),
-                )  # fmt: skip
-                if kind == "measure" and view is not None:
-                    self.store.ask(view.run, work)
-                else:
-                    self.store.queue.add(work)
+                spent_s = self.store.queue.spent_s(visitor.address, datetime.now(UTC).date().isoformat())
+                admit(visitor, self.limits, self.store.queue.all(), work.forecast_s, spent_s)
+                self.store.ask(work, run)
+            except Refused as refused:
+                self.refusals[refused.reason] += 1
+                raise
             except StoreError as error:
                 raise RequestError(f"it cannot be queued, since the store cannot be written: {error}") from error
-        self._wake()
-        return work_id
 
-    def _wake(self) -> None:
-        """Have the worker look into the queue now."""
-        if self._child is not None:
-            with contextlib.suppress(OSError):  # it has ended: the next one looks
-                os.write(self._wakes, b"\n")
-
-    def _answer_to(self, asked: object) -> str | None:
-        """The newest run of an equal request that this process has queued and that has been measured completely of
+    def _answer_to(self, asked: Asked) -> str | None:
+        """The newest run of an equal request that this process has queued, where it has been measured completely of
         late: same machine, same code."""
-        within_s = self.limits.recent_s
-        if not within_s:
+        if not self.limits.recent_s:
             return None
-        for before, run_id in reversed(tuple(self._recent)):
-            if before != asked:
-                continue
-            try:
-                kept = self.store.look(run_id)
-            except (StoreError, ValueError):  # without a store that can be read it is measured anew
-                return None
-            if kept is not None and kept.work is None and kept.run.status == "complete" and kept.run.finished:
-                age = datetime.now(UTC) - datetime.fromisoformat(kept.run.finished)
-                if age.total_seconds() < within_s:
-                    return run_id
+        run_id = next((run_id for before, run_id in reversed(self._recent) if before == asked), "")
+        with contextlib.suppress(StoreError, ValueError):  # without a store that can be read it is measured anew
+            snapshot = self.store.look(run_id)
+            if snapshot and snapshot.state == "finished" and snapshot.run.status == "complete":
+                age = datetime.now(UTC) - datetime.fromisoformat(str(snapshot.run.finished))
+                return run_id if age.total_seconds() < self.limits.recent_s else None
         return None
 
     # --- how it stands -----------------------------------------------------------------------------------------------
@@ -342,52 +230,22 @@ class Client:
     def snapshot(self, run_id: str) -> Snapshot | None:
         """Return the state of a run; None if its id is not known. Raises ValueError if the stored run is damaged,
         `StoreError` if the store cannot be read."""
-        kept = self.store.look(run_id) if place.is_id(run_id) else None
-        if kept is None:
-            return None
-        ended = Snapshot(kept.run, "finished", version=kept.version, imported=kept.imported, owner=kept.owner)
-        return ended if kept.work is None else self._standing(ended, kept.work)
+        snapshot = self.store.look(run_id)
+        if snapshot is not None and snapshot.state == "queued" and not snapshot.position:
+            return replace(snapshot, message=self.host().message)
+        return snapshot
 
     def going_on(self) -> Snapshot | None:
         """The run that is measured or explained now; None where there is none."""
         works = [work for work in self.store.queue.all() if work.holder is not None and work.run_id is not None]
-        kept = self.store.look(str(works[0].run_id)) if works else None
-        return None if kept is None else self._standing(Snapshot(kept.run, "running"), works[0])
-
-    def _standing(self, ended: Snapshot, work: "Work") -> Snapshot:
-        """A run that has ended as one that waits or is measured."""
-        if work.holder is None:
-            queue = self.store.queue.all()
-            before = queue[: next((place for place, other in enumerate(queue) if other.id == work.id), 0)]
-            host = self.host()
-            return dataclasses.replace(
-                ended,
-                state="queued",
-                position=len(before),
-                wait_s=sum(other.left_s for other in before),
-                wait_most_s=sum(other.most_s for other in before),
-                message="" if before else host.message,
-            )
-        return dataclasses.replace(
-            ended,
-            state="running",
-            message=work.standing.message,
-            stages=work.standing.stages,
-            elapsed_s=work.passed_s,
-            remaining_s=None if work.passed_s is None else max(0.0, work.forecast_s - work.passed_s),
-            round_number=work.standing.round_number,
-            rough_s=work.standing.rough_s,
-        )
+        return self.store.look(str(works[0].run_id), works[0].id) if works else None
 
     def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
         """The explanation of a run that waits or goes on, as the work's id and how it stands."""
-        works = [work for work in self.store.queue.all() if work.kind == "explain" and work.run_id == run_id]
-        kept = self.store.look(run_id) if works else None
-        if kept is None:
-            return None
-        return works[0].id, self._standing(
-            Snapshot(kept.run, "finished", version=kept.version, owner=works[0].owner), works[0]
-        )
+        for work in self.store.queue.all():
+            if work.kind == "explain" and work.run_id == run_id and (snapshot := self.store.look(run_id, work.id)):
+                return work.id, snapshot
+        return None
 
     def wait(self, run_id: str, timeout_s: float | None = None) -> bool:
         """Wait until the run has finished; False if that takes longer than ``timeout_s``."""
@@ -401,22 +259,18 @@ class Client:
     def cancel(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         """End a run or an explanation, or take it out of the queue; what was measured is kept. Unknown ids are ignored.
         Raises `RequestError` where it is another visitor's."""
-        for work in self.store.queue.all():
-            if work.id == run_id:
-                check_owner(work.owner, visitor, "cancel it")
-                waits = work.holder is None
-                kept = self.store.look(run_id) if waits and work.kind == "measure" else None
-                if waits and (self.store.withdraw(unmeasured(kept.run)) if kept else self.store.queue.withdraw(run_id)):
-                    return
-                self.store.queue.order(run_id, "cancel")
+        self._order(run_id, visitor, "cancel")
 
     def stop(self, run_id: str, visitor: Visitor = NOBODY) -> None:
         """Have a run that is measured end with what is known by now, verdict, limit and peaks included. Others, and
         unknown ids, are ignored. Raises `RequestError` where it is another visitor's."""
+        self._order(run_id, visitor, "stop")
+
+    def _order(self, work_id: str, visitor: Visitor, order: Order) -> None:
         for work in self.store.queue.all():
-            if work.id == run_id:
-                check_owner(work.owner, visitor, "stop it")
-                self.store.queue.order(run_id, "stop")
+            if work.id == work_id:
+                check_owner(work.owner, visitor, f"{order} it")
+                self.store.end(work_id, order)
 
     def delete(self, ids: Iterable[str], visitor: Visitor = NOBODY) -> list[str]:
         """Delete runs that have ended, as far as they are the visitor's; the ids of those that are gone."""
@@ -425,26 +279,26 @@ class Client:
     def close(self) -> None:
         """End the worker that this process has started, and let go of the store."""
         if self._child is not None:
-            os.close(self._wakes)
+            os.close(self._stdin)
             self._child.end(_END_S)
-            self._child, self._wakes = None, -1
+            self._child, self._stdin = None, -1
         if self._store is not None:
             self._store.close()
 
 
-class _Told(NoLauncher):
-    """The worker's devices, as a launcher tells them."""
+class _WorkersDevices(NoLauncher):
+    """The worker's devices, as a launcher tells them: what is made with it has a forecast, and is not run."""
 
-    def __init__(self, told: WorkerState) -> None:
-        self._told = told
-        self.start_method = "fork" if told.start_method == "fork" else "fresh"
+    def __init__(self, worker: WorkerState) -> None:
+        super().__init__()
+        self._worker, self.start_method = worker, worker.start_method
 
     def state(self) -> HostState:
-        return HostState(self._told.state, self._told.message, self._told.devices, self._told.details)
+        return self._worker
 
 
 def _nowhere(view: object) -> None:
-    """Nobody is told how a run stands that is not measured here."""
+    """Take the views of a run that is not measured here, and do nothing with them."""
 
 
 _shared: Client | None = None

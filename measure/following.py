@@ -1,32 +1,19 @@
 """A run as it is followed in a terminal: lines on stderr, once each."""
 
 import contextlib
-import logging
 import sys
 from collections.abc import Iterator
 
 from measure.engine.record import View
-from measure.model.run import Measurement, Run
+from measure.judge.lines import line_of
 from measure.output import rows, sweep_table
-from measure.sweep.lines import line_of
+from measure.run.run import Measurement, Run
 
 
 def say(line: str) -> None:
     """A line on stderr; where nobody reads it any more, measuring goes on."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def warnings_unlogged() -> Iterator[None]:
-    """Log no trouble of the store, which comes again and again: here it is told once."""
-    log = logging.getLogger("mapbench")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
 
 
 class Following:

@@ -3,7 +3,8 @@
 import ipaddress
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from workloads import places
 
@@ -16,58 +17,44 @@ class SettingError(ValueError):
     """A setting makes no sense: the message names it, the value that came in, and what is valid."""
 
 
+_DAY_S = 86_400
+
+
+def _limit(hosted: int, least: int, most: int, of: str = "") -> Any:
+    """A limit that only a hosted server has by default; a setting is valid from ``least`` to ``most``. ``of``: what is
+    counted."""
+    return field(default=None, metadata={"hosted": hosted, "least": least, "most": most, "of": of})
+
+
 @dataclass(frozen=True)
 class Limits:
     """The limits of a server; None: none. The setting of a field is ``MAPBENCH_`` and its name in capitals."""
 
-    run_s: int | None = None  # a comparison, from its start to its end
-    sweep_s: int | None = None  # a sweep, or a run of claims
-    budget_s: int | None = None  # asked for the latencies of a comparison
-    most_threads: int | None = None
-    most_strategies: int | None = None  # of a run
-    memory_mib: int | None = None  # of a run
-    most_cells: int | None = None  # of a sweep: strategies × points
-    session_runs: int | None = None  # going or waiting at a time
-    address_runs: int | None = None
-    queue_length: int | None = None  # of all visitors
-    address_day_s: int | None = None  # measured for an address, from midnight to midnight UTC
-    recent_s: int | None = None  # so old at most is a run that answers an equal request
-    store_mib: int | None = None  # runs that are kept, with their artifacts
-    upload_mib: int | None = None  # a run file from elsewhere
+    # A comparison, from its start to its end; a sweep, or a run of claims; what is asked for one comparison.
+    run_s: int | None = _limit(60, 10, _DAY_S, "seconds")
+    sweep_s: int | None = _limit(300, 10, _DAY_S, "seconds")
+    budget_s: int | None = _limit(30, 1, _DAY_S, "seconds")
+    # Of a run. A workload has 66 strategies at most, without options; a process alone takes 120 MiB.
+    most_threads: int | None = _limit(16, 1, 1_024)
+    most_strategies: int | None = _limit(80, 1, 100_000)
+    memory_mib: int | None = _limit(2_048, 256, 2**24, "MiB")
+    most_cells: int | None = _limit(600, 2, 1_000_000)  # of a sweep: strategies × points
+    # Going or waiting at a time.
+    session_runs: int | None = _limit(1, 1, 1_000)
+    address_runs: int | None = _limit(3, 1, 1_000)
+    queue_length: int | None = _limit(12, 1, 10_000)
+    address_day_s: int | None = _limit(1_800, 10, _DAY_S, "seconds")  # measured, from midnight to midnight UTC
+    recent_s: int | None = _limit(3_600, 0, 30 * _DAY_S, "seconds")  # so old may a run be that answers an equal request
+    store_mib: int | None = _limit(2_048, 16, 2**24, "MiB")  # runs that are kept, with their artifacts
+    upload_mib: int | None = _limit(16, 1, 80, "MiB")  # a run file from elsewhere
+
+    @property
+    def memory_bytes(self) -> int | None:
+        return None if self.memory_mib is None else self.memory_mib * 2**20
 
     @property
     def store_bytes(self) -> int | None:
         return None if self.store_mib is None else self.store_mib * 2**20
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """The default of a hosted server, and from where to where a value is valid. ``of``: what is counted."""
-
-    default: int
-    least: int
-    most: int
-    of: str = ""
-
-
-_DAY_S = 86_400
-_SETTINGS = {
-    "run_s": _Setting(60, 10, _DAY_S, "seconds"),
-    "sweep_s": _Setting(300, 10, _DAY_S, "seconds"),
-    "budget_s": _Setting(30, 1, _DAY_S, "seconds"),
-    "most_threads": _Setting(16, 1, 1_024),
-    "most_strategies": _Setting(80, 1, 100_000),  # a workload has 66 at most, without options
-    "memory_mib": _Setting(2_048, 256, 2**24, "MiB"),  # a process alone takes 120
-    "most_cells": _Setting(600, 2, 1_000_000),
-    "session_runs": _Setting(1, 1, 1_000),
-    "address_runs": _Setting(3, 1, 1_000),
-    "queue_length": _Setting(12, 1, 10_000),
-    "address_day_s": _Setting(1_800, 10, _DAY_S, "seconds"),
-    "recent_s": _Setting(3_600, 0, 30 * _DAY_S, "seconds"),
-    "store_mib": _Setting(2_048, 16, 2**24, "MiB"),
-    "upload_mib": _Setting(16, 1, 80, "MiB"),
-}
-assert set(_SETTINGS) == {field.name for field in fields(Limits)}
 
 
 def proxies() -> tuple[Network, ...]:
@@ -90,18 +77,15 @@ def metrics() -> tuple[str, int] | None:
     if not text:
         return None
     address, _, port = text.rpartition(":")
-    if not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 2**16 or not _is_address(address.strip("[]")):
+    try:
+        host = str(ipaddress.ip_address(address.strip("[]")))
+        if not 0 < int(port) < 2**16:
+            raise ValueError(port)
+    except ValueError:
         raise SettingError(
             f"{METRICS}={text!r} is not valid: an address of this machine and a port are needed, as 127.0.0.1:9464"
-        )
-    return address.strip("[]"), int(port)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(text))
-    except ValueError:
-        return False
+        ) from None
+    return host, int(port)
 
 
 def check() -> None:
@@ -114,17 +98,14 @@ def check() -> None:
 def limits() -> Limits:
     """The limits of this server: those that are set, and on a hosted one the defaults of the others. Raises
     `SettingError`."""
-    return Limits(**{name: _read(name, setting) for name, setting in _SETTINGS.items()})
+    return Limits(**{one.name: _read(f"MAPBENCH_{one.name.upper()}", **one.metadata) for one in fields(Limits)})
 
 
-def _read(name: str, setting: _Setting) -> int | None:
-    variable = f"MAPBENCH_{name.upper()}"
+def _read(variable: str, hosted: int, least: int, most: int, of: str) -> int | None:
     text = os.environ.get(variable, "").strip()
     if not text:
-        return setting.default if places.hosted() else None
-    if not re.fullmatch(r"[0-9]{1,18}", text) or not setting.least <= int(text) <= setting.most:
-        whole = f"a whole number of {setting.of}" if setting.of else "a whole number"
-        raise SettingError(
-            f"{variable}={text!r} is not valid: {whole} from {setting.least} to {setting.most} is needed"
-        )
+        return hosted if places.hosted() else None
+    if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
+        whole = f"a whole number of {of}" if of else "a whole number"
+        raise SettingError(f"{variable}={text!r} is not valid: {whole} from {least} to {most} is needed")
     return int(text)

@@ -1,20 +1,21 @@
 """Metrics for who operates a server: in Prometheus' text format, at an address of their own."""
 
 import contextlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import psutil
 from prometheus_client import CollectorRegistry, Metric, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily as _Counter
+from prometheus_client.core import GaugeMetricFamily as _Gauge
 from prometheus_client.registry import Collector
 
 from measure import client
 from measure.machine.environment import VERSION
-from measure.model import place
+from measure.run import place
 
-# Of each sample its labels' values, in the order of the labels, and its own.
-Values = Iterable[tuple[Sequence[str], float]]
+# The values of a sample's labels → its own.
+Values = Mapping[tuple[str, ...], float]
 
 
 def serve(address: str, port: int) -> None:
@@ -30,34 +31,28 @@ class _Server(Collector):
     def collect(self) -> Iterator[Metric]:
         own = client.shared()
         worker, queue = own.host(), own.queue()
-        yield _gauge("info", "The version that runs.", [((VERSION,), 1)], "version")
-        ready = worker.state in ("ready", "absent")
-        yield _gauge(
-            "ready", "1 if this server does what it is for: measures, or shows runs as a viewer.", [((), ready)]
+        is_ready = worker.state in ("ready", "absent")
+        runs: Values = {tuple(name.split()): count for name, count in worker.runs.items()}
+        outcomes: Values = {(outcome,): count for outcome, count in worker.outcomes.items()}
+        refusals: Values = {(reason,): count for reason, count in own.refusals.items()}
+        home: Values = {(): sum(_bytes(path) for path in place.home().rglob("*") if not path.is_dir())}
+        yield _metric(_Gauge, "info", "The version that runs.", {(VERSION,): 1}, "version")
+        yield _metric(_Gauge, "ready", "1 if this server measures, or shows runs as a viewer.", {(): is_ready})
+        yield _metric(_Gauge, "queue_length", "Runs and explanations that are going or waiting.", {(): len(queue)})
+        yield _metric(_Counter, "runs", "Runs that have ended, by kind and status.", runs, "kind", "status")
+        yield _metric(_Counter, "strategies", "Strategies of runs that have ended, by outcome.", outcomes, "outcome")
+        yield _metric(_Counter, "refusals", "Requests that were not accepted, by reason.", refusals, "reason")
+        yield _metric(_Counter, "measured_seconds", "Seconds in which something was measured.", {(): worker.measured_s})
+        yield _metric(
+            _Counter, "host_restarts", "Ends of the measuring process that was to go on.", {(): worker.restarts}
         )
-        yield _gauge("queue_length", "Runs and explanations that are going or waiting.", [((), len(queue))])
-        runs = [(name.split(), count) for name, count in worker.runs.items()]
-        yield _counter("runs", "Runs that have ended, by kind and status.", runs, "kind", "status")
-        outcomes = [((outcome,), count) for outcome, count in worker.outcomes.items()]
-        yield _counter("strategies", "Strategies of runs that have ended, by outcome.", outcomes, "outcome")
-        refusals = [((reason,), count) for reason, count in own.refusals.items()]
-        yield _counter("refusals", "Requests that were not accepted, by reason.", refusals, "reason")
-        yield _counter("measured_seconds", "Seconds in which something was measured.", [((), worker.measured_s)])
-        yield _counter("host_restarts", "Ends of the measuring process that was to go on.", [((), worker.restarts)])
-        yield _gauge("resident_bytes", "Resident memory of processes.", _resident_bytes(), "process")
-        yield _gauge("home_bytes", "Files in the folder of all that is kept.", [((), _home_bytes())])
+        yield _metric(_Gauge, "resident_bytes", "Resident memory of processes.", _resident_bytes(), "process")
+        yield _metric(_Gauge, "home_bytes", "Files in the folder of all that is kept.", home)
 
 
-def _gauge(name: str, about: str, values: Values, *labels: str) -> Metric:
-    family = GaugeMetricFamily(f"mapbench_{name}", about, labels=labels)
-    for keys, value in values:
-        family.add_metric(keys, value)
-    return family
-
-
-def _counter(name: str, about: str, values: Values, *labels: str) -> Metric:
-    family = CounterMetricFamily(f"mapbench_{name}", about, labels=labels)
-    for keys, value in values:
+def _metric(kind: type[_Gauge] | type[_Counter], name: str, about: str, values: Values, *labels: str) -> Metric:
+    family = kind(f"mapbench_{name}", about, labels=labels)
+    for keys, value in values.items():
         family.add_metric(keys, value)
     return family
 
@@ -70,21 +65,16 @@ def _resident_bytes() -> Values:
     hosts = [process for worker in workers for process in worker.children()]
     below = [process for process in server.children(recursive=True) if process not in (*workers, *hosts)]
     groups = {"server": [server], "worker": workers, "host": hosts, "subjects": below}
-    return [((name,), _resident(processes)) for name, processes in groups.items()]
+    return {(name,): sum(_resident(process) for process in processes) for name, processes in groups.items()}
 
 
-def _resident(processes: list[psutil.Process]) -> float:
-    total = 0
-    for process in processes:
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-            total += process.memory_info().rss
-    return total
+def _resident(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+        return int(process.memory_info().rss)
+    return 0
 
 
-def _home_bytes() -> float:
-    total = 0
-    for folder, _, names in os.walk(place.home()):
-        for name in names:
-            with contextlib.suppress(OSError):  # it is gone again
-                total += os.lstat(os.path.join(folder, name)).st_size
-    return total
+def _bytes(path: Path) -> int:
+    with contextlib.suppress(OSError):  # it is gone again
+        return path.lstat().st_size
+    return 0

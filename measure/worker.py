@@ -3,52 +3,38 @@
 `streamlit run app.py` starts it as its child, which ends with it; `mapbench worker` runs it apart.
 """
 
+import contextlib
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from measure import beginning
 from measure.engine import deriving
 from measure.engine.bench import Settings, clear_leftovers
-from measure.engine.machine_lock import machine_lock
 from measure.hosting import limits
-from measure.making import Making
-from measure.model import place
-from measure.model.job import Answer, WorkerState
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.pool.launcher import HOST_START_S, Launcher
+from measure.making import Making, asked_of
+from measure.pool.launcher import Launcher, launcher
 from measure.pool.privacy import without_folders
-from measure.pool.start_method import launcher
-from measure.recording import Recording, measured, unmeasured
-from measure.store.queue import Work
-from measure.store.store import Store
-from workloads import places
+from measure.recording import Measuring, Recording, machine
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.store.queue import Answer, Work, WorkerState
+from measure.store.store import Snapshot, Store, closed
+from workloads import discovery, places
 
-# Between two looks into the queue, unless the parent says that there is something; between two at a lock, or after a
-# fault that no work is to blame for, which may come again at once.
-_LOOK_S, _WAIT_S = 0.25, 0.2
+# Between two looks into the queue.
+_LOOK_S = 0.25
 # It is told anew how the worker stands at least so often: another one may have told of itself meanwhile.
 _BEAT_S = 5.0
 # The first page is drawn before TensorFlow is loaded: on two cores both at once would keep its visitor waiting.
 _HOST_DELAY_S = 1.5
-# A worker that ends tries so often to write what it has measured.
-_LAST_TRIES = 3
 _ENDS = "the server ended while it was measured; what was measured is kept"
 log = logging.getLogger("mapbench")
-
-
-def machine() -> str:
-    """The name by which pages find the worker of this machine."""
-    return socket.gethostname()
 
 
 class Worker:
@@ -59,25 +45,27 @@ class Worker:
     ) -> None:
         """``name``: who measures, as others on this machine are told."""
         self.store, self.launcher, self._name = store, launcher_, name
-        self._making = Making(launcher_, settings)
-        self._ends = False
-        self._cancel: Callable[[], None] | None = None  # what is being measured
-        self._told: WorkerState | None = None
-        self._told_s = 0.0
+        self._making = Making(launcher_, store, settings)
+        self._ends = threading.Event()
+        self._recording: Recording | None = None
+        self._published: WorkerState | None = None
+        self._published_s = 0.0
+        self._files: Any = {}
         self._runs: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
-        self._measured_s, self._tries = 0.0, 0
+        self._measured_s = 0.0
 
     def end(self) -> None:
         """End what is being measured, with what there is; what waits goes on waiting."""
-        self._ends = True
-        if self._cancel is not None:  # beside a signal handler, which may have interrupted what this waits for
-            threading.Thread(target=self._cancel, daemon=True).start()
+        self._ends.set()
+        if self._recording is not None:
+            self._recording.cancel()
 
-    def work(self, woken: threading.Event) -> None:
-        """Do what waits until the end. ``woken``: set when there is something."""
+    def work(self, after_s: float = 0.0) -> None:
+        """Do what waits until the end. ``after_s``: so long nothing is begun."""
+        self._ends.wait(after_s)
         has_failed = False
-        while not self._ends:
+        while not self._ends.is_set():
             try:
                 self.tell()
                 if has_failed:
@@ -88,73 +76,60 @@ class Worker:
             except Exception as error:  # no fault and no store ends the only process that measures
                 has_failed = True
                 log.warning("the worker goes on after: %s: %s", type(error).__name__, error)
-                time.sleep(_WAIT_S)
-            woken.wait(_LOOK_S)
-            woken.clear()
+            self._ends.wait(_LOOK_S)
 
     def work_one(self) -> bool:
         """Do the first piece of work that waits, as soon as nobody else measures on this machine; False if there is
         none."""
         if not self.store.queue.waits():
             return False
-        if not (ready := self.launcher.wait_ready(HOST_START_S, self._is_ending)) and self._ends:
-            return False
-        with machine_lock(self._name, self._is_ending, self._wait) as free:
+        with machine(self._name, self.launcher, self._ends.is_set, self.tell) as refusal:
             self.tell()
-            work = self.store.queue.next() if free else None
+            work = self.store.queue.next() if refusal is not None else None
             if work is None:
                 return False
-            reason = "" if ready else f"nothing can be measured now: {self.launcher.state().message}"
             if work.kind == "check":
-                self.store.queue.end(work.id, self._checked(work, reason))
+                self.store.queue.end(work.id, self._checked(work, refusal or ""))
             else:
-                self._measure(work, reason)
+                self._measure(work, refusal or "")
         return True
 
     def tell(self, waits_for: str = "") -> None:
-        """Tell pages how this worker stands, where that has changed."""
+        """Tell pages how this worker stands and what files of a person's own offer, where either has changed.
+
+        ``waits_for``: the sentence on whom it waits for, if anybody."""
+        if discovery.have_changed():  # pages are told before, since a file may hang
+            self._tell("files of your own are being loaded")
+        self._files = discovery.describe()
+        self._tell(waits_for)
+
+    def _tell(self, waits_for: str) -> None:
         host = self.launcher.state()
         state = WorkerState(
-            state=host.state,
-            message=waits_for or host.message,
-            devices=host.devices,
-            details=host.details,
-            restarts=host.restarts,
+            **vars(host) | {"message": waits_for or host.message},
             start_method=self.launcher.start_method,
             runs=dict(self._runs),
             outcomes=dict(self._outcomes),
             measured_s=self._measured_s,
+            files=self._files,
         )
-        if state != self._told or time.monotonic() - self._told_s >= _BEAT_S:
-            self.store.queue.tell(machine(), state)
-            self._told, self._told_s = state, time.monotonic()
-
-    def _is_ending(self) -> bool:
-        return self._ends
-
-    def _wait(self, who: str) -> None:
-        self.tell(f"waiting for {who}, which is measuring on this machine")
-        time.sleep(_WAIT_S)
+        if state != self._published or time.monotonic() - self._published_s >= _BEAT_S:
+            self.store.queue.tell(state)
+            self._published, self._published_s = state, time.monotonic()
 
     # --- one piece of work -------------------------------------------------------------------------------------------
 
-    def _measure(self, work: Work, reason: str) -> None:
-        """Measure or explain a run. ``reason``: why that cannot be."""
-        run_id, explains = str(work.run_id), work.kind == "explain"
-        kept = self.store.look(run_id)
-        if kept is None:  # it was deleted meanwhile
+    def _measure(self, work: Work, refusal: str) -> None:
+        """Measure or explain a run. ``refusal``: why that cannot be."""
+        snapshot = self.store.look(str(work.run_id))
+        if snapshot is None:  # it was deleted meanwhile
             return
-        recording = Recording(self.store, run_id, work.id if explains else None)
-        publish, keep = recording.take, recording.keep
+        explains = work.kind == "explain"
+        recording = Recording(self.store, snapshot.run.id, work.id if explains else None)
         try:
-            if reason:
-                raise RequestError(reason)
-            if explains:
-                measuring = self._making.explanation(kept.run, publish, keep, imported=kept.imported)
-            else:
-                measuring = self._making.waiting(kept.run, work.job, publish, keep, self.store.look)
-            if lacking := beginning.missing(measuring.request, self.launcher.state().devices):
-                raise RequestError(lacking)
+            if refusal:
+                raise RequestError(refusal)
+            measuring = self._made(work, snapshot, recording)
         except Exception as error:
             if not isinstance(error, RequestError):
                 log.exception("the run %s could not be begun", work.run_id)
@@ -162,40 +137,45 @@ class Worker:
                 log.info("run %s is not explained: %s", work.run_id, error)
                 self.store.queue.end(work.id)
             else:
-                recording.end(unmeasured(kept.run, "interrupted", without_folders(str(error))), self._gives_up)
+                recording.end(closed(snapshot.run, "interrupted", without_folders(str(error))), self._ends.is_set)
             return
-        begun_s, self._cancel = time.monotonic(), measuring.cancel
-        if self._ends:
-            measuring.cancel()
-        with recording.recording(measuring):
-            run, _ = measured(measuring)
-        self._cancel = None
+        begun_s, self._recording = time.monotonic(), recording
+        if self._ends.is_set():  # just now, when there was nothing to cancel
+            recording.cancel()
+        run, _ = recording.measure(measuring)
         seconds = time.monotonic() - begun_s
+        self._measured_s += seconds
         if explains:
             self.store.queue.end(work.id)
         else:
-            if self._ends and run.status == "cancelled":
+            if self._ends.is_set() and run.status == "cancelled":
                 run = msgspec.structs.replace(run, status="interrupted", stop_reason=_ENDS)
-            recording.end(run, self._gives_up)
+            recording.end(run, self._ends.is_set)
             self._count(run)
-        self._measured_s += seconds
-        self.store.queue.spend(work.address, seconds)
+        if work.address:
+            self.store.queue.spend(work.address, seconds)
 
-    def _gives_up(self) -> bool:
-        """True if a run that cannot be written is given up: this worker ends, and has tried several times."""
-        self._tries = self._tries + 1 if self._ends else 0
-        return self._tries >= _LAST_TRIES
+    def _made(self, work: Work, snapshot: Snapshot, recording: Recording) -> Measuring:
+        """The measuring of work. Raises `RequestError` where that cannot be."""
+        run, publish, keep = snapshot.run, recording.take, recording.keep
+        if work.kind == "explain":
+            return self._making.explanation(run, publish, keep, imported=snapshot.imported)
+        self._making.look(asked := asked_of(run))
+        return self._making.measuring(
+            run.id, asked, publish, run.parent,
+            keep=keep if work.job.why else None, continue_from=work.job.continue_from,
+        )  # fmt: skip
 
     def _count(self, run: Run) -> None:
         measured_ = [*run.measurements, *(item for point in run.points for item in point.measurements)]
         self._runs[f"{run.kind} {run.status}"] += 1
         self._outcomes.update(str(item.outcome) for item in measured_ if item.twin_of is None)
 
-    def _checked(self, work: Work, reason: str) -> Answer:
+    def _checked(self, work: Work, refusal: str) -> Answer:
         """Look at a function of a person's own, in a process that is thrown away."""
         given = work.job.given
-        if reason or given is None or places.hosted():
-            return Answer(refusal=reason or "no code of a person's own is executed on a hosted server")
+        if refusal or given is None or places.hosted():
+            return Answer(refusal=refusal or "no code of a person's own is executed on a hosted server")
         try:
             return Answer(own=deriving.derive(given, work.job.size, work.job.seed, self.launcher))
         except RequestError as error:
@@ -204,33 +184,23 @@ class Worker:
 
 def serve(*, is_child: bool = False) -> None:
     """Be the worker of this machine until it is told to end: by a signal, or, ``is_child``, by the end of the process
-    that has started it, which closes this one's standard input. Whatever comes from there wakes it."""
-    woken = threading.Event()
+    that has started it, which closes this one's standard input."""
     clear_leftovers()
     store = Store(most_bytes=limits().store_bytes)
-    worker = Worker(
-        store, launcher(place.home() / "host.log", _HOST_DELAY_S if is_child else 0.0),
-        name="the app" if is_child else "a worker",
-    )  # fmt: skip
-
-    def end(*_: Any) -> None:
-        worker.end()
-        woken.set()
-
+    worker = Worker(store, launcher(), name="the app" if is_child else "a worker")
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+        signal.signal(number, lambda *_: worker.end())
 
     def listen() -> None:
-        try:
+        with contextlib.suppress(OSError):
             while os.read(0, 64):
-                woken.set()
-        finally:
-            end()
+                pass
+        worker.end()
 
     if is_child:
         threading.Thread(target=listen, name="mapbench-parent", daemon=True).start()
     try:
-        worker.work(woken)
+        worker.work(_HOST_DELAY_S if is_child else 0.0)
     finally:
         worker.launcher.close()
         store.close()

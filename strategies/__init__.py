@@ -8,6 +8,7 @@ runner does with its plug-ins.
 
 import functools
 from collections.abc import Hashable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import workloads
 from strategies import rewrites
 from strategies.conversions import is_ragged
 from strategies.spec import ELEMENT, MODES, Mapper, Strategy
-from workloads import RESERVED, discovery
+from workloads import discovery
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -37,13 +38,8 @@ def check(mapper: Mapper) -> None:
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
     if any(option.name == ELEMENT for option in mapper.options):
         raise ValueError(f"{mapper.slug}: an option is named {ELEMENT!r}, which is every mapper's: choose another name")
-    for function in (*filter(None, (mapper.apply, mapper.apply_ragged)), *mapper.helpers):
-        discovery.check_sourced(function)
-        if function.__name__ in RESERVED:
-            raise ValueError(
-                f"{mapper.slug}: a function is named {function.__name__!r}: "
-                f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
-            )
+    for function in filter(None, (mapper.apply, mapper.apply_ragged)):
+        workloads.check_function(mapper.slug, function)
 
 
 _discovery = discovery.Discovery(__name__, "MAPPER", Mapper, "MAPBENCH_MAPPERS", "mappers", check)
@@ -66,10 +62,10 @@ def mappers() -> tuple[Mapper, ...]:
 
 def mapper(slug: str) -> Mapper:
     """Return the mapper with this slug; `StrategyError` where there is none."""
-    known = _by_slug()
-    if slug not in known:
-        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(known)}")
-    return known[slug]
+    by_slug = _by_slug()
+    if slug not in by_slug:
+        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(by_slug)}")
+    return by_slug[slug]
 
 
 def load_file(path: str | Path) -> Mapper:
@@ -80,13 +76,11 @@ def load_file(path: str | Path) -> Mapper:
 def broken() -> Mapping[str, str]:
     """Return path → sentence for each file of a person's own that cannot be used, or of which a rewrite cannot."""
     offers = _discovery.find()
-    by_slug = {workload.slug: workload for workload in workloads.all()}
-    refused = {
-        path: rewrites.refusals(by_slug[slug], offers.items)
-        for path, slug in workloads.files().items()
-        if slug in by_slug
-    }
-    return {**offers.broken, **{path: f"{path}: {'; '.join(said)}" for path, said in refused.items() if said}}
+    sentences = dict(offers.broken)
+    for path, slug in workloads.files().items():
+        if refused := rewrites.refusals(workloads.get(slug), offers.items):
+            sentences[path] = f"{path}: {'; '.join(refused)}"
+    return sentences
 
 
 def version() -> Hashable:
@@ -114,8 +108,10 @@ def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> s
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:
     """Return the sentence that says why the strategy cannot work for the workload; None where it may."""
     chosen, mode = mapper(strategy.mapper), strategy.mode
-    if why := chosen.unsupported.get(mode) or workload.why_unsupported(f"{strategy.mapper}.{mode}"):
-        return why
+    patterns = {f"{strategy.mapper}.{mode}": chosen.unsupported.get(mode), **workload.unsupported}
+    for pattern, why in patterns.items():
+        if why and fnmatchcase(f"{strategy.mapper}.{mode}", pattern):
+            return why
     case = Case(workload, workload.default_size(), workload.dtypes[0])
     elements, results = case.leaves(workload.element_input), case.leaves(workload.element_output)
     for leaves, what in ((elements, "elements"), (results, "results")):
@@ -169,25 +165,23 @@ def parse(slug: str) -> Strategy:
 
 
 def _options(mapper: Mapper, slug: str, pairs: list[str]) -> dict[str, Any]:
-    known = {option.name: option for option in mapper.options}
+    options = {option.name: option for option in mapper.options}
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not name or not equals:
             raise StrategyError(f"strategy {slug!r} is malformed: {pair!r} should read option=value")
-        if name not in known and not (name == ELEMENT and mapper.takes_elements):
-            valid = f"its options are {', '.join(known)}" if known else "it has none"
+        if name not in options and not (name == ELEMENT and mapper.takes_elements):
+            valid = f"its options are {', '.join(options)}" if options else "it has none"
             raise StrategyError(f"{mapper.slug} has no option {name!r}: {valid}")
         if name in values:
             raise StrategyError(f"strategy {slug!r} gives {name} twice: give it once")
         try:
-            values[name] = known[name].parse(text) if name in known else _name(text)
+            if name not in options:
+                discovery.check_slug(text, name)
+            values[name] = options[name].parse(text) if name in options else text
         except ValueError as error:
             raise StrategyError(f"{mapper.slug}: {error}") from None
-    return {name: values[name] for name in sorted(values) if name not in known or values[name] != known[name].default}
-
-
-def _name(text: str) -> str:
-    """The name of an element function; ValueError with a sentence where none can have it."""
-    discovery.check_slug(text, ELEMENT)
-    return text
+    return {
+        name: values[name] for name in sorted(values) if name not in options or values[name] != options[name].default
+    }

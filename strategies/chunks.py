@@ -66,10 +66,9 @@ def _whole_is_small(case: Case, mapper: Mapper, memory_limit_mib: int | None) ->
 def reason(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> str:
     """Return the sentence that says why the chunk was chosen."""
     mapper, chunk = strategies.mapper(strategy.mapper), chosen(case, strategy, memory_limit_mib)[CHUNK.name]
-    room = room_bytes(case, memory_limit_mib) / MIB
-    if chunk >= case.batch and _whole_is_small(case, mapper, memory_limit_mib):
+    if _whole_is_small(case, mapper, memory_limit_mib):
         return f"chunk={chunk}, the whole batch, was chosen: chunks would save little memory"
-    if chunk >= case.batch:
-        return f"chunk={chunk}, the whole batch, was chosen: its tensors fit into {room:.3g} MiB"
-    taken = chunk * element_bytes(case, mapper) / MIB
-    return f"chunk={chunk} was chosen: its tensors take {taken:.3g} of {room:.3g} MiB"
+    room, needed = (
+        number / MIB for number in (room_bytes(case, memory_limit_mib), chunk * element_bytes(case, mapper))
+    )
+    return f"chunk={chunk} was chosen: its tensors take {needed:.3g} of {room:.3g} MiB"

@@ -1,8 +1,7 @@
 """tf.data: a pipeline that calls the function for each slice or chunk, in several threads if asked."""
 
 from strategies import vectorized_map
-from strategies.loop import JIT_COMPILE
-from strategies.spec import CHUNK, Mapper, Option
+from strategies.spec import CHUNK, JIT_COMPILE, Mapper, Option
 from workloads.spec import tf
 
 

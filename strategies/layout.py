@@ -1,4 +1,4 @@
-"""The layout of a script's parts, as ``ruff format`` lays them out: literals, calls, and long statements."""
+"""The parts of a script that stand in every one: its docstring, imports, settings, literals and signature."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,6 @@ from workloads.case import Case
 from workloads.spec import Leaf, type_nest
 
 WIDTH = 120
-
-_OPENING = {")": "(", "]": "[", "}": "{"}
 
 
 class ScriptError(ValueError):
@@ -55,14 +53,22 @@ def settings(device: str, threads: int | None, pool: Sequence[str] = ()) -> str:
     kind, _, index = device.partition(":")
     if kind == "CPU":
         lines = [*pool, 'tf.config.set_visible_devices([], "GPU")']
-    elif kind == "GPU" and index.isdecimal():
-        lines = [f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")']
     else:
-        raise ScriptError(f"device {device!r} is not valid: CPU:0, or GPU:0, GPU:1 … are")
+        lines = [f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")']
     if threads is not None:
         lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({threads})")
         lines.append(f"tf.config.threading.set_inter_op_parallelism_threads({threads})")
     return "\n".join(lines)
+
+
+def some_of(batch: int, number: int) -> list[str]:
+    """The lines that leave so many elements of the batch, from the first to the last; none where these are all."""
+    if number >= batch:
+        return []
+    return [
+        f"compared = np.linspace(0, {batch - 1}, {number}).round().astype(int)",
+        "elems = tf.nest.map_structure(lambda leaf: tf.gather(leaf, compared), elems)",
+    ]
 
 
 def literal(value: Any) -> str:
@@ -72,6 +78,14 @@ def literal(value: Any) -> str:
 
 def keywords(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={literal(value)}" for name, value in values.items())
+
+
+def signature(output: type_nest) -> str:
+    """The statement that assigns what a strategy is told of an element's output; a long tuple has a part a line."""
+    text = f"signature = {tensor_spec(output)}"
+    if len(text) <= WIDTH or not isinstance(output, tuple):
+        return text
+    return "\n".join(["signature = (", *(f"    {tensor_spec(part)}," for part in output), ")"])
 
 
 def tensor_spec(nest: type_nest) -> str:
@@ -87,42 +101,3 @@ def tensor_spec(nest: type_nest) -> str:
     if isinstance(nest, list):
         return f"[{', '.join(parts)}]"
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
-
-
-def layout(text: str, indent: int = 0, after: str = "") -> str:
-    """One statement or argument, split at its last bracket where it is too long, as ``ruff format`` lays it out.
-
-    ``after`` is what follows it on its last line.
-    """
-    pad = " " * indent
-    if len(pad + text + after) <= WIDTH or text[-1] not in _OPENING:
-        return pad + text + after
-    start = _opening_of_last(text)
-    inside, inner = text[start + 1 : -1], " " * (indent + 4)
-    parts = _arguments(inside)
-    if len(inner + inside) <= WIDTH:
-        body = inner + inside
-    else:
-        body = "\n".join(layout(part, indent + 4, ",") for part in parts)
-    return f"{pad}{text[: start + 1]}\n{body}\n{pad}{text[-1]}{after}"
-
-
-def _opening_of_last(text: str) -> int:
-    """The index at which the bracket opens that the last character closes."""
-    depth = 0
-    for index in range(len(text) - 1, -1, -1):
-        depth += (text[index] in _OPENING) - (text[index] in _OPENING.values())
-        if depth == 0:
-            return index
-    raise ValueError(f"{text!r} has a bracket that is never opened")
-
-
-def _arguments(text: str) -> list[str]:
-    """The parts of ``text`` between commas outside of all brackets."""
-    parts, depth, start = [], 0, 0
-    for index, character in enumerate(text):
-        depth += (character in _OPENING.values()) - (character in _OPENING)
-        if character == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    return [part for part in (*parts, text[start:].strip()) if part]

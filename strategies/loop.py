@@ -1,6 +1,6 @@
 """A Python loop: slice, call, collect, stack; over the function as it is, or as a tf.function that is traced once."""
 
-from strategies.spec import Mapper, Option
+from strategies.spec import JIT_COMPILE, Mapper
 from workloads.spec import tf
 
 
@@ -25,9 +25,6 @@ def map_ragged_with_loop(fn, elems, signature):
     outputs = [one(index) for index in range(tf.nest.flatten(elems)[0].shape[0])]
     return tf.nest.map_structure(stacked, signature, *outputs)
 
-
-# The element function as a `tf.function` of its own, wherever a mapper has this option.
-JIT_COMPILE = Option("jit_compile", default=False, help="compile the element function with XLA", values=(False, True))
 
 MAPPER = (
     Mapper(

@@ -1,6 +1,6 @@
 """tf.map_fn: one call of the function after the other, in a loop that TensorFlow runs."""
 
-from strategies.spec import Mapper, Option
+from strategies.spec import PARALLEL_ITERATIONS, Mapper
 from workloads.spec import tf
 
 
@@ -15,14 +15,6 @@ MAPPER = Mapper(
     apply=map_with_map_fn,
     apply_ragged=map_with_map_fn,
     one_shape={"xla": "XLA has no kernel for the variants that tf.map_fn makes of a tf.RaggedTensor"},
-    options=(
-        Option(
-            "parallel_iterations",
-            default=10,  # what tf.map_fn takes in a graph where none is given
-            help="iterations that may be in flight at once in a graph; eager and XLA ignore it",
-            least=1,
-            most=1024,
-        ),
-    ),
+    options=(PARALLEL_ITERATIONS,),
     order=20,
 )

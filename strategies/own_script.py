@@ -4,8 +4,8 @@
 same functions.
 """
 
-import ast
 import re
+import symtable
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from strategies import loop
 from strategies.conversions import is_ragged, result_converters, tensors
-from strategies.layout import ScriptError, keywords, layout, tensor_spec
+from strategies.layout import ScriptError, keywords, signature, some_of
 from strategies.layout import imports as standard_imports
 from workloads import functions
 from workloads.case import Case
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 WRAPPER = "mapped_fn"
 # Names of every script, beside those of functions that a mapper brings.
 _VARIABLES = ("elems", "signature", WRAPPER, "strategy", "outputs", "reference_output")
-# What code with a function in it that has no source calls.
-_PICKLED = "cloudpickle"
+_FUTURE = re.compile(r"^from __future__ import .+$", re.MULTILINE)
 RESERVED = (*_VARIABLES, "tensors", "with_batch", "made_dense", "as_tuples")
 # Of so many elements at most right results are computed, one after the other: those of 100,000 take minutes.
 MOST_COMPARED = 1_000
@@ -74,48 +73,32 @@ def facts(case: Case) -> Facts:
 def code(case: Case) -> str:
     """The code that was given, after the seeds of what it draws."""
     given = _given(case)
-    lines = given.code.strip("\n").splitlines()
-    for number in _future_imports(given.code):
-        lines[number] = ""
-    return "\n\n\n".join(filter(None, [seeds(given, case.seed), "\n".join(lines).strip("\n")]))
+    return "\n\n\n".join(filter(None, [seeds(given, case.seed), _FUTURE.sub("", given.code).strip("\n")]))
 
 
 def imports(case: Case, standard: Sequence[str] = ()) -> str:
     """The imports that a script begins with: those of ``__future__`` have to come first, then ``standard`` modules."""
-    lines = _given(case).code.strip("\n").splitlines()
-    future = [lines[number] for number in _future_imports("\n".join(lines))]
-    return "\n".join([*future, *([""] if future else []), standard_imports(standard)])
+    return "\n\n".join([*_FUTURE.findall(_given(case).code), standard_imports(standard)])
 
 
 def may_draw(given: Given) -> bool:
     """True if the code may draw random numbers. The text of what is pickled does not tell."""
-    return "random" in given.code or _PICKLED in given.code
+    return re.search("random|initializer|keras|cloudpickle", given.code) is not None
 
 
 def seeds(given: Given, seed: int) -> str:
-    """The lines that seed what the code draws, so that each process has the same variables and elements."""
-    if "keras" in given.code:
-        return f"tf.keras.utils.set_random_seed({seed})"  # Python's and NumPy's too
-    # Keras draws its seeds from Python, so that it need not be imported for what is pickled.
-    if re.search(r"\bimport random\b", given.code) or _PICKLED in given.code:
-        return f"import random\n\nrandom.seed({seed})\nnp.random.seed({seed})\ntf.random.set_seed({seed})"
-    if re.search("random|initializer", given.code):
-        return f"np.random.seed({seed})\ntf.random.set_seed({seed})"
-    return ""
-
-
-def elements(given: Given, derived: Facts, values: dict[str, int]) -> str:
-    """The source of what is mapped over; ``values``: the sizes and the seed."""
-    if not derived.is_called:
-        return given.elems
-    return f"{given.elems}({keywords({name: values[name] for name in derived.parameters})})"
+    """The lines that seed what the code may draw, so that each process has the same variables and elements."""
+    if not may_draw(given):
+        return ""
+    # Keras draws its seeds from Python, so that it need not be imported.
+    return f"import random\n\nrandom.seed({seed})\nnp.random.seed({seed})\ntf.random.set_seed({seed})"
 
 
 def data(case: Case) -> list[str]:
     """The lines that make the elements."""
-    given, derived = _given(case), facts(case)
-    made = elements(given, derived, {**case.size, "seed": case.seed})
-    return [layout(f"elems = with_batch({made}, {case.batch})")]
+    elems, derived, values = _given(case).elems, facts(case), {**case.size, "seed": case.seed}
+    made = f"{elems}({keywords({name: values[name] for name in derived.parameters})})" if derived.is_called else elems
+    return [f"elems = with_batch({made}, {case.batch})"]
 
 
 def compared(case: Case) -> int:
@@ -127,22 +110,17 @@ def compared(case: Case) -> int:
 def reference(case: Case) -> list[str]:
     """The lines that compute the right results; where they are of some elements, ``compared`` has their numbers."""
     given, how = _given(case), facts(case).reference
-    lines = []
-    if (number := compared(case)) < case.batch:
-        lines = [
-            f"compared = np.linspace(0, {case.batch - 1}, {number}).round().astype(int)",
-            "elems = tf.nest.map_structure(lambda leaf: tf.gather(leaf, compared), elems)",
-        ]
+    lines = some_of(case.batch, compared(case))
     if how == "given":
         arrays = "tf.nest.map_structure(lambda leaf: leaf.numpy(), elems)"
-        return [layout(f"reference_output = {given.reference}({arrays})")]
+        return [f"reference_output = {given.reference}({arrays})"]
     elems = "in_float64(elems)" if how == "float64" else "elems"
     result = case.call(case.workload.element_output)
     name = WRAPPER if result_converters(result) else given.function
     if is_ragged(result):
         mapped = f"{loop.map_ragged_with_loop.__name__}({name}, {elems}, signature)"
-        return [layout(f"signature = {tensor_spec(result)}"), layout(f"reference_output = in_float64({mapped})")]
-    return [*lines, layout(f"reference_output = slice_by_slice({name}, {elems})")]
+        return [signature(result), f"reference_output = in_float64({mapped})"]
+    return [*lines, f"reference_output = slice_by_slice({name}, {elems})"]
 
 
 def check(given: Given) -> None:
@@ -150,49 +128,21 @@ def check(given: Given) -> None:
     lacks one that was named. Nothing is executed."""
     try:
         compile(given.code, "<your code>", "exec")
-        bound = _bound(ast.parse(given.code))
+        symbols = symtable.symtable(given.code, "<your code>", "exec").get_symbols()
     except SyntaxError as error:
         raise ScriptError(f"line {error.lineno}: {error.msg}") from None
     except ValueError as error:  # it has null bytes
         raise ScriptError(str(error)) from None
     except (RecursionError, MemoryError):  # of the parser, which does not say where
         raise ScriptError("the code is nested too deeply for Python: split its longest expression") from None
-    for name, what in ((given.function, "function"), (given.elems, "elems"), (given.batched, "batched rewrite"),
-                       (given.reference, "reference")):  # fmt: skip
-        if name and name not in bound and "*" not in bound:
-            there = ", ".join(sorted(bound)[:_MOST_NAMED]) or "nothing"
-            raise ScriptError(f"the code has no {name!r}, which was named as the {what}: it defines {there}")
+    bound = sorted(symbol.get_name() for symbol in symbols if symbol.is_assigned())
+    for name in (given.function, given.elems, given.batched, given.reference):
+        if name and name not in bound and "import *" not in given.code:
+            there = ", ".join(bound[:_MOST_NAMED]) or "nothing"
+            raise ScriptError(f"the code has no {name!r}: it defines {there}")
     for name in RESERVED:
         if name in bound and name != "elems":
             raise ScriptError(f"the code defines {name!r}: choose another name, since every script uses it itself")
-
-
-def _bound(tree: ast.Module) -> set[str]:
-    """The names that a module binds at its top level, in branches too; ``*`` where an import may bind any."""
-    names: set[str] = set()
-    pending: list[ast.AST] = list(tree.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        else:
-            pending += ast.iter_child_nodes(node)
-    return names
-
-
-def _future_imports(text: str) -> list[int]:
-    """The numbers of the lines, from 0, that import from ``__future__``."""
-    tree = ast.parse(text)
-    return [
-        number - 1
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    ]
 
 
 def _given(case: Case) -> Given:

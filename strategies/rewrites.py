@@ -1,6 +1,7 @@
 """Mappers that call a workload's own rewrite on the whole batch, of a name that is known or of any other."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from strategies.spec import CHUNK, MODES, Mapper
 from workloads.spec import Workload
@@ -8,99 +9,62 @@ from workloads.spec import Workload
 # Words that stand for several strategies, or for none, where strategies are chosen.
 WORDS = ("all", "default", "none", *MODES)
 
+
+def _of_rewrite(name: str, order: int, title: str, summary: str, **fields: Any) -> Mapper:
+    return Mapper(name, title, summary, rewrite=name, order=order, **{"steps": "whole", **fields})
+
+
 MAPPER = (
-    Mapper(
-        slug="batched",
-        title="Hand-written batch",
-        summary="no mapping at all: the workload's rewrite works on the whole batch at once",
-        rewrite="batched",
-        steps="whole",
-        order=90,
+    _of_rewrite(
+        "batched",
+        90,
+        "Hand-written batch",
+        "no mapping at all: the workload's rewrite works on the whole batch at once",
     ),
-    Mapper(
-        slug="accumulate",
-        title="Accumulated chunks",
-        summary="vectorised chunks one after another, each added to the result: "
-        "memory follows the chunk, not the batch",
-        rewrite="accumulate",
+    _of_rewrite(
+        *("accumulate", 91, "Accumulated chunks"),
+        "vectorised chunks one after another, each added to the result: memory follows the chunk, not the batch",
         steps="chunks",
         default_modes=("graph", "xla"),
         options=(CHUNK,),
-        order=91,
     ),
-    Mapper(
-        slug="jacobian",
-        title="GradientTape.jacobian",
-        summary="the losses of all examples, and one Jacobian of them by the parameters, which TensorFlow vectorises",
-        rewrite="jacobian",
-        steps="whole",
-        order=92,
+    _of_rewrite(
+        *("jacobian", 92, "GradientTape.jacobian"),
+        "the losses of all examples, and one Jacobian of them by the parameters, which TensorFlow vectorises",
     ),
-    Mapper(
-        slug="tape_batch_jacobian",
-        title="GradientTape.batch_jacobian",
-        summary="one forward pass over the batch, and batch_jacobian, which knows that examples do not mix",
-        rewrite="tape_batch_jacobian",
-        steps="whole",
-        order=94,
+    _of_rewrite(
+        *("tape_batch_jacobian", 94, "GradientTape.batch_jacobian"),
+        "one forward pass over the batch, and batch_jacobian, which knows that examples do not mix",
     ),
-    Mapper(
-        slug="recompute",
-        title="tf.recompute_grad",
-        summary="the batched rewrite under tf.recompute_grad: intermediates are computed again instead of kept",
-        rewrite="recompute",
-        steps="whole",
-        order=96,
+    _of_rewrite(
+        *("recompute", 96, "tf.recompute_grad"),
+        "the batched rewrite under tf.recompute_grad: intermediates are computed again instead of kept",
     ),
-    Mapper(
-        slug="ragged",
-        title="Ragged tf.map_fn",
-        summary="tf.map_fn with a RaggedTensorSpec, for outputs whose shape depends on the values, then padded",
-        rewrite="ragged",
+    _of_rewrite(
+        *("ragged", 98, "Ragged tf.map_fn"),
+        "tf.map_fn with a RaggedTensorSpec, for outputs whose shape depends on the values, then padded",
         steps="while",
-        order=98,
     ),
 )
 
 
-def mappers_of(workloads: Iterable[Workload], known: Mapping[str, Mapper]) -> dict[str, Mapper]:
-    """Return a mapper by name for each rewrite that none of the ``known`` mappers, by slug, calls."""
-    holders: dict[str, list[str]] = {}
-    for workload in workloads:
-        for name in _unclaimed(workload, known):
-            if refusal(name, known) is None:
-                holders.setdefault(name, []).append(workload.slug)
-    return {name: _mapper(name, slugs) for name, slugs in holders.items()}
+def mappers_of(workloads: Iterable[Workload], mappers: Mapping[str, Mapper]) -> dict[str, Mapper]:
+    """Return a mapper by name for each rewrite that none of these mappers, by slug, calls and whose name is free."""
+    names = [name for workload in workloads for name in _uncalled(workload, mappers)]
+    summary = "a rewrite for the whole batch that a workload brings along"
+    return {name: _of_rewrite(name, 96, f"Rewrite {name}", summary) for name in names if name not in {*mappers, *WORDS}}
 
 
-def refusals(workload: Workload, known: Mapping[str, Mapper]) -> list[str]:
+def refusals(workload: Workload, mappers: Mapping[str, Mapper]) -> list[str]:
     """Return a sentence for each rewrite of the workload whose name a mapper cannot have."""
-    return [said for name in _unclaimed(workload, known) if (said := refusal(name, known)) is not None]
+    return [
+        f"the rewrite {name!r} is not offered: choose another name, a mapper or a word for strategies has this one"
+        for name in _uncalled(workload, mappers)
+        if name in {*mappers, *WORDS}
+    ]
 
 
-def refusal(name: str, known: Mapping[str, Mapper]) -> str | None:
-    """Return the sentence that says why a rewrite's own name cannot be a mapper's; None where it can."""
-    if name in known:
-        return f"the rewrite {name!r} is not offered: a mapper has this name already, choose another"
-    if name in WORDS:
-        return f"the rewrite {name!r} is not offered: {', '.join(WORDS)} mean several strategies, choose another name"
-    return None
-
-
-def _unclaimed(workload: Workload, known: Mapping[str, Mapper]) -> list[str]:
-    """The names of the workload's rewrites, those of its variants among them, that no mapper calls."""
-    variants = [fields for by_value in workload.variants.values() for fields in by_value.values()]
-    named = [workload.rewrites, *(fields.get("rewrites", {}) for fields in variants)]
-    called = {mapper.rewrite for mapper in known.values()}
-    return list(dict.fromkeys(name for rewrites in named for name in rewrites if name not in called))
-
-
-def _mapper(name: str, holders: list[str]) -> Mapper:
-    return Mapper(
-        slug=name,
-        title=f"Rewrite {name}",
-        summary=f"a rewrite for the whole batch that the workload {' and '.join(holders)} brings along",
-        rewrite=name,
-        steps="whole",
-        order=96,
-    )
+def _uncalled(workload: Workload, mappers: Mapping[str, Mapper]) -> list[str]:
+    """The names of the workload's rewrites that no mapper calls."""
+    called = {mapper.rewrite for mapper in mappers.values()}
+    return [name for name in workload.rewrites if name not in called]

@@ -5,22 +5,19 @@ The text is at once what a person copies and what a subject runs: a subject exec
 """
 
 import ast
-import builtins
-import dis
-import functools
 import inspect
-import textwrap
 from collections.abc import Callable, Iterable
-from types import CodeType
+from dataclasses import replace
 from typing import Any
 
 import strategies
 from strategies import chunks, loop, own_script
 from strategies.conversions import converted, in_float64, is_ragged, result_converters, tensors
-from strategies.layout import ScriptError, docstring, imports, join, keywords, layout, pool, settings, tensor_spec
-from strategies.spec import ELEMENT, Mapper, Strategy
+from strategies.layout import ScriptError, docstring, imports, join, keywords, pool, settings, signature, some_of
+from strategies.spec import ELEMENT, Strategy
 from workloads.case import Case
-from workloads.spec import Workload
+from workloads.sources import helpers_of, source_of
+from workloads.spec import map_leaves
 
 _DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
 
@@ -44,85 +41,170 @@ def build(
 
     It needs TensorFlow and NumPy. ``threads`` is the size of TensorFlow's pools of threads. ``allocator``: ``pool`` has
     freed memory stay in the process, ``default`` leaves it to TensorFlow and the C library. Raises `ScriptError` where
-    the sources do not fit together or use what the script does not have.
+    two functions of it have the same name.
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    mapper, workload = strategies.mapper(strategy.mapper), case.workload
-    if lacking := strategies.missing(mapper, workload, strategy.element):
-        raise ScriptError(f"{mapper.slug} needs {lacking}, which {workload.slug} does not have")
-
+    mapper = strategies.mapper(strategy.mapper)
     arrays = mapper.arrays or mapper.element == "numpy_element"
-    converters: list[Callable[..., Any]] = []
-    if workload.own is not None:
-        data = own_script.data(case)
-    else:
-        made, ragged = _call(case, workload.inputs), is_ragged(case.call(workload.element_input))
-        converters += [tensors] if ragged and not mapper.arrays else []
-        as_tensors = f"tf.nest.map_structure({'tensors' if ragged else 'tf.constant'}, {made})"
-        data = [layout(f"elems = {made if mapper.arrays else as_tensors}")]
-    if workload.variables:
-        made = _call(case, workload.variables)
-        data.append(layout(f"variables = {made if arrays else f'tuple(map(tf.Variable, {made}))'}"))
-    blocks: list[str] = []
     chosen = {**chunks.chosen(case, strategy, memory_limit_mib), **strategy.options}
+    functions, data, blocks = _mapped(case, strategy, chosen)
+    made, makers = _elements(case, arrays=mapper.arrays)
+    if case.workload.variables:
+        variables = _call(case, case.workload.variables)
+        made.append(f"variables = {variables if arrays else f'tuple(map(tf.Variable, {variables}))'}")
+    modules, lines = pool(case.device, arrays=arrays) if allocator == "pool" else ([], [])
+    title = f"{mapper.title}, {strategy.mode} ({strategy.slug})"
+    return join(
+        docstring(case, title, case.device),
+        imports(modules) if case.workload.own is None else own_script.imports(case, modules),
+        settings(case.device, threads, lines),
+        *_sources(case, [*makers, *functions]),
+        "\n".join([*made, *data]),
+        *blocks,
+        _MAIN,
+    )
+
+
+def _elements(case: Case, *, arrays: bool = False) -> tuple[list[str], list[Callable[..., Any]]]:
+    """The lines that make what is mapped over, tensors or ``arrays``, and the functions that they call beside the
+    workload's."""
+    if case.workload.own is not None:
+        return own_script.data(case), []
+    made = _call(case, case.workload.inputs)
+    if arrays:
+        return [f"elems = {made}"], []
+    has_rows = is_ragged(case.call(case.workload.element_input))
+    line = f"elems = tf.nest.map_structure({'tensors' if has_rows else 'tf.constant'}, {made})"
+    return [line], [tensors] if has_rows else []
+
+
+def _mapped(
+    case: Case, strategy: Strategy, chosen: dict[str, Any], *, wide: bool = False
+) -> tuple[list[Callable[..., Any]], list[str], list[str]]:
+    """How elements are mapped with the chosen options: the functions that take part, the lines of further data, and the
+    blocks that define ``strategy``. ``wide``: results are made float64."""
+    mapper, workload = strategies.mapper(strategy.mapper), case.workload
+    start = f"{_DECORATORS[strategy.mode]}def strategy(elems):\n"
+    if mapper.apply is None:
+        rewrite = workload.rewrites[str(mapper.rewrite)]
+        further = [keywords({name: value}) for name, value in chosen.items()]
+        return [rewrite], [], [f"{start}    return {_mapped_call(case, rewrite, 'elems', further)}"]
     output = case.call(workload.element_output)
     apply = mapper.apply_ragged if is_ragged(output) and mapper.apply_ragged else mapper.apply
-    if apply is None:
-        used = [workload.rewrites[str(mapper.rewrite)]]
-        further = [keywords({name: value}) for name, value in chosen.items()]
-        body = layout(f"return {_mapped_call(case, used[0], 'elems', further)}", 4)
-    else:
-        element = _element(workload, mapper, chosen.pop(ELEMENT, None))
-        used = [element, apply]
-        decorator = _decorator(mapper, bool(chosen.pop("jit_compile", False)))
-        fn, changes = element.__name__, result_converters(output) if mapper.element == "element" else []
-        if decorator or workload.variables or case.keywords(element) or changes:
-            inner = layout(f"return {converted(_mapped_call(case, element, 'x'), changes)}", 4)
-            converters += changes
-            fn = "fn" if workload.own is None else own_script.WRAPPER
-            blocks.append(f"{decorator}def {fn}(x):\n{inner}")
-        arguments = [fn, "elems"]
-        if "signature" in inspect.signature(apply).parameters:
-            data.append(layout(f"signature = {tensor_spec(output)}"))
-            arguments.append("signature")
-        if chosen:
-            arguments.append(keywords(chosen))
-        call = f"{apply.__name__}({', '.join(arguments)})"
-        if workload.use is None:
-            body = layout(f"return {call}", 4)
-        else:
-            used.append(workload.use)
-            inner = layout(f"return {call}", 8)
-            body = f"    def mapped(elems):\n{inner}\n\n    return {_mapped_call(case, workload.use, 'mapped, elems')}"
-    blocks.append(f"{_DECORATORS[strategy.mode]}def strategy(elems):\n{body}")
-
-    head = docstring(case, f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device)
-    modules, lines = pool(case.device, arrays=arrays) if allocator == "pool" else ([], [])
-    set_up, rest = settings(case.device, threads, lines), ("\n".join(data), *blocks, _MAIN)
-    if workload.own is not None:
-        sources = [own_script.code(case), *map(_source, own_script.HELPERS)]
-        sources += map(_source, _with_helpers([*converters, *([apply] if apply else [])], mapper.helpers))
-        return join(head, own_script.imports(case, modules), set_up, *sources, *rest)
-    used = [*_makers(workload), *converters, *used]
-    sources = list(map(_source, _with_helpers(used, [*workload.helpers, *mapper.helpers])))
-    script = join(head, imports(modules), set_up, *sources, *rest)
-    _check_names(script, f"script of {workload.slug}", "np, tf")
-    return script
-
-
-def _element(workload: Workload, mapper: Mapper, name: str | None) -> Callable[..., Any]:
-    """The element function that is mapped: the further one of that name, or the one that the mapper maps."""
     element = workload.element if mapper.element == "element" else workload.numpy_element
-    element = element if name is None else workload.elements[name]
+    if ELEMENT in chosen:
+        element = workload.elements[chosen.pop(ELEMENT)]
     assert element is not None
-    return element
+    changes = result_converters(output) if mapper.element == "element" else []
+    if wide:
+        changes.insert(0, own_script.in_float64)
+        output = map_leaves(lambda leaf: replace(leaf, dtype="float64") if "float" in leaf.dtype else leaf, output)
+    decorator = _DECORATORS["graph"] if mapper.compiled else ""
+    if chosen.pop("jit_compile", False):
+        decorator = _DECORATORS["xla"]
+    fn, data, blocks = element.__name__, [], []
+    if decorator or workload.variables or case.keywords(element) or changes:
+        fn = "fn" if workload.own is None else own_script.WRAPPER
+        called = converted(_mapped_call(case, element, "x"), changes)
+        blocks.append(f"{decorator}def {fn}(x):\n    return {called}")
+    arguments = [fn, "elems"]
+    if "signature" in inspect.signature(apply).parameters:
+        data.append(signature(output))
+        arguments.append("signature")
+    if chosen:
+        arguments.append(keywords(chosen))
+    call, functions = f"{apply.__name__}({', '.join(arguments)})", [*changes, element, apply]
+    if workload.use is None:
+        blocks.append(f"{start}    return {call}")
+    else:
+        functions.append(workload.use)
+        used = _mapped_call(case, workload.use, "mapped, elems")
+        blocks.append(f"{start}    def mapped(elems):\n        return {call}\n\n    return {used}")
+    return functions, data, blocks
 
 
-def _decorator(mapper: Mapper, jit_compile: bool) -> str:
-    """The decorator of an element function that is a ``tf.function`` of its own; empty for any other."""
-    if jit_compile:
-        return _DECORATORS["xla"]
-    return _DECORATORS["graph"] if mapper.compiled else ""
+def _sources(case: Case, functions: Iterable[Callable[..., Any]]) -> list[str]:
+    """The sources of these functions, after that of what makes the data: the workload's, or a person's own code."""
+    workload = case.workload
+    if workload.own is None:
+        makers = filter(None, (workload.inputs, workload.variables))
+        return list(map(source_of, _with_helpers([*makers, *functions])))
+    given = (workload.element, *workload.rewrites.values())
+    further = _with_helpers(function for function in functions if function not in given)
+    return [own_script.code(case), *map(source_of, (*own_script.HELPERS, *further))]
+
+
+# --- right results ---------------------------------------------------------------------------------------------------
+
+
+def build_reference(case: Case) -> str:
+    """Return the script that computes the float64 reference.
+
+    Executed, it has ``elems``, ``variables`` (but for a function of a person's own), ``reference_output`` (float64
+    arrays), and ``compared``, the numbers of the elements that it computes, where these are not all. That of a workload
+    with a ``reference`` or a rewrite ``numpy`` needs only NumPy (and ml_dtypes where the dtype is bfloat16).
+    """
+    if case.workload.own is not None:
+        return _reference_of_own(case)
+    right = case.workload.reference or case.workload.rewrites.get("numpy")
+    return _reference_by_element(case) if right is None else _reference_in_numpy(case, right)
+
+
+def compared(case: Case) -> int:
+    """Return the number of elements whose results are compared: all, or `MOST_COMPARED` from the first to the last,
+    where they are computed one after the other."""
+    workload = case.workload
+    if workload.own is not None:
+        return own_script.compared(case)
+    at_once = workload.reference or workload.use or "numpy" in workload.rewrites
+    return case.batch if at_once else min(case.batch, own_script.MOST_COMPARED)
+
+
+def _reference_in_numpy(case: Case, right: Callable[..., Any]) -> str:
+    is_exact = right is case.workload.reference
+    arguments = ["elems", "*variables"] if is_exact else ["in_float64(elems)", "*in_float64(variables)"]
+    result = f"{right.__name__}({', '.join([*arguments, *_keyword_parts(case, right)])})"
+    data = [
+        f"elems = {_call(case, case.workload.inputs)}",
+        f"variables = {_call(case, case.workload.variables) if case.workload.variables else '()'}",
+        f"reference_output = {result if is_exact else f'in_float64({result}, integers=True)'}",
+    ]
+    sources = [*([] if is_exact else [source_of(in_float64)]), *_sources(case, [right])]
+    return _reference_of(case, "import numpy as np", *sources, "\n".join(data))
+
+
+def _reference_by_element(case: Case) -> str:
+    """`tf.map_fn` of the element function, with elements, variables and results of float64; in a graph, which is ten
+    times as fast for the many small ops of a gradient."""
+    wide = replace(case, dtype="float64")
+    functions, further, blocks = _mapped(wide, Strategy("map_fn", "graph"), {}, wide=True)
+    made, makers = _elements(case)
+    data = [*made, "elems = in_float64(elems)", *some_of(case.batch, compared(case))]
+    if case.workload.variables:
+        variables = f"in_float64(tf.nest.map_structure(tf.constant, {_call(case, case.workload.variables)}))"
+        data.append(f"variables = tuple(map(tf.Variable, {variables}))")
+    sources = _sources(case, [*makers, *functions])
+    result = "tf.nest.map_structure(lambda leaf: np.asarray(leaf, np.float64), strategy(elems))"
+    parts = ["\n".join([*data, *further]), *blocks, f"reference_output = {result}"]
+    return _reference_of(case, imports([]), *sources, *parts)
+
+
+def _reference_of(case: Case, modules: str, *blocks: str) -> str:
+    narrow = "import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n" if case.dtype == "bfloat16" else ""
+    return join(docstring(case, "reference in float64"), f"{narrow}{modules}", "", *blocks)
+
+
+def _reference_of_own(case: Case) -> str:
+    result = case.call(case.workload.element_output)
+    mapped = loop.map_ragged_with_loop if is_ragged(result) else own_script.slice_by_slice
+    blocks = list(map(source_of, (*own_script.HELPERS, own_script.in_float64, mapped)))
+    if changes := result_converters(result):
+        called = converted(_mapped_call(case, case.workload.element, "x"), changes)
+        blocks += [*map(source_of, changes), f"def {own_script.WRAPPER}(x):\n    return {called}"]
+    data = "\n".join([*own_script.data(case), *own_script.reference(case)])
+    return join(
+        docstring(case, "the right results"), own_script.imports(case), "", own_script.code(case), *blocks, data
+    )
 
 
 def mapping(source: str) -> str:
@@ -131,60 +213,17 @@ def mapping(source: str) -> str:
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     if "strategy" not in functions:
         return ""
-    called = {node.func.id for node in ast.walk(functions["strategy"])
-              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
+    calls = [node.func for node in ast.walk(functions["strategy"]) if isinstance(node, ast.Call)]
+    called = {function.id for function in calls if isinstance(function, ast.Name)}
     short = [node for name, node in functions.items() if name in called and len(node.body) == 1]
-    lines = source.splitlines()
-    starts = [min([node.lineno, *(part.lineno for part in node.decorator_list)]) for node in functions.values()]
-    first = dict(zip(functions, starts, strict=True))
-    parts = [lines[first[node.name] - 1 : node.end_lineno] for node in (*short, functions["strategy"])]
-    return "\n\n".join("\n".join(part) for part in parts)
+    lines, parts = source.splitlines(), []
+    for node in (*short, functions["strategy"]):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        parts.append("\n".join(lines[first - 1 : node.end_lineno]))
+    return "\n\n".join(parts)
 
 
-def build_reference(case: Case) -> str:
-    """Return the script that computes the float64 reference.
-
-    That of a function of a person's own runs their code. Any other needs only NumPy (and ml_dtypes where the dtype is
-    bfloat16). Executed, it has ``elems`` and ``variables`` (NumPy arrays) and ``reference_output`` (float64 arrays).
-    """
-    workload = case.workload
-    if workload.own is not None:
-        result = case.call(workload.element_output)
-        mapped = loop.map_ragged_with_loop if is_ragged(result) else own_script.slice_by_slice
-        sources = list(map(_source, (*own_script.HELPERS, own_script.in_float64, mapped)))
-        if changes := result_converters(result):
-            inner = layout(f"return {converted(_mapped_call(case, workload.element, 'x'), changes)}", 4)
-            sources += [*map(_source, changes), f"def {own_script.WRAPPER}(x):\n{inner}"]
-        data = [*own_script.data(case), *own_script.reference(case)]
-        head = docstring(case, "the right results")
-        return join(head, own_script.imports(case), "", own_script.code(case), *sources, "\n".join(data))
-    modules = "import numpy as np"
-    if case.dtype == "bfloat16":
-        modules = f"import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n{modules}"
-    right = workload.reference or workload.rewrites["numpy"]
-    in_parts = ("{}", "*{}") if workload.reference else ("in_float64({})", "*in_float64({})")
-    arguments = [part.format(name) for part, name in zip(in_parts, ("elems", "variables"), strict=True)]
-    result = f"{right.__name__}({', '.join([*arguments, *_keyword_parts(case, right)])})"
-    data = [
-        layout(f"elems = {_call(case, workload.inputs)}"),
-        layout(f"variables = {_call(case, workload.variables) if workload.variables else '()'}"),
-        layout(f"reference_output = {result if workload.reference else f'in_float64({result}, integers=True)'}"),
-    ]
-    script = join(
-        docstring(case, "reference in float64"),
-        modules,
-        "",
-        *map(_source, [] if workload.reference else [in_float64]),
-        *map(_source, _with_helpers([*_makers(workload), right], workload.helpers)),
-        "\n".join(data),
-    )
-    _check_names(script, f"reference of {workload.slug}", "np")
-    return script
-
-
-def _makers(workload: Workload) -> list[Callable[..., Any]]:
-    """The functions that make the data: inputs, and variables where there are any."""
-    return [workload.inputs, *([workload.variables] if workload.variables else [])]
+# --- sources and calls -----------------------------------------------------------------------------------------------
 
 
 def _call(case: Case, function: Callable[..., Any]) -> str:
@@ -203,58 +242,10 @@ def _keyword_parts(case: Case, function: Callable[..., Any]) -> list[str]:
     return [keywords({name: value}) for name, value in case.keywords(function).items()]
 
 
-@functools.cache
-def _source(function: Callable[..., Any]) -> str:
-    return textwrap.dedent(inspect.getsource(function))
-
-
-def _with_helpers(
-    chosen: Iterable[Callable[..., Any]], helpers: Iterable[Callable[..., Any]]
-) -> list[Callable[..., Any]]:
-    """The chosen functions after those helpers that they, or their helpers, use; each function once."""
-    by_name: dict[str, Callable[..., Any]] = {}
-    for function in (*helpers, *chosen):
-        if by_name.setdefault(function.__name__, function) != function:
-            raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
+def _with_helpers(chosen: Iterable[Callable[..., Any]]) -> list[Callable[..., Any]]:
+    """The chosen functions, each after those of its file that it calls; each function once."""
     ordered: dict[str, Callable[..., Any]] = {}
-
-    def add(function: Callable[..., Any], above: tuple[str, ...]) -> None:
-        if function.__name__ in ordered or function.__name__ in above:
-            return
-        used = globals_of(compile(_source(function), "<source>", "exec"))
-        # In their own order, not that of a set, which is another one in each process: a script is known by its digest.
-        for name in [helper.__name__ for helper in helpers if helper.__name__ in used]:
-            add(by_name[name], (*above, function.__name__))
-        ordered[function.__name__] = function
-
-    for function in chosen:
-        add(function, ())
+    for function in (one for caller in chosen for one in (*helpers_of(caller), caller)):
+        if ordered.setdefault(function.__name__, function) is not function:
+            raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
     return list(ordered.values())
-
-
-def _codes(code: CodeType) -> Iterable[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def globals_of(code: CodeType) -> set[str]:
-    """Names that the code, or code nested in it, looks up outside of functions and does not bind itself."""
-    names: set[str] = set()
-    for part in _codes(code):
-        steps = [(step.opname, step.argval) for step in dis.get_instructions(part)]
-        loaded = {name for operation, name in steps if operation in ("LOAD_GLOBAL", "LOAD_NAME")}
-        names |= loaded - {name for operation, name in steps if operation == "STORE_NAME"}
-    return names
-
-
-def _check_names(script: str, name: str, modules: str) -> None:
-    code = compile(script, f"<{name}>", "exec")
-    bound = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
-    missing = sorted(globals_of(code) - bound - set(vars(builtins)) - {"__name__"})
-    if missing:
-        raise ScriptError(
-            f"the {name} would use {', '.join(missing)}, which it does not have: "
-            f"its functions may use {modules}, their arguments and the functions listed as helpers"
-        )

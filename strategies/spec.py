@@ -17,6 +17,15 @@ CHUNK = Option(
     least=0,
     most=1_000_000,
 )
+PARALLEL_ITERATIONS = Option(
+    "parallel_iterations",
+    default=10,  # what tf.map_fn takes in a graph where none is given
+    help="iterations that may be in flight at once in a graph; eager and XLA ignore it",
+    least=1,
+    most=1024,
+)
+# The element function as a `tf.function` of its own, wherever a mapper has this option.
+JIT_COMPILE = Option("jit_compile", default=False, help="compile the element function with XLA", values=(False, True))
 # How a mapper goes through the batch: element by element, from Python, in a loop of TensorFlow's, through tf.data or by
 # calls back into Python; with each op on the whole batch or on chunks; or by a rewrite.
 Steps = Literal["python", "while", "pipeline", "called_back", "vectorised", "chunks", "whole"]
@@ -42,11 +51,11 @@ class Mapper:
 
     ``apply(fn, elems[, signature], **options)`` is TensorFlow code whose source goes into a strategy's script; this
     process never calls it. It gets ``signature`` (a nest of ``tf.TensorSpec`` of one element's output) where it names
-    it, and the options that differ from their defaults; one that has the option `CHUNK` gets a
-    chunk that depends on the case. ``helpers`` are further functions that its source needs. ``rewrite`` names the
-    workload's rewrite that is called on the whole batch in place of ``apply(element, …)``; such a mapper has no
-    ``apply``. Of its ``modes``, those in ``default_modes`` are what "default" stands for; ``unsupported`` says of
-    modes in a sentence why they cannot work. ``steps``, of which forecasts are made, is how it goes through the batch.
+    it, and the options that differ from their defaults; one that has the option `CHUNK` gets a chunk that depends on
+    the case. Functions of its file that it calls go into the script with it. ``rewrite`` names the workload's rewrite
+    that is called on the whole batch in place of ``apply(element, …)``; such a mapper has no ``apply``. Of its
+    ``modes``, those in ``default_modes`` are what "default" stands for; ``unsupported`` says of modes in a sentence why
+    they cannot work. ``steps``, of which forecasts are made, is how it goes through the batch.
 
     ``apply_ragged`` takes the place of ``apply`` where the lengths of results differ from element to element; without
     it the mapper takes no such results. ``one_shape`` says of modes in a sentence why elements and results need one
@@ -65,7 +74,6 @@ class Mapper:
     default_modes: tuple[str, ...] = MODES
     options: tuple[Option, ...] = ()
     rewrite: str | None = None
-    helpers: tuple[Callable[..., Any], ...] = ()
     order: int = 100  # place in lists and grids; ties go by slug
     steps: Steps = "while"
     element: Literal["element", "numpy_element"] = "element"
@@ -74,6 +82,7 @@ class Mapper:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     apply_ragged: Callable[..., Any] | None = None
     one_shape: Mapping[str, str] = field(default_factory=dict)
+    helpers: Any = ()  # of files from before helpers were found by their names
 
     @property
     def memory(self) -> Literal["events", "events_with_numpy", "tracemalloc"]:

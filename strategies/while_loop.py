@@ -1,6 +1,6 @@
 """tf.while_loop with a TensorArray for each output: what tf.map_fn does, written out."""
 
-from strategies.spec import Mapper, Option
+from strategies.spec import PARALLEL_ITERATIONS, Mapper
 from workloads.spec import tf
 
 
@@ -30,14 +30,6 @@ MAPPER = Mapper(
     summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
     apply=map_with_while_loop,
     default_modes=(),
-    options=(
-        Option(
-            "parallel_iterations",
-            default=10,
-            help="iterations that may be in flight at once in a graph; eager and XLA ignore it",
-            least=1,
-            most=1024,
-        ),
-    ),
+    options=(PARALLEL_ITERATIONS,),
     order=22,
 )

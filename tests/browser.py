@@ -98,7 +98,6 @@ class AppServer:
     process: "subprocess.Popen[bytes]"
     log_path: Path
     home: Path
-    _log_read: int = field(default=0, repr=False)
 
     @classmethod
     def start(
@@ -160,12 +159,6 @@ class AppServer:
     def log(self) -> str:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
-    def new_log(self) -> str:
-        """What was written since the last call."""
-        text = self.log()[self._log_read :]
-        self._log_read += len(text)
-        return text
-
     def children(self) -> list[psutil.Process]:
         """The server's processes below it, however deep."""
         try:
@@ -213,10 +206,6 @@ class Watch:
         problem = f"console error: {text} ({location})"
         if kind == "error" and not _FORGIVEN.search(problem):
             self.problems.append(problem)
-
-    def forgive(self, pattern: str) -> None:
-        """Forget the problems that match ``pattern`` so far."""
-        self.problems[:] = [problem for problem in self.problems if not re.search(pattern, problem)]
 
 
 # The state is `notRunning` for a moment between a click and the run that it starts: quiet has to last. After the script

@@ -7,11 +7,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from measure.claims import known, predicates
-from measure.claims.figures import FIRST_CALL
+from measure.claims.predicates import FIRST_CALL
 from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept
-from measure.model.run import Axis, Error, Evidence, Measurement, Memory, Point, Replica, Run, Warning
-from measure.model.script_end import ScriptEnd
-from tests.samples import run_of
+from measure.run.run import Axis, Error, Evidence, Measurement, Point, Replica, Run, ScriptEnd, Warning
+from tests.samples import memory, run_of
 
 ID = "0123456789abcdef01234567"
 _PROCESSES = 20
@@ -28,11 +27,6 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
         case predicates.MoreMemory():
             a = round(1e6 * test.by * (2.0 if yes else 0.5))
             return compared(need, [item(test.a, peak_bytes=a), item(test.b, peak_bytes=1_000_000)])
-        case predicates.Grows():
-            inside = test.least + 0.3 if test.least > -9 else test.most - 0.3
-            exponent = inside if yes else inside - 0.8 if test.least > -9 else inside + 0.8
-            over = [item(test.over)] if test.over else []
-            return swept(need, {value: [item(test.strategy, 1e-3 * value**exponent), *over] for value in need.values})
         case predicates.Ends():
             other = "failed" if test.outcome == "ok" else "ok"
             return compared(need, [item(test.strategy, outcome=test.outcome if yes else other)])
@@ -102,14 +96,10 @@ def item(
                 first_call_s=first_call_s)
         for number in range(_PROCESSES)
     ]  # fmt: skip
-    memory = Memory(
-        peak_bytes=peak_bytes, output_bytes=0, temporary_bytes=0, input_bytes=0, captured_bytes=0,
-        method="events",
-    )  # fmt: skip
     is_right = outcome == "ok"
     return Measurement(
         strategy=slug, mapper=mapper, mode=mode or "graph", outcome=outcome, stage="done", warnings=list(warnings),
-        replicas=replicas if is_right else [], memory=memory if is_right else None,
+        replicas=replicas if is_right else [], memory=memory(peak_bytes) if is_right else None,
         error=None if is_right else Error(type="Error", message=words),
     )  # fmt: skip
 

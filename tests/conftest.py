@@ -2,11 +2,9 @@
 
 import asyncio
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,26 +12,24 @@ from playwright.sync_api import Browser, Page
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.context import ContextProxy
 
-from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Launcher
 from measure.store.store import Store
 from tests.browser import ROOT, TRACEBACK, AppServer, Watch, launched
 from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
-from tests.steps import going_on
-from workloads import functions
+from tests.simulated_server import GO_ON
+from tests.steps import having
+from workloads import discovery, functions
 
 # A test that uses one of these, directly or through another fixture, is live: it starts processes, drives a browser, or
 # calls TensorFlow. All others are deterministic.
 LIVE = {"live", "tf", "host", "start_app", "browser"}
 
-_skipped: list[str] = []
-_failures: dict[str, dict[str, Any]] = {}
 _is_running = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=("deterministic", "live"), help="only the tests of this tier")
-    parser.addoption("--report", type=Path, help="a JSON file for what passed, and what failed and why")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,33 +63,13 @@ def pytest_runtest_protocol() -> Iterator[None]:
         _is_running = False
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped and not hasattr(report, "wasxfail"):
-        _skipped.append(report.nodeid)
-    if report.failed and report.nodeid not in _failures:
-        crash = getattr(report.longrepr, "reprcrash", None)
-        error = (crash.message if crash else str(report.longrepr)).strip().partition("\n")[0]
-        _failures[report.nodeid] = {"error": f"in {report.when}: {error}", "load": os.getloadavg()[0]}
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    if report.skipped:
-        _skipped.append(report.nodeid)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _skipped and os.environ.get("CI", "").lower() not in ("", "0", "false"):
+    """A skipped test is a failure where CI is set."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter is not None and reporter.stats.get("skipped")
+    if skipped and os.environ.get("CI", "").lower() not in ("", "0", "false"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for nodeid in _skipped:
-        terminalreporter.line(f"SKIPPED {nodeid}: a failure where CI is set")
-    if path := config.getoption("report"):
-        failing = {one.nodeid for kind in ("failed", "error") for one in terminalreporter.getreports(kind)}
-        passed = {one.nodeid for one in terminalreporter.getreports("passed")} - failing
-        path.write_text(json.dumps({"passed": len(passed), "failures": _failures}), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -109,12 +85,23 @@ def tf() -> Any:
     return tensorflow
 
 
+@pytest.fixture(autouse=True)
+def _executing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a person's own are executed, until a page of the test takes those of its worker."""
+    for one in discovery.discoveries:
+        monkeypatch.setattr(one, "_described", None)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Runs and the machine's measurement lock are in temporary folders, never in the user's home."""
+def _own_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs and the machine's measurement lock are in temporary folders, never in the user's home. The visitor of an
+    `AppTest`, which has no request of its own, comes from this machine; and it looks for no components in the metadata
+    of all packages that are installed, which takes 0.2 s."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPBENCH_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("MAPBENCH_LOCK", str(tmp_path_factory.mktemp("lock") / "measure.lock"))
+        patch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "localhost:8501"}))
+        patch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
         yield
 
 
@@ -127,29 +114,13 @@ def _functions_of_a_file() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _visitors_of_this_machine() -> Iterator[None]:
-    """The visitor of an `AppTest`, which has no request of its own, comes from this machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ContextProxy, "headers", property(lambda _: {"Host": "localhost:8501"}))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_components_of_other_packages() -> Iterator[None]:
-    """An `AppTest` looks for components in the metadata of all packages that are installed: 0.2 s each, and none is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BidiComponentManager, "discover_and_register_components", lambda *_, **__: None)
-        yield
-
-
 @pytest.fixture(scope="session")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostLauncher]:
-    """A host for all tests that only need one, forked from the nursery: TensorFlow is imported once for them.
+def host() -> Iterator[Launcher]:
+    """A host for all tests that only need one: TensorFlow is imported once for them.
 
     A test that has asked for a subject waits for its end, and one that kills or closes a host has its own.
     """
-    with running_host(tmp_path_factory.mktemp("host"), warm=True) as launcher:
+    with running_host() as launcher:
         yield launcher
 
 
@@ -172,7 +143,7 @@ def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     problems = []
     for server in servers:
         problems += [f"outlived its server: {command}" for command in server.stop()]
-        log = server.new_log()
+        log = server.log()
         if TRACEBACK in log:
             problems.append(f"traceback in the server's log:\n{log}")
     assert not problems, "\n".join(problems)
@@ -180,19 +151,15 @@ def start_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
 
 @pytest.fixture
 def app_server(start_app: Callable[..., AppServer]) -> Iterator[AppServer]:
-    """The app on simulated subjects, for all tests that only need a server; its log may hold no traceback after any of
-    them.
+    """The app on simulated subjects, for all tests that only need a server.
 
     A test leaves nothing that is measured, also where it fails; it may find runs that others have left.
     """
     server = start_app("tests.simulated_server")
-    server.new_log()
     yield server
     kept = Store(server.home)
-    with going_on(server):
-        eventually(lambda: not any(kept.look(run_id).work for run_id in kept.ids()), "nothing is measured")
-    log = server.new_log()
-    assert TRACEBACK not in log, f"traceback in the server's log:\n{log}"
+    with having(server, GO_ON):
+        eventually(lambda: all(kept.look(run_id).state == "finished" for run_id in kept.ids()), "nothing is measured")
 
 
 @pytest.fixture(scope="session")

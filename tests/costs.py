@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from measure.model.run import Axis, Latency, Measurement, Point, Replica
-from measure.statistics import intervals
-from measure.statistics.levels import levels_of
+from measure.judge import intervals
+from measure.judge.levels import levels_of
+from measure.run.run import Axis, Latency, Measurement, Point, Replica
 
 # slug → (seconds per call, seconds per element)
 Costs = Mapping[str, tuple[float, float]]
-# Processes of a strategy at a point are sampled one round after the other, and points that are refined later.
+# Processes of a strategy at a point are sampled one round after the other.
 _ROUND_S = 5.0
 
 

@@ -4,11 +4,13 @@ import contextlib
 import itertools
 import json
 import os
-import queue
+import subprocess
+import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,23 +18,19 @@ from typing import Any
 import psutil
 import pytest
 
-from measure import local
+from measure import local, making
 from measure.client import Client
 from measure.engine import deriving
 from measure.engine.bench import Settings
-from measure.making import Making
-from measure.model import request
-from measure.model.run import Run
-from measure.pool import process
-from measure.pool.host_launcher import HostLauncher
-from measure.pool.launcher import Event, Launcher
+from measure.pool.launcher import Events, Launcher
 from measure.recording import FAULT
+from measure.run import request
+from measure.run.run import Run
 from measure.store import store
 from measure.subject.messages import Spec
 from measure.worker import Worker
 from tests.deadlines import RUN_S
 from tests.subjects import Subjects, leave_the_machine
-from tests.warm import WARM
 from workloads import functions
 from workloads.functions import Given
 
@@ -56,13 +54,6 @@ def count_calls():
     return tf.calls_so_far
 
 
-def is_timed():
-    """True if this process measures latency: the others have set up TensorFlow's allocator."""
-    import os
-
-    return "TF_CPU_ALLOCATOR_USE_BFC" not in os.environ
-
-
 def map_with_{slug}(fn, elems):
 {body}
 
@@ -75,7 +66,6 @@ MAPPER = Mapper(
     steps="whole",
     modes={modes!r},
     default_modes=(),
-    helpers=(map_rightly, count_calls, is_timed),
 )
 '''
 
@@ -147,19 +137,39 @@ def small_request(*strategies: str, **changes: Any) -> request.Request:
     return request.parse(raw | changes)
 
 
+_COMMAND = """
+import runpy
+from dataclasses import replace
+from measure import making
+from tests.deadlines import RUN_S
+making.SETTINGS = replace(making.SETTINGS, timeout_floor_s=RUN_S)
+runpy.run_module("measure", run_name="__main__", alter_sys=True)
+"""
+
+
+def start_command(*arguments: str, **more: Any) -> "subprocess.Popen[Any]":
+    """``python -m measure arguments…``, where a step of a subject has as long as other deadlines of tests; ``more`` is
+    for `Popen`."""
+    return subprocess.Popen([sys.executable, "-c", _COMMAND, *arguments], **more)
+
+
+def run_python(code: str, *arguments: str | Path, folder: Path, options: Sequence[str] = (), **more: Any) -> Any:
+    """``python -c code arguments…`` in ``folder``, which has to end well; ``more`` is for `subprocess.run`."""
+    command = [sys.executable, *options, "-c", code, *map(str, arguments)]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=4 * RUN_S, check=False, **more)
+    assert ended.returncode == 0, ended.stderr
+    return ended
+
+
 @contextlib.contextmanager
-def running_host(folder: Path, warm: bool = False) -> Iterator[HostLauncher]:
-    """A host of its own that is ready; a warm one was forked from the nursery, which has imported TensorFlow."""
-    with pytest.MonkeyPatch.context() as patch:
-        if warm:
-            patch.setattr(process, "subprocess", WARM)
-        launcher = HostLauncher(folder / "host.log")
-        try:
-            assert launcher.wait_ready(RUN_S, lambda: False), launcher.state()
-            patch.undo()
-            yield launcher
-        finally:
-            launcher.close()
+def running_host() -> Iterator[Launcher]:
+    """A host of its own that is ready."""
+    launcher = Launcher()
+    try:
+        assert launcher.wait_ready(RUN_S, lambda: False), launcher.state()
+        yield launcher
+    finally:
+        launcher.close()
 
 
 class Own:
@@ -183,8 +193,7 @@ class Own:
 
     def begin(self) -> None:
         """Do what waits, and what will, beside the test."""
-        woken = threading.Event()
-        self._thread = threading.Thread(target=self.worker.work, args=(woken,), daemon=True)
+        self._thread = threading.Thread(target=self.worker.work, daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -193,15 +202,6 @@ class Own:
         if self._thread is not None:
             self._thread.join()
         self.worker.store.close()
-
-    def measure(self, asked: request.Request) -> Run:
-        """The run of a request, as it is stored."""
-        run_id = self.client.submit(asked)
-        self.work()
-        snapshot = self.client.snapshot(run_id)
-        assert snapshot is not None and snapshot.state == "finished", snapshot
-        assert FAULT not in snapshot.run.stop_reason, snapshot.run.stop_reason
-        return snapshot.run
 
 
 @contextlib.contextmanager
@@ -225,7 +225,7 @@ def measure_here(launcher: Launcher, patch: pytest.MonkeyPatch) -> None:
     """Have commands of this process measure with that, quickly."""
     quick = Settings(most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
     patch.setattr(local, "launcher", lambda *_: launcher)
-    patch.setattr(Making, "SETTINGS", quick)
+    patch.setattr(making, "SETTINGS", quick)
     leave_the_machine(patch)
 
 
@@ -244,7 +244,12 @@ class Lent:
 
 def measure(own: Own, asked: request.Request) -> Run:
     """The finished run of a request."""
-    return own.measure(asked)
+    run_id = own.submit(asked)
+    own.work()
+    snapshot = own.snapshot(run_id)
+    assert snapshot is not None and snapshot.state == "finished", snapshot
+    assert FAULT not in snapshot.run.stop_reason, snapshot.run.stop_reason
+    return snapshot.run
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -268,7 +273,7 @@ class Talk:
 
 def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Talk]:
     """Start subjects, ``at_once`` at a time, take each through its role, and return what they said, in their order."""
-    events: queue.Queue[Event] = queue.Queue()
+    events: Events = deque()
     waiting, talks, live = list(specs), [], {}
     following = {"ready": {"op": "first_call"}, "first_call": {"op": "turn"}, "sampled": {"op": "stop"}}
     while waiting or live:
@@ -288,6 +293,6 @@ def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Ta
             live[event.subject].messages.append(message)
             if message.get("event") in following:
                 launcher.send(event.subject, following[message["event"]])
-        elif event.kind in ("exit", "lost"):
-            live.pop(event.subject).exit = {"kind": event.kind, **event.fields}
+        else:
+            live.pop(event.subject).exit = event.fields
     return talks

@@ -1,6 +1,6 @@
 """Made-up explanations of strategies, for tests of the sentences and of the tab: nothing here was measured."""
 
-from measure.model.why import Graph, Ran, Why
+from measure.run.why import Graph, Ran, Why
 
 MS = 1e-3
 

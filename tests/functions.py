@@ -23,7 +23,6 @@ def systems(batch=8, n=6, seed=0):
 
 
 numbers_as_text = np.array([b"1.5", b"2.5", b"40"])
-raw = np.array([b"abcd", b"efgh"])
 
 
 def flip(x):
@@ -34,10 +33,6 @@ def contrast(x):
     return tf.image.adjust_contrast(x, 2.0)
 
 
-def decode(x):
-    return tf.io.decode_raw(x, tf.uint8, fixed_length=4)
-
-
 def to_number(x):
     return tf.strings.to_number(x)
 
@@ -46,18 +41,10 @@ def solve(x):
     return tf.linalg.cholesky_solve(tf.linalg.cholesky(x["a"]), x["b"])
 
 
-def three(x):
-    return {"f": tf.reduce_sum(x), "i": tf.argmax(x), "b": x > 0.5}
-
-
 def branchy(x):
     if tf.reduce_sum(x) > 4.0:
         return x * 2
     return x + 1
-
-
-def positives(x):
-    return tf.sparse.from_dense(tf.nn.relu(x - 0.5))
 
 
 table = tf.Variable(np.arange(30, dtype=np.float32).reshape(10, 3))
@@ -98,10 +85,6 @@ def positive(x):
     return tf.sqrt(x)
 
 
-def finite(x):
-    return tf.debugging.check_numerics(tf.math.log(x + 1.0), "not finite")
-
-
 def smoothed(x):
     return tf.math.betainc(x + 1.0, x + 1.0, x)
 
@@ -123,13 +106,6 @@ def printing(x):
     return x * 2
 
 
-in_a_function = tf.function(lambda x: x + table[0, 0])
-
-
-def reads_in_a_function(x):
-    return in_a_function(x)
-
-
 def sentences(batch=6, longest=4, seed=0):
     rng = np.random.default_rng(seed)
     return [rng.random(1 + index % longest, dtype=np.float32) for index in range(batch)]
@@ -139,19 +115,8 @@ def mean(x):
     return tf.reduce_mean(x)
 
 
-marked = {"words": tf.ragged.constant([[1.0, 2.0], [], [3.0, 4.0, 5.0, 6.0]]), "mark": np.ones((3, 2), np.float32)}
-
-
-def marked_words(x):
-    return {"words": x["words"] * 2, "mark": x["mark"] + tf.reduce_sum(x["words"])}
-
-
 def large(x):
     return tf.boolean_mask(x, x > 0.5)
-
-
-def large_columns(x):
-    return tf.boolean_mask(tf.stack([x, x]), x > 0.5, axis=1)
 
 
 def twice(n):

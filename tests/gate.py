@@ -20,13 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from measure.machine import control_groups, processor
+from measure.machine import control_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds of a start of Python that imports NumPy, on an idle laptop.
@@ -36,22 +34,9 @@ SLOWEST = 8.0
 MOST_AGAIN = 8
 CALM_WITHIN_S = 60.0
 CALM_PERCENT = 20.0
-_NO_TESTS = 5
+# Exit statuses of pytest: all have passed, and there were none.
+GREEN = (0, 5)
 _PR_SET_CHILD_SUBREAPER = 36
-
-
-@dataclass(frozen=True)
-class Result:
-    """One pytest process: its exit status, the tests that passed, and those that failed with what was said of them."""
-
-    status: int
-    passed: int = 0
-    failures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    @property
-    def is_green(self) -> bool:
-        return self.status in (0, _NO_TESTS)
 
 
 def pace() -> float:
@@ -74,16 +59,11 @@ def tool(*arguments: str) -> bool:
     return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode == 0
 
 
-def tests(tier: str, *arguments: str) -> Result:
-    """Run the tests of a tier in a process of their own."""
+def tests(tier: str, *arguments: str) -> int:
+    """Run the tests of a tier in a process of their own; its exit status."""
     step(f"{tier} tests")
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "pytest", "-q", f"--tier={tier}", f"--report={report}", *arguments]
-        status = subprocess.run(command, cwd=ROOT, check=False).returncode
-        told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
-    return Result(status, seconds=time.monotonic() - began, **told)
+    command = [sys.executable, "-m", "pytest", "-q", f"--tier={tier}", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def calm_down() -> None:
@@ -93,21 +73,19 @@ def calm_down() -> None:
         pass
 
 
-def live_tests(*arguments: str) -> Result:
-    """The live tier, with a second chance for a few failures, each of which is told."""
-    first = tests("live", *arguments)
-    if first.is_green or not 0 < len(first.failures) <= MOST_AGAIN:
-        return first
+def live_tests(*arguments: str) -> int:
+    """The live tier, with a second chance for a few failures, each of which is named."""
+    with tempfile.TemporaryDirectory() as cache:
+        status = tests("live", f"--override-ini=cache_dir={cache}", *arguments)
+        noted = Path(cache) / "v/cache/lastfailed"
+        failed = list(json.loads(noted.read_text(encoding="utf-8"))) if noted.exists() else []
+    if status in GREEN or not 0 < len(failed) <= MOST_AGAIN:
+        return status
     calm_down()
-    again = tests("live", *first.failures)
-    flaky = {name: one for name, one in first.failures.items() if name not in again.failures}
-    for name, one in flaky.items():
-        print(f"FLAKY {name}: {one['error']} (load {one['load']:.1f})")
-    return Result(again.status, first.passed + len(flaky), again.failures, first.seconds + again.seconds)
-
-
-def minutes(seconds: float) -> str:
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    again = tests("live", *failed)
+    if again in GREEN:
+        print(*(f"FLAKY {name}: it failed once, as is said above" for name in failed), sep="\n")
+    return again
 
 
 def check(arguments: Sequence[str]) -> int:
@@ -123,22 +101,17 @@ def check(arguments: Sequence[str]) -> int:
     ):
         return 1
     # A container may grant less than the machine has; a worker takes some 0.5 GiB.
-    cores, room = processor.granted(Path("/")), control_groups.available_memory() // 2**30
+    cores, room = control_groups.cores_granted(), control_groups.available_memory() // 2**30
     workers = str(max(1, min(math.ceil(cores), room)))
-    results = [
+    statuses = [
         tests("deterministic", "--numprocesses", workers, "--dist", "worksteal", *arguments),
         live_tests(*arguments),
     ]
-    deterministic, live = results
-    failed = sum(len(result.failures) for result in results)
     # Of a part of the tests, all may be of one tier.
     some = any if arguments else all
-    ok = all(result.is_green for result in results) and some(result.status == 0 for result in results)
-    print(
-        f"\ntests/run: {'green' if ok else 'RED'} after {minutes(time.monotonic() - began)} at pace {speed:.1f}"
-        f" (deterministic {minutes(deterministic.seconds)}, live {minutes(live.seconds)}):"
-        f" {sum(result.passed for result in results)} passed, {failed} failed"
-    )
+    ok = all(status in GREEN for status in statuses) and some(status == 0 for status in statuses)
+    seconds = int(time.monotonic() - began)
+    print(f"\ntests/run: {'green' if ok else 'RED'} after {seconds // 60} min {seconds % 60:02d} s at pace {speed:.1f}")
     return 0 if ok else 1
 
 

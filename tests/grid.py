@@ -14,23 +14,25 @@ import json
 import os
 import re
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import strategies
 import workloads
-from measure.engine import stages
-from measure.engine.bench import Bench, Settings
-from measure.model.request import Request, case_of, parse
-from measure.model.run import Measurement, Run
-from measure.pool.host_launcher import HostLauncher
+from measure.engine.bench import Settings
+from measure.engine.comparison import Comparison
 from measure.pool.launcher import Launcher
+from measure.run.request import Request, case_of, parse
+from measure.run.run import Measurement, Run
 from strategies import script
 from tests.deadlines import RUN_S
+from tests.engine import running_host
 from workloads.spec import Workload
+
+# However busy the machine is, no cell of a variant is left out.
+HOUR_S = 3_600.0
 
 TABLE = Path(__file__).with_name("data") / "grid.csv"
 SOURCES = TABLE.with_suffix(".json")
@@ -126,35 +128,31 @@ def slugs(workload: Workload) -> list[str]:
 
 def variants() -> list[Variant]:
     """Every workload, and every variant of it."""
-    made = []
-    for workload in workloads.all():
-        made.append(Variant(workload.slug))
-        for name, values in workload.variants.items():
-            made += [Variant(workload.slug, f"{name}={value}") for value in values]
-    return made
+    return [
+        Variant(workload.slug, "".join(f"{name}={value}" for name, value in options.items()))
+        for workload in workloads.all()
+        for options in workload.choices()
+    ]
 
 
 def untimed(request: Request, launcher: Launcher, settings: Settings | None = None) -> Run:
     """The run of a comparison that ends where timing would begin: outcomes and warnings are all there."""
-    bench = Bench("0" * 24, request, launcher, lambda view: None, settings=settings)
-    with bench.opened():
-        stages.compute_reference(bench)
-        stages.leave_out_unsupported(bench)
-        stages.measure_memory(bench, bench.record.untried())
-        stages.rerun_without_onednn(bench)
-    bench.close("interrupted", "outcomes are known")
-    return bench.record.run
+    settings = dataclasses.replace(settings or Settings(timeout_floor_s=RUN_S), bound_s=HOUR_S)
+    comparison = Comparison("0" * 24, request, launcher, lambda view: None, settings=settings)
+    with comparison.opened():
+        comparison.look_at_values()
+    return comparison.close("interrupted", "outcomes are known")
 
 
 def digest(variant: Variant, strategies_: Iterable[str]) -> str:
-    """The digest of a variant's inputs, tolerances and scripts of these strategies, each in one of its modes, and of
+    """The digest of a variant's inputs and scripts of these strategies, each in one of its modes, and of
     TensorFlow's and NumPy's versions. How strategies are run and checked by `measure` is not in it."""
     case = case_of(parse(variant.request()))
     in_one_mode = {slug.replace(f".{strategies.parse(slug).mode}", ""): slug for slug in strategies_}
     # What measures memory and checks values has a pool whatever the script says.
     scripts = {slug: script.build(case, slug, allocator="default") for slug in in_one_mode.values()}
     versions = [version("tensorflow"), version("numpy")]
-    told = [versions, script.build_reference(case), scripts, repr(case.workload.tolerances), case.cost.depth]
+    told = [versions, script.build_reference(case), scripts, case.cost.depth]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
 
@@ -175,22 +173,9 @@ def row(variant: Variant, item: Measurement) -> Row:
     return Row(variant.workload, variant.options, item.strategy, outcome, " ".join(codes), reason)
 
 
-@contextlib.contextmanager
-def host() -> Iterator[HostLauncher]:
-    """A host of the grid's own, ready to fork."""
-    with tempfile.TemporaryDirectory() as folder:
-        launcher = HostLauncher(Path(folder) / "host.log")
-        try:
-            if not launcher.wait_ready(120.0, lambda: False):
-                raise RuntimeError(launcher.state().message)
-            yield launcher
-        finally:
-            launcher.close()
-
-
 def measured(launcher: Launcher, variant: Variant, chosen: Sequence[str] = ()) -> list[Row]:
     """Return what becomes of the chosen cells of the variant, or of every one."""
-    run = untimed(parse(variant.request(chosen)), launcher, Settings(timeout_floor_s=RUN_S))
+    run = untimed(parse(variant.request(chosen)), launcher)
     return [row(variant, item) for item in run.measurements]
 
 
@@ -298,7 +283,7 @@ def main() -> int:
     rows: list[Row] = []
     table = read() if TABLE.exists() else []
     with_onednn = {each.cell: each for each in table if each.onednn == "on"}
-    with host() as launcher:
+    with running_host() as launcher:
         for variant in chosen:
             for each in measured(launcher, variant):
                 rows += of_cell(each, with_onednn.get(each.cell))

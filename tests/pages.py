@@ -10,18 +10,16 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.admission import NOBODY, Visitor
-from measure.client import Snapshot
-from measure.model import why
-from measure.model.job import WorkerState
-from measure.model.request import Request, RequestError
-from measure.model.run import Run
-from measure.model.run_file import decode
-from measure.store.store import Store
-from measure.sweep.request import SweepRequest
+from measure.run import why
+from measure.run.request import Request, RequestError
+from measure.run.run import Run
+from measure.run.run_file import decode
+from measure.run.sweep_request import SweepRequest
+from measure.store.queue import WorkerState
+from measure.store.store import Snapshot, Store
 from tests import synthetic
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
-from tests.synthetic import HOSTILE
 
 RUN_ID = "0123456789abcdef01234567"
 versions = itertools.count(100)  # the page keeps what it computed for a version of a run
@@ -41,23 +39,20 @@ class FakeClient:
         self.cancelled: list[str] = []
         self.stopped: list[str] = []
         self.waiting: tuple[str, ...] = ()
-        self.state = WorkerState(state="ready", devices=("CPU:0",))
+        self.state = WorkerState("ready", "", ("CPU:0",))
         self.refusal: str | None = None
-        self.store: Any = SimpleNamespace(keeping=SimpleNamespace(removed=lambda run_id: None))
+        self.store: Any = SimpleNamespace(artifacts=lambda run_id, slug: [why.GRAPH, why.TRACE])
+        # The run that is explained.
+        self.explained: Snapshot | None = None
 
-    def submit(self, request: Request, parent: str | None = None, visitor: Visitor = NOBODY) -> str:
+    def submit(
+        self, request: Any, parent: str | None = None, visitor: Visitor = NOBODY, *, continue_from: str | None = None
+    ) -> str:
         if self.refusal:
             raise RequestError(self.refusal)
-        self.submitted.append(request)
-        return self._queue(replace(synthetic.partial(0), request=request.record()))
-
-    def submit_sweep(
-        self,
-        request: SweepRequest,
-        parent: str | None = None,
-        visitor: Visitor = NOBODY,
-        continue_from: str | None = None,
-    ) -> str:
+        if isinstance(request, Request):
+            self.submitted.append(request)
+            return self._queue(replace(synthetic.partial(0), request=request.record()))
         self.submitted_sweeps.append(request)
         self.sweeps_of.append((parent, continue_from))
         swept = synthetic.sweep()
@@ -94,6 +89,14 @@ class FakeClient:
     def host(self) -> WorkerState:
         return self.state
 
+    def explain(self, run_id: str, visitor: Visitor = NOBODY) -> None:
+        if self.refusal:
+            raise RequestError(self.refusal)
+        self.explained = replace(self.snapshots[run_id], state="running", message="explaining loop.eager, 1 of 2")
+
+    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
+        return ("a" * 24, self.explained) if self.explained else None
+
 
 class StoredClient(FakeClient):
     """A client with a store, and nothing that measures."""
@@ -105,43 +108,10 @@ class StoredClient(FakeClient):
     def snapshot(self, run_id: str) -> Snapshot | None:
         if run_id in self.snapshots:
             return self.snapshots[run_id]
-        kept = self.store.look(run_id)
-        if kept is None:
-            return None
-        return Snapshot(kept.run, "finished", version=kept.version, imported=kept.imported, owner=kept.owner)
+        return self.store.look(run_id)
 
     def delete(self, ids: Iterable[str], visitor: Visitor = NOBODY) -> list[str]:
         return self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
-
-
-class ExplainedClient(FakeClient):
-    """A client that has one run, and explains it when asked."""
-
-    def __init__(self, run: Run, *, imported: bool = False) -> None:
-        super().__init__()
-        self.shown = Snapshot(run, "finished", version=next(versions), imported=imported)
-        self.job: Snapshot | None = None
-        self.asked: list[str] = []
-        self.store = self
-
-    def snapshot(self, run_id: str) -> Snapshot | None:
-        return self.shown if run_id == self.shown.run.id else None
-
-    def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
-        if self.refusal:
-            raise RequestError(self.refusal)
-        self.asked.append(run_id)
-        self.job = Snapshot(self.shown.run, "running", message="explaining loop.eager, 1 of 2")
-        return "a" * 24
-
-    def explanation(self, run_id: str) -> tuple[str, Snapshot] | None:
-        return ("a" * 24, self.job) if self.job else None
-
-    def artifacts(self, run_id: str, slug: str) -> list[str]:
-        return [why.GRAPH, why.TRACE]
-
-    def artifact(self, run_id: str, slug: str, name: str) -> bytes | None:
-        return HOSTILE.encode()
 
 
 def example() -> Run:

@@ -1,6 +1,6 @@
 """Measurements and runs of hand-made samples."""
 
-from measure.model.run import Measurement, Replica, Request, Run
+from measure.run.run import Measurement, Memory, Replica, Request, Run
 
 
 def measurement(
@@ -12,6 +12,13 @@ def measurement(
         for index, samples in enumerate(processes)
     ]
     return Measurement(strategy=slug, mapper=slug, mode="graph", twin_of=twin_of, outcome=outcome, replicas=replicas)
+
+
+def memory(peak_bytes: int, output_bytes: int = 0) -> Memory:
+    return Memory(
+        peak_bytes=peak_bytes, output_bytes=output_bytes, temporary_bytes=0, input_bytes=0, captured_bytes=0,
+        method="events",
+    )  # fmt: skip
 
 
 def run_of(*measurements: Measurement) -> Run:

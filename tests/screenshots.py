@@ -7,10 +7,11 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, FloatRect, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser import ROOT, AppServer, launch, wait_idle
 
@@ -20,35 +21,35 @@ MOST_BYTES = 300 * 1024
 RUN_MS = 400_000
 # A person reads before Run is pressed: a browser that has just drawn a page is still one of the «other programs».
 _READ_MS = 3_000
-_WINDOW = 1000  # pixels, which hold a window
+_WINDOW = 1000  # pixels of a window's height
 _HIGHEST = 4000  # pixels of a page while its picture is taken: nothing of it scrolls
 
 
 @dataclass
 class Studio:
-    """A browser, and a server; ``last`` is the address of the run on show."""
+    """A browser, and a server; ``runs``: choices → the address of a run of them."""
 
     browser: Browser
     server: AppServer
-    last: str = ""
+    runs: dict[str, str] = field(default_factory=dict)
 
     def page(self, address: str, width: int = WIDTH, scheme: str = "light") -> Page:
         page = self.browser.new_context(
-            viewport={"width": width, "height": 1000}, color_scheme=scheme, device_scale_factor=1
+            viewport={"width": width, "height": _WINDOW}, color_scheme=scheme, device_scale_factor=1
         ).new_page()
-        page.goto(address)
+        page.goto(f"{self.server.url}/{address}")
         wait_idle(page, quiet_ms=1000)
         return page
 
-    def result(self) -> str:
+    def measured(self, choices: str) -> str:
         """The address of a finished run, measured once."""
-        if not self.last:
-            page = self.page(f"{self.server.url}/?strategies=default")
+        if choices not in self.runs:
+            page = self.page(choices)
             _run(page)
             _finish(page)
-            self.last = page.url
+            self.runs[choices] = page.url.removeprefix(f"{self.server.url}/")
             page.context.close()
-        return self.last
+        return self.runs[choices]
 
 
 def _run(page: Page) -> None:
@@ -63,7 +64,7 @@ def _finish(page: Page) -> None:
     wait_idle(page, quiet_ms=1000)
 
 
-def _save(page: Page, name: str, *, most: int) -> None:
+def _save(page: Page, name: str, most: int) -> None:
     """The page from its top down to where it ends, at most ``most`` pixels."""
     size = page.viewport_size
     assert size is not None
@@ -75,97 +76,66 @@ def _save(page: Page, name: str, *, most: int) -> None:
         "main => Math.max(...[...main.querySelectorAll('[data-testid=stElementContainer]')]"
         ".map(element => element.getBoundingClientRect().bottom))"
     )
-    _shoot(page, name, {"x": 0, "y": 0, "width": size["width"], "height": min(most, ends + 24)})
+    _shoot(page, name, min(most, ends + 24))
 
 
-def _shoot(page: Page, name: str, clip: FloatRect) -> None:
-    path = FOLDER / f"{name}.png"
-    page.screenshot(path=path, animations="disabled", clip=clip)
+def _shoot(page: Page, name: str, height: float) -> None:
+    path, size = FOLDER / f"{name}.png", page.viewport_size
+    assert size is not None
+    page.screenshot(path=path, animations="disabled", clip={"x": 0, "y": 0, "width": size["width"], "height": height})
     page.context.close()
     assert path.stat().st_size <= MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
     print(path.relative_to(ROOT), f"{path.stat().st_size / 1024:.0f} KiB")
 
 
-def _first_visit(studio: Studio) -> None:
-    _save(studio.page(studio.server.url), "first-visit", most=1100)
+def _shown(name: str, address: str, most: int, **look: Any) -> Callable[[Studio], None]:
+    return lambda studio: _save(studio.page(address, **look), name, most)
+
+
+def _measured(name: str, choices: str, most: int, **look: Any) -> Callable[[Studio], None]:
+    return lambda studio: _save(studio.page(studio.measured(choices), **look), name, most)
 
 
 def _running(studio: Studio) -> None:
-    page = studio.page(f"{studio.server.url}/?size_batch=200&strategies=all&budget=60")
+    page = studio.page("?size_batch=200&strategies=all&budget=60")
     _run(page)
     # In the middle of sampling: the first latencies are in the chart.
-    expect(page.locator(".st-key-progress div[role=status]")).to_contain_text(re.compile(r"sampling.*\d\s[mµ]?s", re.S),
-                                                                           timeout=RUN_MS)  # fmt: skip
+    status = page.locator(".st-key-progress div[role=status]")
+    expect(status).to_contain_text(re.compile(r"sampling.*\d\s[mµ]?s", re.S), timeout=RUN_MS)
     page.wait_for_timeout(6_000)
-    address = page.url
-    _save(page, "running", most=1250)
+    address = page.url.removeprefix(f"{studio.server.url}/")
+    _save(page, "running", 1250)
     page = studio.page(address)
     page.locator(".st-key-cancel button").first.click()
     _finish(page)
     page.context.close()
 
 
-def _result(studio: Studio) -> None:
-    # Down to the end of the table.
-    _save(studio.page(studio.result()), "result", most=1640)
-
-
-def _dark(studio: Studio) -> None:
-    _save(studio.page(studio.result(), scheme="dark"), "dark", most=1050)
-
-
-def _phone(studio: Studio) -> None:
-    page = studio.page(studio.result(), width=PHONE_WIDTH)
-    _save(page, "phone", most=_HIGHEST)
-
-
 def _own_function(studio: Studio) -> None:
-    page = studio.page(studio.server.url)
-    page.set_viewport_size({"width": WIDTH, "height": _WINDOW})
+    page = studio.page("")
     page.get_by_role("button", name="Write your own function").click()
     wait_idle(page, quiet_ms=1000)
     page.locator(".st-key-own_check button").click()
     expect(page.locator(".own-facts")).to_be_visible(timeout=RUN_MS)
     wait_idle(page, quiet_ms=1000)
-    _shoot(page, "own-function", {"x": 0, "y": 0, "width": WIDTH, "height": _WINDOW})
+    _shoot(page, "own-function", _WINDOW)
 
 
-def _claims(studio: Studio) -> None:
-    _save(studio.page(f"{studio.server.url}/claims"), "claims", most=1250)
-
-
-def _sweep(studio: Studio) -> None:
-    four = "&".join(f"strategies={word}" for word in ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched"))
-    _swept(studio, f"workload=square&from=1&to=100000&{four}", "sweep")
-
-
-def _dial(studio: Studio) -> None:
-    three = "&".join(f"strategies={word}.graph" for word in ("chunked", "map_fn", "vectorized_map"))
-    _swept(studio, f"workload=outer_reduce&sweep=chunk&from=1&to=256&{three}", "dial")
-
-
-def _map(studio: Studio) -> None:
-    _swept(studio, "workload=outer_product&from=1&to=1000&sweep_2=side&from_2=2&to_2=32&budget=240", "map")
-
-
-def _swept(studio: Studio, choices: str, name: str) -> None:
-    page = studio.page(f"{studio.server.url}/sweep?{choices}")
-    _run(page)
-    _finish(page)
-    _save(page, name, most=2200)
-
-
+_DEFAULT = "?strategies=default"
+_LINES = "&".join(f"strategies={word}" for word in ("loop.eager", "map_fn.graph", "vectorized_map.graph", "batched"))
+_DIAL = "&".join(f"strategies={word}.graph" for word in ("chunked", "map_fn", "vectorized_map"))
+_MAP = "workload=outer_product&from=1&to=1000&sweep_2=side&from_2=2&to_2=32&budget=240"
 PICTURES: dict[str, Callable[[Studio], None]] = {
-    "first-visit": _first_visit,
-    "result": _result,
-    "dark": _dark,
-    "phone": _phone,
+    "first-visit": _shown("first-visit", "", 1100),
+    "result": _measured("result", _DEFAULT, 1640),  # down to the end of the table
+    "dark": _measured("dark", _DEFAULT, 1050, scheme="dark"),
+    "phone": _measured("phone", _DEFAULT, _HIGHEST, width=PHONE_WIDTH),
     "running": _running,
     "own-function": _own_function,
-    "claims": _claims,
-    "sweep": _sweep,
-    "dial": _dial,
-    "map": _map,
+    "claims": _shown("claims", "claims", 1250),
+    "sweep": _measured("sweep", f"sweep?workload=square&from=1&to=100000&{_LINES}", 2200),
+    "dial": _measured("dial", f"sweep?workload=outer_reduce&sweep=chunk&from=1&to=256&{_DIAL}", 2200),
+    "map": _measured("map", f"sweep?{_MAP}", 2200),
 }
 
 

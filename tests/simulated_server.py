@@ -6,11 +6,9 @@ a file `HOSTED`, strangers use the server.
 """
 
 import os
-import queue
 import re
 import sys
 import threading
-import time
 from dataclasses import dataclass, field
 
 import msgspec
@@ -19,8 +17,8 @@ from streamlit.web import cli
 
 from measure import client
 from measure.engine.bench import Settings
-from measure.model import place
-from measure.pool.launcher import Event, HostState
+from measure.pool.launcher import Event, Events, HostState
+from measure.run import place
 from measure.store.store import Store
 from measure.subject.messages import Spec
 from measure.worker import Worker
@@ -39,11 +37,12 @@ class HeldSubjects(Subjects):
     """Subjects of which some keep their runs waiting."""
 
     held: set[int] = field(default_factory=set)
+    waiting: list[tuple[int, Message]] = field(default_factory=list)  # what they were told
 
     def state(self) -> HostState:
         return HostState("ready", "", ("CPU:0",), {"gpus": [], "cuda": None, "cudnn": None})
 
-    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+    def start(self, spec: Spec, events: Events) -> int:
         subject = super().start(spec, events)
         if re.search(rf"\bbatch={HELD_BATCH}\b", spec.script):
             self.held.add(subject)
@@ -51,20 +50,16 @@ class HeldSubjects(Subjects):
 
     def send(self, subject: int, message: Message) -> None:
         if subject in self.held and message["op"] == "turn":
-            threading.Thread(target=self._send_later, args=(subject, message), daemon=True).start()
+            self.waiting.append((subject, message))
         else:
             super().send(subject, message)
 
-    def kill(self, subject: int) -> None:
-        self.held.discard(subject)
-        super().kill(subject)
-
-    def _send_later(self, subject: int, message: Message) -> None:
-        while not (place.home() / GO_ON).exists():
-            if subject not in self.held:
-                return
-            time.sleep(_LOOK_S)
-        super().send(subject, message)
+    def next(self, events: Events, timeout_s: float) -> Event | None:
+        if self.waiting and (place.home() / GO_ON).exists():
+            for subject, message in self.waiting:
+                super().send(subject, message)
+            self.waiting.clear()
+        return super().next(events, min(timeout_s, _LOOK_S))
 
 
 if __name__ == "__main__":
@@ -77,7 +72,7 @@ if __name__ == "__main__":
     # A run that is held goes on until a test lets it go.
     os.environ |= dict.fromkeys(("MAPBENCH_RUN_S", "MAPBENCH_SWEEP_S"), "86400")
     worker = Worker(Store(), subjects, settings=Settings(timeout_floor_s=3_600.0), name="a test")
-    threading.Thread(target=worker.work, args=(threading.Event(),), daemon=True).start()
+    threading.Thread(target=worker.work, daemon=True).start()
     own = client.Client()
     client.shared = lambda: own
     cli.main(prog_name="streamlit")

@@ -12,9 +12,9 @@ import numpy as np
 
 from measure.engine.record import TWIN
 from measure.engine.turns import FAR, FIRST_ROUNDS, ROUNDS
-from measure.model.run import Analysis, Measurement, Replica
-from measure.statistics.levels import levels_of
-from measure.statistics.ranking import Order
+from measure.judge.levels import levels_of
+from measure.judge.ranking import Order
+from measure.run.run import Analysis, Measurement, Replica
 
 SAMPLES_A_TURN, TURN_S = 2, 0.01
 

@@ -1,7 +1,7 @@
 """Simulated subjects: a launcher that starts no process, and answers at once what those of a real one would."""
 
 import itertools
-import queue
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -11,11 +11,12 @@ import msgspec
 import pytest
 
 from measure.machine import load
-from measure.model import why
-from measure.model.roofline import Rates
-from measure.model.run import Correctness, Memory
-from measure.pool.launcher import Event, HostState, State
+from measure.pool.launcher import Event, Events, HostState, State
+from measure.run import why
+from measure.run.roofline import Rates
+from measure.run.run import Correctness
 from measure.subject.messages import Spec
+from tests.samples import memory
 
 Message = dict[str, Any]
 
@@ -23,7 +24,7 @@ RATES = Rates(bytes_per_s=4e12, flops_per_s=60e12, op_s=1e-5, call_s=1e-4)
 # A turn has so many samples; a call of these takes so many page faults.
 SAMPLES_A_TURN, FAULTS = 3, 7.0
 # A message that stands for the end of the host, with all its subjects; who waits for another one does so in vain, once.
-LOST = {"event": "lost"}
+LOST = {"status": None}
 
 
 def error(outcome: str = "failed", message: str = "said by a test") -> Message:
@@ -35,13 +36,10 @@ def measured(
     peak_bytes: int = 2**20, *, right: bool = True, call_s: float = 0.005, traces_anew: int = 0
 ) -> list[Message]:
     """The messages of a memory subject."""
-    memory = Memory(
-        peak_bytes=peak_bytes, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method="events"
-    )
     check = msgspec.to_builtins(Correctness(ok=right))
     return [
         {"event": "checked", "correctness": check, "sentence": None if right else "other values"},
-        {"event": "memory", "memory": msgspec.to_builtins(memory), "warnings": [], "fallbacks": [], "retraces": 0},
+        {"event": "memory", "memory": msgspec.to_builtins(memory(peak_bytes, 8)), "fallbacks": [], "retraces": 0},
         {"event": "rough", "seconds": call_s},
         {"event": "anew", "traces": traces_anew, "compilations": 0},
     ]
@@ -79,7 +77,7 @@ class Subjects:
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._alive: dict[int, tuple[str, queue.Queue[Event]]] = {}
+        self._alive: dict[int, tuple[str, Events]] = {}
         self._names: dict[int, str] = {}
 
     @property
@@ -107,17 +105,16 @@ class Subjects:
         was_lost, self.is_lost = self.is_lost, False
         return not was_lost
 
-    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
+    def start(self, spec: Spec, events: Events) -> int:
         number = next(self._numbers)
         self.specs.append(spec)
         self._alive[number], self._names[number] = (spec.name, events), spec.name
         self.most_alive = max(self.most_alive, len(self._alive))
-        for message in self.answers.get(spec.role, self._usual)(spec):
-            self._say(number, message)
+        self._answer(number, spec.role, self.answers.get(spec.role, self._usual)(spec))
         if spec.role == "timing":
             self.commands.append((number, "start"))
         else:
-            self.kill(number)
+            self._end(number)
         return number
 
     def send(self, subject: int, message: Message) -> None:
@@ -127,28 +124,33 @@ class Subjects:
         if message["op"] == "stop":
             self.kill(subject)
         else:
-            for answer in self._answers(self._alive[subject][0], message):
-                self._say(subject, answer)
+            self._answer(subject, message["op"], self._answers(self._alive[subject][0], message))
 
     def kill(self, subject: int) -> None:
-        if known := self._alive.pop(subject, None):
-            known[1].put(Event(subject, "exit", {"status": 0, "signal": None, "tail": ""}))
+        if entry := self._alive.pop(subject, None):
+            entry[1].append(Event(subject, "exit", {"status": 0, "tail": ""}))
 
-    def next(self, events: "queue.Queue[Event]", timeout_s: float) -> Event | None:
-        try:
-            return events.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
+    def next(self, events: Events, timeout_s: float) -> Event | None:
+        end_s = time.monotonic() + timeout_s
+        while not events and time.monotonic() < end_s:
+            time.sleep(0.001)  # another thread may have it answer
+        return events.popleft() if events else None
 
     def close(self) -> None:
         pass
 
     # --- the subjects' side ------------------------------------------------------------------------------------------
 
-    def _say(self, subject: int, message: Message) -> None:
-        kind: Literal["lost", "message"] = "lost" if message == LOST else "message"
-        self.is_lost = self.is_lost or kind == "lost"
-        self._alive[subject][1].put(Event(subject, kind, message))
+    def _answer(self, subject: int, step: str, messages: list[Message]) -> None:
+        """Say this of a step, which is a role or what a timing subject was told."""
+        for message in messages:
+            is_end = message == LOST
+            self.is_lost = self.is_lost or is_end
+            self._alive[subject][1].append(Event(subject, "exit" if is_end else "message", message))
+
+    def _end(self, subject: int) -> None:
+        """A subject has done its part."""
+        self.kill(subject)
 
     def _usual(self, spec: Spec) -> list[Message]:
         match spec.role:

@@ -1,13 +1,15 @@
 """Made-up runs with known figures, for tests of charts, tables and the page: nothing here was measured."""
 
 import functools
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
+from measure.judge import sweep_analysis
 from measure.judge.analysis import analyse
 from measure.judge.verdict import verdict
-from measure.model.run import (
+from measure.run.run import (
     Analysis,
     AtPeak,
     Axis,
@@ -26,7 +28,6 @@ from measure.model.run import (
     Timeline,
     Warning,
 )
-from measure.sweep import findings
 from workloads.functions import Facts, Given, OwnFunction
 
 MIB = 2**20
@@ -97,21 +98,15 @@ def _memory(temporary: int, seconds: float) -> Memory:
     )
 
 
-def _right() -> Correctness:
+def _checked(**errors: Any) -> Correctness:
+    """Right where no errors are given."""
+    worst = {"max_abs": 1.19e-7, "max_rel": 8.3e-8, "max_ulp": 1.0} | errors
     leaf = LeafCheck(
-        path="output", dtype="float32", shape=[100, 64, 64, 3], max_abs=1.19e-7, max_rel=8.3e-8, max_ulp=1.0,
-        worst_index=[3, 10, 2, 1], tolerance={"relative": 1.2e-6, "absolute": 0.0},
+        path="output", dtype="float32", shape=[100, 64, 64, 3], worst_index=[17, 3, 60, 2],
+        tolerance={"relative": 1.2e-6, "absolute": 0.0}, **worst,
     )  # fmt: skip
-    return Correctness(ok=True, max_abs=1.19e-7, max_rel=8.3e-8, max_ulp=1.0, leaves=[leaf])
-
-
-def _wrong() -> Correctness:
-    leaf = LeafCheck(
-        path="output", dtype="float32", shape=[100, 64, 64, 3], max_abs=0.53, max_rel=0.71, max_ulp=5.1e6,
-        mismatch_share=0.12, nan_mismatches=3,
-        worst_index=[17, 3, 60, 2], tolerance={"relative": 1.2e-6, "absolute": 0.0},
-    )  # fmt: skip
-    return Correctness(ok=False, max_abs=0.53, max_rel=0.71, max_ulp=5.1e6, nan_mismatches=3, leaves=[leaf])
+    worst.pop("mismatch_share", None)
+    return Correctness(ok=not errors, leaves=[leaf], **worst)
 
 
 def measurement(slug: str, rng: np.random.Generator) -> Measurement:
@@ -130,7 +125,7 @@ def measurement(slug: str, rng: np.random.Generator) -> Measurement:
         first_call_s=first_call_s,
         replicas=_replicas(seconds, first_call_s, rng),
         memory=_memory(temporary, seconds),
-        correctness=_right(),
+        correctness=_checked(),
         code=Code(
             source=f"import tensorflow as tf\n\n\ndef strategy(elems):\n    return tf.sqrt(elems)  # {slug}\n",
             sha256="0" * 64,
@@ -148,7 +143,8 @@ def failures(rng: np.random.Generator) -> list[Measurement]:
     return [
         replace(
             measurement("vectorized_map.xla", rng), strategy="dataset.graph", mapper="dataset", mode="graph",
-            outcome="wrong", correctness=_wrong(),
+            outcome="wrong",
+            correctness=_checked(max_abs=0.53, max_rel=0.71, max_ulp=5.1e6, mismatch_share=0.12, nan_mismatches=3),
             error=Error(type="Wrong", message="12 % of the values differ from the reference.", detail=""),
         ),
         failure("loop", "xla", "timeout", "The first call did not end within 10 s.", stage="first call"),
@@ -240,9 +236,9 @@ def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
         if batch == 1_000:
             measurements[0] = failure("loop", "eager", "timeout", "no answer within 10 s, so the process was ended")
         body = analyse(replace(whole, measurements=measurements, control=None, ranking=[]))
-        points.append(findings.settled(Point(at={"batch": batch}, status="complete"), body))
+        points.append(sweep_analysis.settled(Point(at={"batch": batch}, status="complete"), body))
     points.append(Point(at={"batch": 10_000}, status="skipped", reason="This cannot fit: it needs about 1.20 TiB."))
-    return findings.analyse(
+    return sweep_analysis.analyse(
         replace(
             whole,
             kind="sweep",
@@ -251,7 +247,7 @@ def sweep(run_id: str = "0123456789abcdef01234567", seed: int = 0) -> Run:
             control=None,
             axes=[Axis(kind="size", name="batch", values=[1, 10, 100, 1_000, 10_000], scale="log")],
             points=points,
-            stop_reason="every point is measured, and crossings are refined",
+            stop_reason="every point is measured",
         )
     )
 
@@ -275,7 +271,7 @@ def winners(run_id: str = "0123456789abcdef01234567") -> Run:
         Axis(kind="size", name="batch", values=[1, 10, 100], scale="log"),
         Axis(kind="size", name="height", values=[8, 16, 32], scale="log"),
     ]
-    return findings.analyse(replace(line, axes=axes, points=points))
+    return sweep_analysis.analyse(replace(line, axes=axes, points=points))
 
 
 def latency(median_s: float, half: float = 0.02) -> Latency:

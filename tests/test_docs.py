@@ -79,27 +79,22 @@ def test_the_measuring_commands_are_understood(monkeypatch: pytest.MonkeyPatch, 
     assert {"claims", "compare", "export", "list", "sweep"} <= kinds
 
 
-class Parsed(BaseException):
-    """The end of a program that has read its arguments."""
-
-
 def test_every_other_command_is_one_that_its_program_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     parse_args = argparse.ArgumentParser.parse_args
 
     def stop(own: argparse.ArgumentParser) -> None:
         parse_args(own)
-        raise Parsed
+        raise InterruptedError("the arguments are read")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", stop)
-        for module, *words in beginning("python -m tests."):
-            program = importlib.import_module(f"tests.{module}")
-            patch.setattr(sys, "argv", [module, *words])
-            if module == "screenshots":
-                assert set(words) <= set(program.PICTURES)
-                continue
-            with pytest.raises(Parsed):
-                program.main()
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    for module, *words in beginning("python -m tests."):
+        program = importlib.import_module(f"tests.{module}")
+        if module == "screenshots":
+            assert set(words) <= set(program.PICTURES)
+            continue
+        monkeypatch.setattr(sys, "argv", [module, *words])
+        with pytest.raises(InterruptedError):
+            program.main()
     for words in (*beginning("bash tests/run"), *beginning("python -m pytest")):
         places, _, part = " ".join(words).partition(" -k ")
         files = [file for place in places.split() for file in (ROOT / place).rglob("test_*.py")]

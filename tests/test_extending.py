@@ -8,9 +8,9 @@ import strategies
 import workloads
 from measure.claims import known
 from measure.claims.verdicts import judge
-from measure.model import listing
-from measure.model.request import parse
-from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Launcher
+from measure.run import listing
+from measure.run.request import parse
 from tests.browser import ROOT
 from tests.claims import evidence
 from tests.engine import measure, running
@@ -33,7 +33,7 @@ def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, str(folder))
 
 
-def test_workloads_and_a_mapper_are_listed_and_measured(own_files: None, host: HostLauncher, tmp_path: Path) -> None:
+def test_workloads_and_a_mapper_are_listed_and_measured(own_files: None, host: Launcher, tmp_path: Path) -> None:
     assert listing.broken() == {}
     assert "one_at_a_time" in [mapper.slug for mapper in strategies.mappers()]
     with running(host, tmp_path / "home") as own:

@@ -11,12 +11,11 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = (
     ("workloads",),
     ("strategies",),
-    ("measure.model",),
-    ("measure.machine", "measure.statistics"),
+    ("measure.run",),
+    ("measure.machine",),
     ("measure.subject", "measure.judge"),
     ("measure.pool",),
     ("measure.engine",),
-    ("measure.sweep",),
     ("measure.claims",),
     ("measure.store",),
     ("measure.output",),
@@ -29,8 +28,6 @@ FLOORS = (
     ("app",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-# A measured process knows what is asked and its machine, and nothing of the figures that are made of its samples.
-FORBIDDEN = {("measure.subject", "measure.statistics")}
 # What draws pages, which commands and measured processes do without.
 PAGES = {"streamlit", "altair", "vl_convert"}
 
@@ -54,123 +51,49 @@ def room(module: str) -> str:
     return next(name for n in range(len(parts), 0, -1) if (name := ".".join(parts[:n])) in FLOOR)
 
 
-@cache
-def everywhere(tree: ast.AST) -> tuple[ast.Import | ast.ImportFrom, ...]:
-    """All imports of a module, those within functions too."""
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-
-
-def at_module_level(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that are executed with a module: none within functions, and none for type checkers alone."""
+def imported(tree: ast.AST, *, at_once: bool = False) -> set[str]:
+    """The modules that a module imports, names of functions among them; ``at_once``: when it is executed itself, and
+    so neither within functions nor for type checkers alone."""
+    names = set[str]()
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            yield from (each for part in node.orelse for each in at_module_level(ast.Module([part], [])))
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from at_module_level(node)
-
-
-def targets(nodes: Iterable[ast.Import | ast.ImportFrom], known: Trees) -> Iterator[tuple[str, str]]:
-    """(module, name taken from it or "") of each import."""
-    for node in nodes:
         if isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
-        elif node.level:
-            yield "app", ""  # a relative import is read by nobody here: it counts as one from the very top
-        else:
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield (inner, "") if inner in known else (str(node.module), alias.name)
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif not (at_once and (isinstance(node, ast.FunctionDef) or "TYPE_CHECKING" in ast.unparse(node)[:20])):
+            names |= imported(node, at_once=at_once)
+    return names
 
 
-def upward(known: Trees) -> list[str]:
+def upward(known: Trees) -> Iterator[str]:
     """The imports that break the order of the rooms."""
-    return [
-        f"{module} imports {target}"
-        for module, tree in known.items()
-        for target, _ in targets(everywhere(tree), known)
-        if target in known
-        and (here := room(module)) != (there := room(target))
-        and (FLOOR[there] >= FLOOR[here] or (here, there) in FORBIDDEN)
-    ]
+    for module, tree in known.items():
+        for target in imported(tree) & set(known):
+            if (here := room(module)) != (there := room(target)) and FLOOR[there] >= FLOOR[here]:
+                yield f"{module} imports {target}"
 
 
-def reachable(start: str, graph: Mapping[str, set[str]]) -> set[str]:
-    seen: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = graph.get(waiting.pop(), set()) - seen
-        seen |= new
-        waiting += new
-    return seen
-
-
-def in_circles(known: Trees) -> set[str]:
-    """Modules that import themselves through others; imports within functions count."""
-    graph = {
-        module: {target for target, _ in targets(everywhere(tree), known) if target in known and target != module}
-        for module, tree in known.items()
-    }
-    return {module for module in graph if module in reachable(module, graph)}
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.endswith("__")
-
-
-def private_names(tree: ast.AST) -> set[str]:
-    """The private names that a file defines: functions, classes, constants, fields, and attributes of its instances."""
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            names.add(node.attr)
-    return {name for name in names if is_private(name)}
+def foreign(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
 
 
 def test_rooms_import_only_from_rooms_below_them() -> None:
-    assert upward(trees()) == []
+    assert list(upward(trees())) == []
     turned = ast.parse("def f():\n    from measure.engine.turns import Turns")
-    assert upward({**trees(), "measure.statistics.ranking": turned}) == [
-        "measure.statistics.ranking imports measure.engine.turns"
-    ]
-
-
-def test_no_modules_import_each_other() -> None:
-    assert in_circles(trees()) == set()
-    circle = {"measure.model.run": "import measure.model.text", "measure.model.text": "import measure.model.run"}
-    assert in_circles({module: ast.parse(source) for module, source in circle.items()}) == set(circle)
+    assert list(upward({**trees(), "measure.run.text": turned})) == ["measure.run.text imports measure.engine.turns"]
 
 
 def test_the_process_of_the_pages_imports_no_tensorflow() -> None:
-    def foreign(nodes: Iterable[ast.Import | ast.ImportFrom]) -> set[str]:
-        return {target.partition(".")[0] for target, _ in targets(nodes, trees())}
-
-    graph = {}
-    for module, tree in trees().items():
+    known = trees()
+    pages = {module for module in known if module.split(".")[0] in ("app", "views")}
+    assert [module for module in pages if "tensorflow" in foreign(imported(known[module]))] == []
+    loaded, waiting = set[str](), [*pages]
+    while waiting:
+        module = waiting.pop()
         # A module is executed after the packages that it stands in.
-        within = {module.rpartition(".")[0]} & set(trees())
-        graph[module] = within | {target for target, _ in targets(at_module_level(tree), trees()) if target in trees()}
-    pages = {module for module in trees() if module.split(".")[0] in ("app", "views")}
-    assert [module for module in pages if "tensorflow" in foreign(everywhere(trees()[module]))] == []
-    loaded = pages.union(*(reachable(module, graph) for module in pages))
+        names = {module.rpartition(".")[0], *imported(known[module], at_once=True)} & set(known)
+        waiting += names - loaded
+        loaded |= names
     assert {"measure.client", "strategies", "workloads"} <= loaded
-    assert [module for module in loaded if "tensorflow" in foreign(at_module_level(trees()[module]))] == []
-    others = set(trees()) - pages
-    assert [module for module in others if PAGES & foreign(everywhere(trees()[module]))] == []
-
-
-def test_nobody_uses_anothers_private_parts() -> None:
-    defined = {module: private_names(tree) for module, tree in trees().items()}
-    ours = set().union(*defined.values())
-    found = []
-    for module, tree in trees().items():
-        taken = targets(everywhere(tree), trees())
-        found += [f"{module} imports {there}.{name}" for there, name in taken if is_private(name) and there in defined]
-        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        found += [f"{module} uses {name}" for name in (used & ours) - defined[module]]
-    assert found == []
+    assert [module for module in loaded if "tensorflow" in foreign(imported(known[module], at_once=True))] == []
+    assert [module for module in set(known) - pages if PAGES & foreign(imported(known[module]))] == []

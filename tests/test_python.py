@@ -1,7 +1,6 @@
 """Mapbench in Python: what comes back of a comparison, and how it is shown."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 import mapbench
-from mapbench import api, measuring, result
+from mapbench import api, result
 from measure.local import Local
-from measure.model.run import Error, Run
-from measure.model.run_file import decode
+from measure.run.run import Error
+from measure.run.run_file import decode
 from measure.subject.messages import Spec
-from tests import synthetic, warm
-from tests.engine import ROOT, environment, measure_here
+from tests import synthetic
+from tests.engine import ROOT, environment, measure_here, run_python
 from tests.subjects import Message, Subjects
 from workloads.functions import Given
 
@@ -96,10 +95,7 @@ def test_a_sweep_has_a_comparison_at_each_point(subjects: Subjects, capsys: pyte
 
 MAPPED = """
 import numpy as np, tensorflow as tf, mapbench
-from measure.pool import process
-from tests.warm import WARM
 
-process.subprocess = WARM
 rows = np.random.default_rng(0).random((4, 3), dtype=np.float32)
 w = tf.Variable(3.0)
 layer = tf.keras.layers.Dense(2, activation="tanh")
@@ -126,8 +122,7 @@ def test_a_mapped_function_is_the_live_one_at_any_batch(tmp_path: Path):
     home = environment(MAPBENCH_HOME=str(tmp_path / "home"), MAPBENCH_LOCK=str(tmp_path / "lock"))
     (tmp_path / "script.py").write_text(MAPPED)  # so that the functions have a source
     code = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
-    done = warm.run(code, tmp_path / "script.py", folder=ROOT, environment=home)
-    assert done.returncode == 0, done.stderr
+    run_python(code, tmp_path / "script.py", folder=ROOT, env=home)
 
 
 # --- how results are shown -------------------------------------------------------------------------------------------
@@ -162,46 +157,30 @@ def test_it_is_shown_below_the_cell_of_a_notebook_and_elsewhere_in_a_browser(
 # --- the best one, and what is raised --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
-    """``compared(run)``: the run that `best` will have."""
-
-    def gives(run: Run) -> None:
+def test_the_best_of_equals_is_named_with_a_warning_and_where_there_is_none_the_reasons_are(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def best(**changes: Any) -> Any:
+        run = replace(synthetic.run(), **changes)
         monkeypatch.setattr(api, "compare", lambda *_, **__: mapbench.Result(run, {}))
+        return mapbench.best(squared, numbers)
 
     monkeypatch.setattr(mapbench.Result, "mapped", lambda self, strategy: strategy)
-    return gives
-
-
-def test_the_best_of_equals_is_named_with_a_warning(compared: Callable[[Run], None]):
-    run = synthetic.run()
-    compared(replace(run, ranking=[["batched.xla", "batched.graph"], ["loop.graph"]]))
     with pytest.warns(UserWarning, match=r"^batched\.xla ties with batched\.graph: a rerun may name another of them$"):
-        assert mapbench.best(squared, numbers) == "batched.xla"
-
-
-def test_an_interrupt_while_the_best_is_looked_for_is_one(compared: Callable[[Run], None]):
-    compared(replace(synthetic.run(), status="cancelled"))
-    with pytest.raises(KeyboardInterrupt):
-        mapbench.best(squared, numbers)
-
-
-def test_where_no_strategy_can_be_named_the_reasons_are(compared: Callable[[Run], None]):
-    run = synthetic.run()
-    failed = [
-        replace(item, outcome="failed", error=Error(type="Error", message="it broke: at line 3"))
-        for item in run.measurements
-    ]
-    compared(replace(run, ranking=[], measurements=failed))
+        assert best(ranking=[["batched.xla", "batched.graph"], ["loop.graph"]]) == "batched.xla"
+    broken = Error(type="Error", message="it broke: at line 3")
+    failed = [replace(item, outcome="failed", error=broken) for item in synthetic.run().measurements]
     with pytest.raises(ValueError, match=r"^no strategy can be named: it broke: at line 3 \(\d+ ×\)$"):
-        mapbench.best(squared, numbers)
+        best(ranking=[], measurements=failed)
+    with pytest.raises(KeyboardInterrupt):
+        best(status="cancelled")
 
 
 def test_code_that_is_no_python_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch):
     def start(**_: Any) -> None:
         raise AssertionError("something was started")
 
-    monkeypatch.setattr(measuring, "Local", start)
+    monkeypatch.setattr(api, "Local", start)
     code = Given(code="x = [1]\n\n\ndef f(x):\n    return x +\n", function="f", elems="x")
     monkeypatch.setattr(api, "given", lambda *_: code)
     with pytest.raises(mapbench.RequestError, match=r"^line 5: invalid syntax$"):

@@ -7,7 +7,6 @@ runner does with its plug-ins.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,70 +25,43 @@ class UnknownWorkload(KeyError):
         return str(self.args[0])
 
 
-def _mapped(workload: Workload) -> list[Callable[..., Any]]:
-    """The functions of a workload that are handed tensors, or arrays in their place."""
-    functions = [workload.element, *workload.elements.values(), *workload.rewrites.values()]
-    return functions + [function for function in (workload.numpy_element, workload.use) if function is not None]
-
-
 def check(workload: Workload) -> None:
     """Raise ValueError or TypeError with a sentence where a workload's parts do not fit together."""
     discovery.check_slug(workload.slug)
     bounds = {parameter.name: parameter for parameter in workload.sizes}
     if "batch" not in bounds:
         raise ValueError(f"{workload.slug} has the sizes {', '.join(bounds) or 'none'}: one must be 'batch'")
-    for parameter in workload.sizes:
-        if not parameter.least <= parameter.default <= parameter.most:
-            raise ValueError(
-                f"{workload.slug}: the default of {parameter.name} is {parameter.default}: "
-                f"it must lie from {parameter.least} to {parameter.most}"
-            )
-    for preset, size in workload.presets.items():
-        for name, value in size.items():
-            if name not in bounds or not bounds[name].least <= value <= bounds[name].most:
-                raise ValueError(f"{workload.slug}: preset {preset!r} has {name}={value}, which is no valid size")
     if not workload.dtypes:
         raise ValueError(f"{workload.slug} has no dtypes: at least one is needed")
-    choices = {option.name: option.values or () for option in workload.options}
-    for chosen in ({}, *({name: value} for name, variants in workload.variants.items() for value in variants)):
-        for name, value in chosen.items():
-            if value not in choices.get(name, ()):
-                raise ValueError(f"{workload.slug}: there is a variant for {name}={value}, which is no valid option")
-        _check_case(Case(workload, workload.default_size(), workload.dtypes[0], chosen))
-
-
-def _check_case(case: Case) -> None:
-    """Check the functions that a workload has with these options, and what those of its metadata give."""
-    workload = case.workload
-    if workload.reference is None and "numpy" not in workload.rewrites:
-        raise ValueError(f"{workload.slug} has no reference: give one, or a rewrite 'numpy', which is taken in float64")
-    if (workload.variables is None) != (workload.variable_leaves is None):
-        raise ValueError(f"{workload.slug}: variables and variable_leaves go together: give both, or neither")
-    makers = [function for function in (workload.inputs, workload.variables) if function is not None]
-    right = [workload.reference] if workload.reference else []
-    for function in (*_mapped(workload), *makers, *right, *workload.helpers):
-        discovery.check_sourced(function)
-        if function.__name__ in RESERVED:
-            raise ValueError(
-                f"{workload.slug}: a function is named {function.__name__!r}: "
-                f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
-            )
+    for what, size in {"the default": workload.default_size(), **workload.presets}.items():
+        for name, value in size.items():
+            if name not in bounds or not bounds[name].least <= value <= bounds[name].most:
+                raise ValueError(f"{workload.slug}: {what} has {name}={value}, which is no valid size")
     for kind, named in (("rewrite", workload.rewrites), ("element function", workload.elements)):
         for name in named:
             discovery.check_slug(name, f"{workload.slug}: {kind}")
-    for function in makers:
+    case = Case(workload, workload.default_size(), workload.dtypes[0])
+    for function in filter(None, (workload.inputs, workload.variables)):
+        check_function(workload.slug, function)
         case.arguments(function)
-    for function in _mapped(workload):
+    mapped = (workload.element, *workload.elements.values(), *workload.rewrites.values(), workload.numpy_element)
+    for function in filter(None, (*mapped, workload.use, workload.reference)):
+        check_function(workload.slug, function)
         case.keywords(function)
-    most = {parameter.name: parameter.most for parameter in workload.sizes}
-    for of_size in (case, replace(case, size=most)):
-        for shapes in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
-            try:
-                of_size.leaves(shapes)
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"{workload.slug}: {getattr(shapes, '__name__', '')}: {error}") from None
-        if not isinstance(of_size.cost, Cost):
-            raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {of_size.cost!r}: a Cost is needed")
+    for shapes in (workload.element_input, workload.element_output, workload.output, workload.variable_leaves):
+        case.leaves(shapes)
+    if not isinstance(case.cost, Cost):
+        raise TypeError(f"{workload.slug}: {workload.cost.__name__} gives {case.cost!r}: a Cost is needed")
+
+
+def check_function(owner: str, function: Callable[..., Any]) -> None:
+    """Raise ValueError with a sentence where a script cannot hold a function of a workload or a mapper."""
+    discovery.check_sourced(function)
+    if function.__name__ in RESERVED:
+        raise ValueError(
+            f"{owner}: a function is named {function.__name__!r}: "
+            f"choose a name other than {', '.join(RESERVED)}, which every script uses itself"
+        )
 
 
 # Folders, or single files, of further workloads.
@@ -123,10 +95,10 @@ def names() -> tuple[str, ...]:
 
 def get(slug: str) -> Workload:
     """Return the workload with this slug; `UnknownWorkload` (a KeyError) where there is none."""
-    known = _by_slug()
-    if slug not in known:
-        raise UnknownWorkload(f"workload {slug!r} is not known: choose one of {', '.join(known)}")
-    return known[slug]
+    by_slug = _by_slug()
+    if slug not in by_slug:
+        raise UnknownWorkload(f"workload {slug!r} is not known: choose one of {', '.join(by_slug)}")
+    return by_slug[slug]
 
 
 def load_file(path: str | Path) -> Workload:

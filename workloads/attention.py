@@ -18,10 +18,7 @@ def initial_values(width, dtype, seed):
 
 def element(sequence, to_query, to_key, to_value):
     # Layers want a batch axis: a sequence by itself is a batch of one.
-    x = sequence[None]
-    query, key, value = tf.matmul(x, to_query), tf.matmul(x, to_key), tf.matmul(x, to_value)
-    scores = tf.matmul(query, key, transpose_b=True) / tf.sqrt(tf.cast(tf.shape(x)[-1], x.dtype))
-    return tf.matmul(tf.nn.softmax(scores), value)[0]
+    return batched(sequence[None], to_query, to_key, to_value)[0]
 
 
 def batched(x, to_query, to_key, to_value):
@@ -48,12 +45,7 @@ WORKLOAD = Workload(
         SizeParameter("length", 32, 1, 8_192, "positions in a sequence"),
         SizeParameter("width", 32, 1, 4_096, "numbers per position, and rows and columns of each weight"),
     ),
-    presets={
-        "Small": {"batch": 4, "length": 6, "width": 8},
-        "Medium": {"batch": 32, "length": 32, "width": 32},
-        "Large": {"batch": 64, "length": 128, "width": 64},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (4, 6, 8), "Medium": (32, 32, 32), "Large": (64, 128, 64)},
     inputs=inputs,
     element=element,
     numpy_element=in_numpy,

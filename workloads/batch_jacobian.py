@@ -58,17 +58,11 @@ WORKLOAD = Workload(
         SizeParameter("hidden", 32, 1, 4_096, "units of its hidden layer"),
         SizeParameter("outputs", 8, 1, 1_024, "outputs, the rows of a Jacobian"),
     ),
-    presets={
-        "Small": {"batch": 10, "features": 8, "hidden": 16, "outputs": 4},
-        "Medium": {"batch": 64, "features": 32, "hidden": 32, "outputs": 8},
-        "Many outputs": {"batch": 64, "features": 32, "hidden": 64, "outputs": 64},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (10, 8, 16, 4), "Medium": (64, 32, 32, 8), "Many outputs": (64, 32, 64, 64)},
     inputs=inputs,
     element=element,
     numpy_element=in_numpy,
     rewrites={"batched": batched, "tape_batch_jacobian": tape_batch_jacobian, "numpy": in_numpy},
-    helpers=(network,),
     element_input=lambda features, dtype: Leaf((features,), dtype),
     element_output=lambda features, outputs, dtype: Leaf((outputs, features), dtype),
     # Forward, and backward for each output, which the Jacobian vectorises.

@@ -21,12 +21,8 @@ def batched(x):
     return tf.where(positive, tf.exp(-x), x * x)
 
 
-def numpy_element(x):
-    return np.exp(-x) if x.sum() > 0 else x * x
-
-
-def numpy_batched(x):
-    return np.where(x.sum(axis=1, keepdims=True) > 0, np.exp(-x), x * x)
+def in_numpy(x):
+    return np.where(x.sum(axis=-1, keepdims=True) > 0, np.exp(-x), x * x)
 
 
 WORKLOAD = Workload(
@@ -39,16 +35,12 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 8},
-        "Medium": {"batch": 100, "width": 64},
-        "Wide": {"batch": 100, "width": 65_536},
-    },
+    presets={"Small": (10, 8), "Medium": (100, 64), "Wide": (100, 65_536)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=numpy_element,
-    rewrites={"batched": batched, "numpy": numpy_batched},
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
     element_input=lambda width, dtype: Leaf((width,), dtype),
     cost=lambda width, dtype: Cost(ops=6, temporary_bytes=2 * width * ITEM_BYTES[dtype], depth=2),
 )

@@ -48,7 +48,7 @@ class Case:
             raise DiscoveryError(f"{self.workload.slug}: {function.__name__}({given}) fails: {what}") from error
 
     def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the case's value for each argument that ``function`` names, in its order.
+        """Return the case's value for each argument that ``function`` names, in its order, and all sizes for ``**``.
 
         Raises TypeError with a sentence where it needs one that no case has.
         """
@@ -60,15 +60,18 @@ class Case:
 
     def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
+        named: dict[str, Any] = {}
         for parameter in parameters:
             if parameter.kind is parameter.VAR_KEYWORD:
-                return {**self._named(function, [one for one in parameters if one is not parameter]), **self.size}
-            if parameter.name not in values and parameter.default is parameter.empty:
+                named |= self.size
+            elif parameter.name in values:
+                named[parameter.name] = values[parameter.name]
+            elif parameter.default is parameter.empty:
                 raise TypeError(
                     f"{self.workload.slug}: {function.__name__} asks for {parameter.name!r}: "
                     f"it can have {', '.join(values)}"
                 )
-        return {parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values}
+        return named
 
     def _of_batch(self, leaf: Leaf) -> Leaf:
         return replace(leaf, shape=(self.batch, *leaf.shape))

@@ -45,11 +45,7 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 100_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 8, 1, 65_536, "numbers in a row"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 8},
-        "Medium": {"batch": 100, "width": 8},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (10, 8), "Medium": (100, 8)},
     inputs=inputs,
     element=element,
     use=count_from_zero,

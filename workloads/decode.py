@@ -2,28 +2,18 @@
 
 import numpy as np
 
-from workloads.spec import Cost, Leaf, Option, SizeParameter, Workload, tf
+from workloads.spec import Leaf, Option, SizeParameter, Workload, tf
 
 
-def inputs(batch, width, dtype, seed):
-    numbers = np.random.default_rng(seed).uniform(0.5, 1.5, size=(batch, width))
+def inputs(batch, width, of, dtype, seed):
+    numbers = np.random.default_rng(seed).uniform(0.5, 1.5, size=(batch, width)).astype(dtype)
+    if of == "bytes":
+        return np.array([row.tobytes() for row in numbers], dtype=object)
     return np.array([[b"%.6f" % number for number in row] for row in numbers], dtype=object).reshape(batch, width)
 
 
 def element(x, *, dtype):
     return tf.strings.to_number(x, dtype)
-
-
-def reference(x):
-    return x.astype(np.float64)
-
-
-# --- raw bytes --------------------------------------------------------------------------------------------------------
-
-
-def inputs_of_bytes(batch, width, dtype, seed):
-    numbers = np.random.default_rng(seed).uniform(0.5, 1.5, size=(batch, width)).astype(dtype)
-    return np.array([row.tobytes() for row in numbers], dtype=object)
 
 
 def element_of_bytes(x, *, width, dtype):
@@ -35,9 +25,9 @@ def batched_of_bytes(x, *, width, dtype):
     return tf.reshape(tf.io.decode_raw(x, dtype), [-1, width])
 
 
-def reference_of_bytes(x, *, width, dtype):
-    rows = [np.frombuffer(row, dtype) for row in x]
-    return np.array(rows, dtype=np.float64).reshape(len(x), width)
+def reference(x, *, width, of, dtype):
+    numbers = np.array([np.frombuffer(row, dtype) for row in x]) if of == "bytes" else x
+    return numbers.astype(np.float64).reshape(len(x), width)
 
 
 WORKLOAD = Workload(
@@ -50,19 +40,7 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 1, 1_000_000, "elements in the batch, the mapped axis"),
         SizeParameter("width", 16, 1, 65_536, "numbers of an element"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 4},
-        "Medium": {"batch": 100, "width": 16},
-        "Wide": {"batch": 100, "width": 1_024},
-    },
-    dtypes=("float32", "float64"),
-    inputs=inputs,
-    element=element,
-    rewrites={"batched": element},
-    reference=reference,
-    element_input=lambda width: Leaf((width,), "string"),
-    element_output=lambda width, dtype: Leaf((width,), dtype),
-    cost=lambda: Cost(ops=1),
+    presets={"Small": (10, 4), "Medium": (100, 16), "Wide": (100, 1_024)},
     options=(
         Option(
             "of",
@@ -72,16 +50,11 @@ WORKLOAD = Workload(
             values=("text", "bytes"),
         ),
     ),
-    variants={
-        "of": {
-            "bytes": {
-                "inputs": inputs_of_bytes,
-                "element": element_of_bytes,
-                "rewrites": {"batched": batched_of_bytes},
-                "reference": reference_of_bytes,
-                "element_input": lambda: Leaf((), "string"),
-                "cost": lambda: Cost(ops=2),
-            },
-        }
-    },
+    inputs=inputs,
+    element=element,
+    rewrites={"batched": element},
+    reference=reference,
+    element_input=lambda width, of: Leaf((), "string") if of == "bytes" else Leaf((width,), "string"),
+    element_output=lambda width, dtype: Leaf((width,), dtype),
+    variants={"of": {"bytes": {"element": element_of_bytes, "rewrites": {"batched": batched_of_bytes}}}},
 )

@@ -1,9 +1,11 @@
 """Finds what a file offers under one module-level name: in a package, and in folders of a person's own.
 
-Workloads and mappers are both found this way, so that adding one file is all that adding one takes.
+Workloads and mappers are both found this way, so that adding one file is all that adding one takes. A person's own
+files are executed by who measures, as a test runner does with its plug-ins: the worker, the command line, Python. The
+worker describes them, and the process of the pages, which may hang or end with no file, takes that in their place.
 """
 
-import hashlib
+import functools
 import importlib
 import inspect
 import linecache
@@ -19,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
-from workloads import places
+from workloads import descriptions, places
 
 
 class _Named(Protocol):
@@ -57,10 +59,6 @@ def check_sourced(function: Callable[..., Any]) -> None:
         raise ValueError(f"{function!r} cannot be put into a script: a top-level 'def' can")
 
 
-# Time of the last change and size; or why the file cannot be read.
-_Version = tuple[int, int] | str
-
-
 @dataclass(frozen=True, eq=False)
 class Offers(Generic[T]):
     """All that the package and files of a person's own offer.
@@ -73,15 +71,26 @@ class Offers(Generic[T]):
     broken: Mapping[str, str]
     slugs: Mapping[str, str]
 
+    @functools.cached_property
+    def described(self) -> Mapping[str, Any]:
+        """Path of a file → what it offers as data, or what is wrong with it."""
+        described: dict[str, Any] = dict(self.broken)
+        for path, slug in self.slugs.items():
+            try:
+                described[path] = descriptions.described(self.items[slug])
+            except Exception as error:  # whatever somebody else's file may raise
+                described[path] = f"{path} cannot be described: {type(error).__name__}: {error}"
+        return described
+
 
 class Discovery(Generic[T]):
     """Finds what the modules of ``package``, and files of a person's own, offer under the name ``attribute``.
 
     Those files are in the folder ``own_folder`` of `places.home`, and in the folders, or are the single files, that the
-    environment variable ``variable`` holds, joined by ``os.pathsep``. They are executed in this process, as a test
-    runner does with its plug-ins, and again when they have changed. A fault in the package is raised; an error in one
-    of those files is kept as the sentence that says what is wrong, and costs only that file. What the package offers
-    comes first, in ``order`` and then by name. Safe to use from several threads.
+    environment variable ``variable`` holds, joined by ``os.pathsep``. They are executed again when one has changed. A
+    fault in the package is raised; an error in one of those files is kept as the sentence that says what is wrong, and
+    costs only that file. What the package offers comes first, in ``order`` and then by name. Safe to use from several
+    threads.
     """
 
     def __init__(
@@ -94,23 +103,40 @@ class Discovery(Generic[T]):
         check: Callable[[T], None],
         order: Callable[[T], Any] = lambda item: 0,
     ):
-        self._order = order
-        self._package, self._attribute, self._kind = package, attribute, kind
+        self.attribute = attribute
+        self._order, self._package, self._kind = order, package, kind
         self._variable, self._own_folder, self._check = variable, own_folder, check
         self._lock = threading.RLock()
         self._package_items: dict[str, T] | None = None
-        # Path → version, and the item that the file offers or the sentence that says what is wrong with it.
-        self._files: dict[str, tuple[_Version, T | str]] = {}
+        self._versions: dict[str, Any] = {}  # of the files when they were executed
         self._offers: Offers[T] | None = None
+        # What another process has described, and what is offered of it: then no file is executed here.
+        self._described: tuple[Any, Offers[T]] | None = None
+        discoveries.append(self)
 
     def find(self) -> Offers[T]:
         """Return all that there is now; the same object as long as nothing has changed."""
         with self._lock:
-            versions = self._versions()
-            if self._offers is None or versions != {path: version for path, (version, _) in self._files.items()}:
-                self._files = {path: self._read(path, version) for path, version in versions.items()}
-                self._offers = self._all()
+            if self._described is not None:
+                return self._described[1]
+            versions = self._versions_now()
+            if self._offers is None or versions != self._versions:
+                self._versions, self._offers = versions, self._all({path: self._read(path) for path in versions})
             return self._offers
+
+    def has_changed(self) -> bool:
+        """True if files are to be executed, or are gone."""
+        return self._versions_now() != self._versions
+
+    def take(self, described: Mapping[str, Any]) -> None:
+        """Offer from now on what another process has described, and execute no file."""
+        with self._lock:
+            if self._described is None or described != self._described[0]:
+                files = {
+                    path: data if isinstance(data, str) else descriptions.of_data(data, self._kind)
+                    for path, data in described.items()
+                }
+                self._described = described, self._all(files)
 
     def slug_in(self, path: str | Path) -> str:
         """Return the slug of what a file of a person's own offers; `DiscoveryError` with a sentence otherwise."""
@@ -125,22 +151,16 @@ class Discovery(Generic[T]):
     def load_file(self, path: str | Path) -> T:
         """Execute one file, and return what it offers; `DiscoveryError` with a sentence otherwise."""
         path = Path(path).resolve()
-        name = f"mapbench_{self._attribute.lower()}_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         linecache.checkcache(str(path))  # an edited file must not be shown with its former source
-        if not path.is_file() or path.suffix != ".py":
-            raise DiscoveryError(f"{path} is not a Python file: a file whose name ends in .py is needed")
-        module = ModuleType(name)
+        module = sys.modules[str(path)] = ModuleType(str(path))
         module.__file__ = str(path)
-        sys.modules[name] = module
         try:
             # Compiled from the text, not imported: a cached .pyc may be older than an edit made within one second.
             exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
-            return self._item(module, str(path))
+            return self._checked(getattr(module, self.attribute, None), str(path))
         except DiscoveryError:
-            del sys.modules[name]
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's file may raise
-            del sys.modules[name]
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
             where = f" (line {lines[-1]})" if lines else ""
             raise DiscoveryError(f"{path} cannot be loaded: {type(error).__name__}: {error}{where}") from error
@@ -150,7 +170,7 @@ class Discovery(Generic[T]):
             items: dict[str, T] = {}
             for info in pkgutil.iter_modules(sys.modules[self._package].__path__):
                 module = importlib.import_module(f"{self._package}.{info.name}")
-                offered = getattr(module, self._attribute, ())
+                offered = getattr(module, self.attribute, ())
                 for one in offered if isinstance(offered, tuple) else (offered,):
                     item = self._checked(one, module.__name__)
                     if item.slug in items:
@@ -159,13 +179,10 @@ class Discovery(Generic[T]):
             self._package_items = dict(sorted(items.items(), key=lambda item: self._order(item[1])))
         return self._package_items
 
-    def _item(self, module: ModuleType, where: str) -> T:
-        return self._checked(getattr(module, self._attribute, None), where)
-
     def _checked(self, item: Any, where: str) -> T:
         if not isinstance(item, self._kind):
             raise DiscoveryError(
-                f"{where} offers {type(item).__name__} as {self._attribute}: a {self._kind.__name__} is needed"
+                f"{where} offers {type(item).__name__} as {self.attribute}: a {self._kind.__name__} is needed"
             )
         try:
             self._check(item)
@@ -173,41 +190,34 @@ class Discovery(Generic[T]):
             raise DiscoveryError(f"{where}: {error}") from error
         return item
 
-    def _versions(self) -> dict[str, _Version]:
-        """Return the version of each file of a person's own, or why there is none."""
-        versions: dict[str, _Version] = {}
-        if places.hosted():
-            return versions
-        named = os.environ.get(self._variable, "").split(os.pathsep)
-        for place in (*filter(None, named), os.path.join(places.home(), self._own_folder)):
+    def _versions_now(self) -> dict[str, Any]:
+        """Return the time of the last change and the size of each file of a person's own; None of one that is not
+        there."""
+        versions: dict[str, Any] = {}
+        named = list(filter(None, os.environ.get(self._variable, "").split(os.pathsep)))
+        for place in () if places.hosted() else (*named, os.path.join(places.home(), self._own_folder)):
             place = os.path.abspath(place)
             try:
                 paths = [os.path.join(place, name) for name in sorted(os.listdir(place)) if name.endswith(".py")]
-            except OSError:
-                # A file, or nothing, which only matters where somebody has named it.
+            except OSError:  # a file, or nothing, which only matters where somebody has named it
                 paths = [place] if place in map(os.path.abspath, named) else []
             for path in paths:
                 try:
                     status = os.stat(path)
                     versions[path] = (status.st_mtime_ns, status.st_size)
-                except OSError as error:
-                    versions[path] = str(error.strerror)
+                except OSError:
+                    versions[path] = None
         return versions
 
-    def _read(self, path: str, version: _Version) -> tuple[_Version, T | str]:
-        """Execute a file, unless it has not changed."""
-        if path in self._files and self._files[path][0] == version:
-            return self._files[path]
-        if isinstance(version, str):
-            return version, f"{path} cannot be read: {version}"
+    def _read(self, path: str) -> T | str:
         try:
-            return version, self.load_file(path)
+            return self.load_file(path)
         except DiscoveryError as error:
-            return version, str(error)
+            return str(error)
 
-    def _all(self) -> Offers[T]:
+    def _all(self, files: Mapping[str, T | str]) -> Offers[T]:
         items, broken, slugs = dict(self._of_package()), {}, {}
-        for path, (_, item) in self._files.items():
+        for path, item in files.items():
             if isinstance(item, str):
                 broken[path] = item
             elif item.slug in items:
@@ -216,3 +226,22 @@ class Discovery(Generic[T]):
                 items[item.slug] = item
                 slugs[path] = item.slug
         return Offers(items, broken, slugs)
+
+
+discoveries: list[Discovery[Any]] = []
+
+
+def have_changed() -> bool:
+    """True if files of a person's own are to be executed, or are gone."""
+    return any(one.has_changed() for one in discoveries)
+
+
+def describe() -> dict[str, Mapping[str, Any]]:
+    """Return what files of a person's own offer, which are executed where they have changed, as data."""
+    return {one.attribute: one.find().described for one in discoveries}
+
+
+def take(described: Mapping[str, Mapping[str, Any]]) -> None:
+    """Offer from now on what another process has described, and execute no file of a person's own here."""
+    for one in discoveries:
+        one.take(described.get(one.attribute, {}))

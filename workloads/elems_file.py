@@ -17,8 +17,6 @@ NAME = "elements_of_file"
 MOST_BYTES = 4 * 2**30
 # Of copies, as many bytes stay: those that were given last.
 KEPT_BYTES = 4 * MOST_BYTES
-# What the code says where the copy is not: a run goes elsewhere, its elements do not.
-_AWAY = "its elements are not here: they stayed where it was measured, or newer ones have taken their room"
 
 
 def too_many(held: int) -> str:
@@ -52,12 +50,9 @@ def store(file: str) -> str:
         "import os",
         "import pathlib",
         "import numpy",
-        f"{NAME} = pathlib.Path(",
+        f"{NAME} = numpy.load(pathlib.Path(  # which stays where it was measured, until newer ones take its room",
         f'    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{_FOLDER}", "{name}"',
-        ")",
-        f"if not {NAME}.exists():",
-        f'    raise FileNotFoundError("{_AWAY}")',
-        f"{NAME} = numpy.load({NAME})",
+        "))",
     ]
     return "\n".join([*lines, *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else [])])
 

@@ -18,7 +18,8 @@ from workloads.spec import Cost, Leaf, SizeParameter, Workload, type_nest
 GROUP = "Your own"
 # Sizes that nobody has bounded.
 MOST_BATCH, MOST_SIZE = 100_000_000, 1_000_000
-_BESIDE_BATCH = ("batch", "seed")
+# Signs of code that a run may hold, pickled values among them.
+MOST_CODE = 4_000_000
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,7 +30,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``reference`` computes the right results, of NumPy arrays, for the whole batch; both may be missing.
     """
 
-    code: Annotated[str, msgspec.Meta(max_length=4_000_000)]
+    code: Annotated[str, msgspec.Meta(max_length=MOST_CODE)]
     function: str
     elems: str
     batched: str = ""
@@ -50,11 +51,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     `leaves_to_wire` writes them. ``variable_bytes``: of tensors and variables that the function holds.
     ``reference``: how right results come about: ``float64``, the function itself, slice by slice, in float64; ``own``,
     the same in its own dtype; ``given``; or ``shapes``, since results change from call to call and only their shapes
-    and dtypes can be compared. ``draws``: it draws random numbers. ``asserts``: it has assertions. ``effects``: it does
-    more than compute, such as print or assign. ``notes``: sentences on what was derived and what it means.
-    ``unsupported``: pattern of ``mapper.mode`` → why such a strategy cannot work. ``title`` and ``presets``: of the
-    code's `TITLE` and `PRESETS`, where it has them. ``unknown_work``: types of ops whose work is not known, so that
-    ``flops`` and ``functions`` are those of the others; not in the file otherwise.
+    and dtypes can be compared. ``notes``: sentences on what was derived and what it means. ``unsupported``: pattern of
+    ``mapper.mode`` → why such a strategy cannot work. ``title`` and ``presets``: of the code's `TITLE` and `PRESETS`,
+    where it has them. ``unknown_work``: types of ops whose work is not known, so that ``flops`` are those of the
+    others; not in the file otherwise. ``functions``, ``temporary_bytes``, ``draws``, ``asserts`` and ``effects`` are in
+    runs of earlier versions.
     """
 
     size: dict[str, int]
@@ -121,7 +122,7 @@ class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _lock = threading.Lock()
-_derived: dict[str, dict[tuple[tuple[str, int], ...], OwnFunction]] = {}
+_derived: dict[str, dict[tuple[Any, ...], OwnFunction]] = {}  # by slug and size: first as it was given
 _workloads: dict[str, Workload] = {}
 
 
@@ -129,18 +130,18 @@ def add(own: OwnFunction) -> str:
     """Make a function that was given here a workload of this process; its slug."""
     slug = own.given.slug
     with _lock:
-        _derived.setdefault(slug, {})[_key(own.facts.size)] = own
+        _derived.setdefault(slug, {})[_beside_batch(own.facts.size)] = own
         if slug not in _workloads:
             _workloads[slug] = _workload(own)
     return slug
 
 
 def get(slug: str, size: Mapping[str, int] | None = None) -> OwnFunction | None:
-    """Return the function with this slug as it was derived at a size; without a size, as it was first given. None where
-    it is not known, or was not derived at that size. The batch does not matter."""
+    """Return the function with this slug as it was derived at a size, whatever the batch; without a size, as it was
+    first given. None where it was not."""
     with _lock:
         derived = _derived.get(slug, {})
-        return next(iter(derived.values()), None) if size is None else derived.get(_key(size))
+        return next(iter(derived.values()), None) if size is None else derived.get(_beside_batch(size))
 
 
 def workloads() -> Mapping[str, Workload]:
@@ -151,39 +152,24 @@ def workloads() -> Mapping[str, Workload]:
 
 def version() -> int:
     """Return a number that grows with each function that is given."""
-    with _lock:
-        return len(_workloads)
+    return len(_workloads)
 
 
-def _key(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Facts are of one element, so that the batch does not matter to them."""
-    return tuple(sorted((name, value) for name, value in size.items() if name != "batch"))
+def _beside_batch(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The sizes that facts of one element depend on."""
+    return tuple((name, size[name]) for name in sorted(size) if name != "batch")
 
 
 def _workload(own: OwnFunction) -> Workload:
     given, first = own.given, own.facts
 
-    def facts(size: Mapping[str, int]) -> Facts:
-        # At sizes that were not derived yet, the forecast is that of the first.
+    def at(size: Mapping[str, int]) -> Facts:
+        """The facts at a size; where they were not derived yet, the forecast is that of the first."""
         return (get(given.slug, size) or own).facts
 
-    def element(**size: int) -> type_nest:
-        return leaves_from_wire(facts(size).element)
-
-    def result(**size: int) -> type_nest:
-        return leaves_from_wire(facts(size).result)
-
-    def variables(**size: int) -> tuple[Leaf, ...]:
-        return (Leaf((facts(size).variable_bytes,), "uint8"),)
-
     def cost(**size: int) -> Cost:
-        derived = facts(size)
-        return Cost(
-            flops=derived.flops,
-            ops=derived.ops,
-            temporary_bytes=derived.batched_temporary_bytes,
-            depth=derived.depth,
-        )
+        facts = at(size)
+        return Cost(facts.ops, facts.flops, facts.batched_temporary_bytes, facts.depth)
 
     def named(name: str) -> Callable[[], None]:
         """A stand-in for a function of the code: scripts hold its name, and it is never called here."""
@@ -195,10 +181,10 @@ def _workload(own: OwnFunction) -> Workload:
 
     sizes = [SizeParameter("batch", first.size["batch"], 1, MOST_BATCH, "elements, the mapped axis")]
     for name, value in first.size.items():
-        if name not in _BESIDE_BATCH:
-            sizes.append(
-                SizeParameter(name, value, min(1, value), max(MOST_SIZE, value), f"the {name} of {given.elems}")
-            )
+        if name == "batch":
+            continue
+        least, most = min(1, value), max(MOST_SIZE, value)
+        sizes.append(SizeParameter(name, value, least, most, f"the {name} of {given.elems}"))
     return Workload(
         slug=given.slug,
         title=first.title or given.function,
@@ -212,10 +198,10 @@ def _workload(own: OwnFunction) -> Workload:
         element=named(given.function),
         rewrites={"batched": named(given.batched)} if given.batched else {},
         reference=named(given.reference),
-        element_input=element,
-        element_output=result,
+        element_input=lambda **size: leaves_from_wire(at(size).element),
+        element_output=lambda **size: leaves_from_wire(at(size).result),
+        variable_leaves=lambda **size: (Leaf((at(size).variable_bytes,), "uint8"),),
         cost=cost,
-        variable_leaves=variables,
         unsupported=first.unsupported,
         own=given,
     )

@@ -62,18 +62,12 @@ WORKLOAD = Workload(
         SizeParameter("width", 1_024, 1, 10_000_000, "numbers in an element"),
         SizeParameter("steps", 8, 1, 100, "sines one after the other, each of which keeps its input"),
     ),
-    presets={
-        "Small": {"batch": 16, "width": 64, "steps": 4},
-        "Medium": {"batch": 64, "width": 1_024, "steps": 8},
-        "Large (256 MiB kept)": {"batch": 64, "width": 65_536, "steps": 16},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (16, 64, 4), "Medium": (64, 1_024, 8), "Large (256 MiB kept)": (64, 65_536, 16)},
     inputs=inputs,
     element=waves,
     numpy_element=waves_in_numpy,
     use=gradient_of_sum,
     rewrites={"batched": batched, "recompute": recompute, "numpy": in_numpy},
-    helpers=(waves, gradient_of_sum),
     element_input=lambda width, dtype: Leaf((width,), dtype),
     # Each step keeps its input for the way back.
     cost=lambda width, steps, dtype: Cost(

@@ -33,18 +33,10 @@ def batched(x):
     return tf.while_loop(any_too_large, halve, (x, tf.zeros(tf.shape(x)[:1], tf.int32)))
 
 
-def numpy_element(x):
-    steps = 0
-    while x.max() > 1:
-        x, steps = x / 2, steps + 1
-    return x, np.int32(steps)
-
-
-def numpy_batched(x):
-    steps = np.zeros(len(x), np.int32)
-    while (large := x.max(axis=1, initial=0) > 1).any():
-        x = np.where(large[:, None], x / 2, x)
-        steps += large
+def in_numpy(x):
+    steps = np.zeros(x.shape[:-1], np.int32)
+    while (large := x.max(axis=-1, initial=0) > 1).any():
+        x, steps = np.where(large[..., None], x / 2, x), steps + large
     return x, steps
 
 
@@ -58,16 +50,11 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 8},
-        "Medium": {"batch": 100, "width": 64},
-        "Many": {"batch": 10_000, "width": 64},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (10, 8), "Medium": (100, 64), "Many": (10_000, 64)},
     inputs=inputs,
     element=element,
-    numpy_element=numpy_element,
-    rewrites={"batched": batched, "numpy": numpy_batched},
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
     element_input=lambda width, dtype: Leaf((width,), dtype),
     element_output=lambda width, dtype: (Leaf((width,), dtype), Leaf((), "int32")),
     # Eight halvings on the average, each with a condition.

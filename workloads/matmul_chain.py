@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
+from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload
 
 
 def inputs(batch, side, dtype, seed):
@@ -12,13 +12,6 @@ def inputs(batch, side, dtype, seed):
 
 
 def chain(x, *, products):
-    y = x
-    for _ in range(products):
-        y = tf.matmul(y, x)
-    return y
-
-
-def in_numpy(x, *, products):
     y = x
     for _ in range(products):
         y = y @ x
@@ -36,16 +29,11 @@ WORKLOAD = Workload(
         SizeParameter("side", 64, 1, 4_096, "rows and columns of a matrix"),
         SizeParameter("products", 4, 1, 64, "products in the chain"),
     ),
-    presets={
-        "Small": {"batch": 64, "side": 16, "products": 4},
-        "Medium": {"batch": 64, "side": 64, "products": 4},
-        "Large": {"batch": 64, "side": 256, "products": 4},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (64, 16, 4), "Medium": (64, 64, 4), "Large": (64, 256, 4)},
     inputs=inputs,
     element=chain,
-    numpy_element=in_numpy,
-    rewrites={"batched": chain, "numpy": in_numpy},
+    numpy_element=chain,
+    rewrites={"batched": chain, "numpy": chain},
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     cost=lambda side, products, dtype: Cost(
         flops=2 * products * side**3,

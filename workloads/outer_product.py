@@ -15,11 +15,7 @@ def element(x):
 
 
 def batched(x):
-    return x[:, :, :, None, None] * x[:, None, None, :, :]
-
-
-def numpy_element(x):
-    return np.multiply.outer(x, x)
+    return x[..., None, None] * x[..., None, None, :, :]
 
 
 WORKLOAD = Workload(
@@ -32,16 +28,11 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 1_000_000, "matrices in the batch, the mapped axis"),
         SizeParameter("side", 16, 1, 128, "rows and columns of a matrix; the output grows with its fourth power"),
     ),
-    presets={
-        "Small": {"batch": 10, "side": 8},
-        "Medium": {"batch": 100, "side": 16},
-        "Large (400 MiB)": {"batch": 100, "side": 32},
-        "Many small": {"batch": 2_000, "side": 6},
-    },
+    presets={"Small": (10, 8), "Medium": (100, 16), "Large (400 MiB)": (100, 32), "Many small": (2_000, 6)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=numpy_element,
+    numpy_element=batched,
     rewrites={"batched": batched, "numpy": batched},
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     element_output=lambda side, dtype: Leaf((side, side, side, side), dtype),

@@ -21,12 +21,8 @@ def batched(x):
     return tf.maximum(x * largest, x * smallest)
 
 
-def numpy_element(x):
-    return np.multiply.outer(x, x).max(axis=(2, 3))
-
-
-def numpy_batched(x):
-    return (x[:, :, :, None, None] * x[:, None, None, :, :]).max(axis=(3, 4))
+def in_numpy(x):
+    return (x[..., None, None] * x[..., None, None, :, :]).max(axis=(-2, -1))
 
 
 def reference(x):
@@ -47,16 +43,12 @@ WORKLOAD = Workload(
             "side", 16, 1, 128, "rows and columns of a matrix; what lies between grows with its fourth power"
         ),
     ),
-    presets={
-        "Small": {"batch": 100, "side": 8},
-        "Medium (64 MiB)": {"batch": 256, "side": 16},
-        "Large (1 GiB)": {"batch": 256, "side": 32},
-    },
+    presets={"Small": (100, 8), "Medium (64 MiB)": (256, 16), "Large (1 GiB)": (256, 32)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=numpy_element,
-    rewrites={"batched": batched, "numpy": numpy_batched},
+    numpy_element=in_numpy,
+    rewrites={"batched": batched, "numpy": in_numpy},
     reference=reference,
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     cost=lambda side, dtype: Cost(ops=5, temporary_bytes=side**4 * ITEM_BYTES[dtype]),

@@ -50,11 +50,7 @@ WORKLOAD = Workload(
         SizeParameter("height", 8, 1, 1_024, "rows of an image"),
         SizeParameter("width", 8, 1, 1_024, "columns of an image"),
     ),
-    presets={
-        "Icons": {"batch": 10, "height": 8, "width": 8},
-        "Thumbnails": {"batch": 10, "height": 32, "width": 32},
-        "A hundred images": {"batch": 100, "height": 64, "width": 64},
-    },
+    presets={"Icons": (10, 8, 8), "Thumbnails": (10, 32, 32), "A hundred images": (100, 64, 64)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     options=(
         Option(

@@ -29,10 +29,6 @@ def in_numpy(x, *, terms):
     return total
 
 
-def reference(x, *, terms):
-    return x.astype(np.float64) * sum(range(terms))
-
-
 WORKLOAD = Workload(
     slug="python_sum",
     title="Sum in a Python loop",
@@ -43,17 +39,11 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 10_000_000, "numbers in the batch, the mapped axis"),
         SizeParameter("terms", 100, 1, 10_000, "steps of the Python loop in the element function"),
     ),
-    presets={
-        "Five numbers": {"batch": 5, "terms": 100},
-        "A hundred": {"batch": 100, "terms": 100},
-        "Many, short loop": {"batch": 10_000, "terms": 10},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Five numbers": (5, 100), "A hundred": (100, 100), "Many, short loop": (10_000, 10)},
     inputs=inputs,
     element=element,
     numpy_element=in_numpy,
     rewrites={"batched": batched, "numpy": in_numpy},
-    reference=reference,
     element_input=lambda dtype: Leaf((), dtype),
     cost=lambda terms, dtype: Cost(
         flops=2 * terms, ops=2 * terms + 1, temporary_bytes=2 * ITEM_BYTES[dtype], depth=2 * terms

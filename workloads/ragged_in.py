@@ -42,12 +42,7 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 1, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row, on average: from one to nearly twice as many"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 8},
-        "Medium": {"batch": 100, "width": 64},
-        "Many": {"batch": 10_000, "width": 32},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (10, 8), "Medium": (100, 64), "Many": (10_000, 32)},
     inputs=inputs,
     element=element,
     rewrites={"batched": batched, "padded": padded},

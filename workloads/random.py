@@ -36,7 +36,7 @@ def philox(counter, key):
     return counter
 
 
-def uniform(seeds, draws):
+def uniform(seeds, *, draws):
     """What tf.random.stateless_uniform draws: float32 from 0 to 1, ``draws`` for each pair of seeds."""
     zeros = np.zeros(seeds.shape[:-1], np.uint64)
     words = np.stack([seeds[..., 0].astype(np.uint64), zeros, seeds[..., 1].astype(np.uint64), zeros], axis=-1)
@@ -52,10 +52,6 @@ def uniform(seeds, draws):
     return ((bits & np.uint64(0x7FFFFF)) | np.uint64(0x3F800000)).astype(np.uint32).view(np.float32) - np.float32(1)
 
 
-def in_numpy(seeds, *, draws):
-    return uniform(seeds, draws)
-
-
 WORKLOAD = Workload(
     slug="random",
     title="Random numbers",
@@ -66,17 +62,12 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 1_000_000, "seeds in the batch, the mapped axis"),
         SizeParameter("draws", 64, 1, 1_000_000, "numbers drawn for each"),
     ),
-    presets={
-        "Small": {"batch": 10, "draws": 8},
-        "Medium": {"batch": 100, "draws": 64},
-        "Many draws": {"batch": 100, "draws": 100_000},
-    },
+    presets={"Small": (10, 8), "Medium": (100, 64), "Many draws": (100, 100_000)},
     dtypes=("float32",),
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"numpy": in_numpy},
-    helpers=(philox, uniform),
+    numpy_element=uniform,
+    rewrites={"numpy": uniform},
     element_input=lambda: Leaf((2,), "int32"),
     element_output=lambda draws: Leaf((draws,), "float32"),
     # Ten rounds of some ten integer operations for four numbers.

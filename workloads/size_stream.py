@@ -40,12 +40,7 @@ WORKLOAD = Workload(
         SizeParameter("features", 16, 1, 4_096, "numbers in a row"),
         SizeParameter("hidden", 16, 1, 4_096, "units of the hidden layer"),
     ),
-    presets={
-        "Small": {"batch": 1, "features": 8, "hidden": 8},
-        "Medium": {"batch": 32, "features": 16, "hidden": 16},
-        "Large": {"batch": 1_000, "features": 64, "hidden": 64},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (1, 8, 8), "Medium": (32, 16, 16), "Large": (1_000, 64, 64)},
     inputs=inputs,
     variables=initial_values,
     variable_leaves=lambda features, hidden, dtype: (
@@ -56,7 +51,6 @@ WORKLOAD = Workload(
     element=element,
     numpy_element=numpy_element,
     rewrites={"batched": batched, "numpy": numpy_element},
-    helpers=(batched,),
     element_input=lambda features, dtype: Leaf((features,), dtype),
     element_output=lambda dtype: Leaf((1,), dtype),
     cost=lambda features, hidden, dtype: Cost(

@@ -7,7 +7,6 @@ A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but th
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,8 @@ ITEM_BYTES = {
 }
 # A ragged tensor has a number for each row that says where it ends.
 _SPLIT_BYTES = 8
+# A tensor, or tuples, lists and dicts of tensors, as TensorFlow's `tf.nest` sees them.
+type_nest = Any
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ class Leaf:
     length: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, tuple | list) or not all(side is None or _is_length(side) for side in self.shape):
+        sides = self.shape if isinstance(self.shape, tuple | list) else (-1,)
+        if not all(side is None or (isinstance(side, int | np.integer) and side >= 0) for side in sides):
             raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
         if self.is_ragged != (self.length is not None):
             raise ValueError(f"a Leaf has the shape {self.shape!r} and length={self.length}: None goes with a length")
@@ -116,36 +118,19 @@ class Leaf:
         return [self.length or 0 if side is None else side for side in self.shape]
 
 
-def _is_length(side: Any) -> bool:
-    return isinstance(side, int | np.integer) and bool(side >= 0)
-
-
-# A tensor, or tuples, lists and dicts of tensors, as TensorFlow's `tf.nest` sees them.
-type_nest = Any
-
-
 @dataclass(frozen=True)
 class Cost:
-    """What a forecast and a tolerance need to know of ONE element; the work of a run is counted at its size.
+    """The cost of ONE element, for forecasts and tolerances; the work of a run is counted at its size.
 
     ``ops``: TensorFlow ops that the element function issues. ``flops``: floating-point operations, where they take
     longer than reading and writing. ``temporary_bytes``: most bytes alive at once beyond inputs and outputs, where the
     whole batch is computed at once. ``depth``: the longest chain of roundings between an input and an output.
     """
 
-    ops: int
+    ops: int = 1
     flops: int = 0
     temporary_bytes: int = 0
     depth: int = 1
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Overrides the tolerance of a dtype, with the reason for it."""
-
-    relative: float
-    absolute: float
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -154,7 +139,7 @@ class Workload:
 
     Functions get the sizes, ``dtype`` (str), ``seed`` (int) and the workload's options as keyword arguments, as far as
     they name them; those that are handed tensors name them after a ``*``. Those whose source goes into a script use
-    ``np``, ``tf``, their arguments, builtins and ``helpers``, nothing else:
+    ``np``, ``tf``, their arguments, builtins and further functions of their file:
 
     - ``inputs(...)``: NumPy arrays (or a nest of them), axis 0 of each has length ``batch``.
     - ``variables(...)``: tuple of NumPy arrays that become ``tf.Variable``s, passed to ``element`` and rewrites.
@@ -164,8 +149,7 @@ class Workload:
     - ``numpy_element(x, *variables)``: the same as ``element`` in NumPy. A rewrite ``numpy`` is for arrays, too.
     - ``use(mapped, batch, *variables)``: what is done with the mapped function, where it is not just called.
     - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output. Without it, the rewrite
-      ``numpy`` of float64 is the reference.
-    - ``helpers``: further functions whose source the others need.
+      ``numpy`` of float64 is the reference, or else ``element`` of float64, slice by slice.
 
     Others are asked for metadata, and may be lambdas:
 
@@ -174,9 +158,10 @@ class Workload:
     - ``variable_leaves(...)``: tuple of `Leaf`, one for each of ``variables``, so that their bytes are known unmade.
     - ``cost(...)``: a `Cost`.
 
-    ``variants[option][value]`` are fields that another value of an option replaces. ``unsupported`` says in a sentence
-    why strategies cannot work: the first pattern that fits ``mapper.mode`` counts. ``own`` is the
-    `workloads.functions.Given` of a workload that was derived from a person's code, in whose scripts that code stands.
+    ``presets`` name sizes: by parameter, or as a tuple of all in the order of ``sizes``. ``variants[option][value]``
+    are fields that another value of an option replaces. ``unsupported`` says in a sentence why strategies cannot work:
+    the first pattern that fits ``mapper.mode`` counts. ``own`` is the `workloads.functions.Given` of a workload that
+    was derived from a person's code, in whose scripts that code stands.
     """
 
     slug: str
@@ -185,20 +170,18 @@ class Workload:
     formula: str
     summary: str
     sizes: tuple[SizeParameter, ...]
-    presets: Mapping[str, Mapping[str, int]]
-    dtypes: tuple[str, ...]
+    presets: Mapping[str, Any]
     inputs: Callable[..., type_nest]
     element: Callable[..., type_nest]
     rewrites: Mapping[str, Callable[..., type_nest]]
     element_input: Callable[..., type_nest]
-    cost: Callable[..., Cost]
+    dtypes: tuple[str, ...] = ("float32", "float64")
+    cost: Callable[..., Cost] = lambda: Cost()
     element_output: Callable[..., type_nest] = None  # type: ignore[assignment]
     reference: Callable[..., type_nest] | None = None
     variables: Callable[..., tuple[np.ndarray, ...]] | None = None
     variable_leaves: Callable[..., tuple[Leaf, ...]] | None = None
     options: tuple[Option, ...] = ()
-    helpers: tuple[Callable[..., Any], ...] = ()
-    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     elements: Mapping[str, Callable[..., type_nest]] = field(default_factory=dict)
     numpy_element: Callable[..., type_nest] | None = None
     use: Callable[..., type_nest] | None = None
@@ -206,8 +189,15 @@ class Workload:
     variants: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     own: Any = None
+    helpers: Any = ()  # of files from before helpers were found by their names
 
     def __post_init__(self) -> None:
+        names = [parameter.name for parameter in self.sizes]
+        presets = {
+            name: size if isinstance(size, Mapping) else dict(zip(names, size, strict=True))
+            for name, size in self.presets.items()
+        }
+        object.__setattr__(self, "presets", presets)
         if self.element_output is None:
             object.__setattr__(self, "element_output", self.element_input)
 
@@ -217,6 +207,13 @@ class Workload:
     def default_options(self) -> dict[str, str | int | bool]:
         return {option.name: option.default for option in self.options}
 
+    def choices(self) -> list[dict[str, Any]]:
+        """Return the options of each case that a table of everything shows: none, then each further value by itself."""
+        further = [
+            {option.name: value} for option in self.options for value in option.values or () if value != option.default
+        ]
+        return [{}, *further]
+
     def variant(self, options: Mapping[str, Any] | None = None) -> "Workload":
         """Return the workload with the fields that its options replace; see `workloads.case.Case`."""
         chosen = {**self.default_options(), **(options or {})}
@@ -224,10 +221,6 @@ class Workload:
         for name, by_value in self.variants.items():
             changes |= by_value.get(chosen[name], {})
         return replace(self, **changes, variants={}) if changes else self
-
-    def why_unsupported(self, strategy: str) -> str | None:
-        """Return the sentence that says why ``mapper.mode`` cannot work; None where it may."""
-        return next((why for pattern, why in self.unsupported.items() if fnmatchcase(strategy, pattern)), None)
 
 
 def leaves(nest: type_nest) -> list[Leaf]:

@@ -43,15 +43,10 @@ WORKLOAD = Workload(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 2, 65_536, "numbers in a row"),
     ),
-    presets={
-        "Small": {"batch": 10, "width": 8},
-        "Medium": {"batch": 100, "width": 64},
-    },
-    dtypes=("float32", "float64"),
+    presets={"Small": (10, 8), "Medium": (100, 64)},
     inputs=inputs,
     element=element,
     rewrites={"batched": batched, "ragged": ragged, "numpy": numpy_batched},
-    helpers=(element,),
     element_input=lambda width, dtype: Leaf((width,), dtype),
     # Rows, and the places of their numbers.
     cost=lambda width, dtype: Cost(ops=8, temporary_bytes=2 * width * ITEM_BYTES[dtype] + 8 * width),

@@ -1,1 +1,1 @@
-"""What is said about mapping, as data, with verdicts that are computed from measured figures."""
+"""Sentences about mapping, as data, with verdicts that are computed from measured figures."""

@@ -1,41 +1,33 @@
-"""Predicates on measured figures: each looks at one piece of evidence and says what is seen there.
-
-A predicate is data with a method `see`, which returns a `Seen` or raises `Missing` with the reason why its figures are
-not there: then nothing is said of its claim.
-"""
+"""Predicates: what figures are compared with, and the words that show them with their thresholds."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import mean, variance
 
-from measure.claims.figures import (
-    CONFIDENCE,
-    Missing,
-    figures_of,
-    item_of,
-    levels_along,
-    numbers_of,
-    ratio_of,
-    ratios_along,
-    right_item_of,
-    run_of,
-)
-from measure.claims.spec import Compare, Need, Script, Seen, Swept, Truth
-from measure.model import text
-from measure.model.run import Evidence, Run
-from measure.statistics import intervals
-from measure.statistics.growth import growth
-from measure.sweep import crossovers
-from measure.sweep.evidence import evidence as evidence_of
+from msgspec.structs import replace
 
+from measure.claims.spec import Compare, Missing, Need, Predicate, Script, Seen, Swept, Truth
+from measure.judge import intervals
+from measure.judge.intervals import Level, Ratio
+from measure.judge.levels import RERUN, levels_of
+from measure.run import text
+from measure.run.run import Evidence, Measurement, Replica, Run
+
+CONFIDENCE = 0.95
+# Before a strategy's slug: the time of its first call.
+FIRST_CALL = "the first call of "
 _MOST_ERROR = 140
 # Behind a figure in words, and its threshold.
 _UNITS = ("%", "s", "MiB")
 
 
+# --- times -----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class Faster:
+class Faster(Predicate):
     """``a`` takes less time than ``b``, at least ``by`` times: two strategies, or two times of a script. Of a sweep at
     every value; if it turns, it is said where."""
 
@@ -46,37 +38,27 @@ class Faster:
     when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        if isinstance(self.need, Swept):
-            ratios = ratios_along(run_of(evidence), self.need.axis, self.b, self.a)
-            at = {value: f" at {self.need.axis} {value:,}" for value in ratios}
-        else:
-            ratios, at = {0: ratio_of(evidence, self.b, self.a)}, {0: ""}
-        truths = {value: _above(of, self.by) for value, of in ratios.items()}
+        ratios = _ratios(self.need, evidence, self.b, self.a)
+        truths = {place: _between(of.low, of.high, self.by) for place, of in ratios.items()}
         slower, faster, threshold = self.b, self.a, f"at least {self.by:g} ×" if self.by != 1 else "more than 1 ×"
-        if self.by == 1 and all(of.ratio < 1 for of in ratios.values()):  # said so that a reader has no fraction
+        if self.by == 1 and all(of.ratio < 1 for of in ratios.values()):  # so that nobody has to invert a fraction
             slower, faster, threshold = faster, slower, "less than 1 ×"
-            ratios = {value: _inverse(of) for value, of in ratios.items()}
-        ends = [f"{_times(ratios[value])}{at[value]}" for value in dict.fromkeys((min(ratios), max(ratios)))]
+            ratios = {place: Ratio(1 / of.ratio, 1 / of.high, 1 / of.low, of.p) for place, of in ratios.items()}
+        axis = self.need.axis if isinstance(self.need, Swept) else ""
+        ends = [
+            f"{_times(ratios[place])}{f' at {axis} {place:,}' if axis else ''}"
+            for place in dict.fromkeys((min(ratios), max(ratios)))
+        ]
         words = f"{slower} takes {text.listed(ends)} as long as {faster}"
         if {"yes", "no"} <= set(truths.values()):
-            return Seen("mixed", f"{self._turn(run_of(evidence), truths)}; {words}", threshold)
+            clear = [place for place, truth in truths.items() if truth != "unknown"]
+            turns = [f"{low:,} and {high:,}" for low, high in pairwise(clear) if truths[low] != truths[high]]
+            return Seen("mixed", f"it turns between {axis} {text.listed(turns)}; {words}", threshold)
         return Seen("unknown" if "unknown" in truths.values() else truths[min(truths)], words, threshold)
-
-    def _turn(self, run: Run, truths: Mapping[int, Truth]) -> str:
-        """The place where it turns, with its interval where the sweep has one: «from batch 40 [31, 52] on»."""
-        assert isinstance(self.need, Swept)
-        places = [
-            f"from {self.need.axis} {place} on" if crossing.b == self.a else f"up to {self.need.axis} {place}"
-            for crossing in crossovers.of_two(self.a, self.b, evidence_of(run.points, run.axes), run.analysis)
-            if self.by == 1.0 and (place := crossovers.place(crossing))
-        ]
-        clear = [value for value, truth in truths.items() if truth != "unknown"]
-        turns = [f"between {low:,} and {high:,}" for low, high in pairwise(clear) if truths[low] != truths[high]]
-        return text.listed(places) or f"it turns at {self.need.axis} {text.listed(turns)}"
 
 
 @dataclass(frozen=True)
-class AsFast:
+class AsFast(Predicate):
     """The times of ``a`` and ``b`` differ by less than the factor ``within``."""
 
     need: Compare | Script
@@ -86,15 +68,84 @@ class AsFast:
     when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        of = ratio_of(evidence, self.b, self.a)
-        ends = {_above(of, self.within), _above(_inverse(of), self.within)}
-        truth: Truth = "no" if "yes" in ends else "unknown" if "unknown" in ends else "yes"
+        (of,) = _ratios(self.need, evidence, self.b, self.a).values()
         threshold = f"{1 / self.within:.3g} × to {self.within:.3g} ×"
+        truth = _between(of.low, of.high, 1 / self.within, self.within)
         return Seen(truth, f"{self.b} takes {_times(of)} as long as {self.a}", threshold)
 
 
+def _between(low: float, high: float, least: float, most: float = math.inf) -> Truth:
+    """Yes where an interval lies between two bounds, no where it lies outside, and unknown where it holds a bound."""
+    if least < low and high < most:
+        return "yes"
+    return "no" if high <= least or low >= most else "unknown"
+
+
+def _times(of: Ratio) -> str:
+    return " ".join(text.factor_with_interval(of.ratio, of.low, of.high))
+
+
+def _ratios(need: Need, evidence: Evidence, over: str, under: str) -> dict[int, Ratio]:
+    """The ratio of two times at each value of a sweep's axis; of a comparison or a script at 0 alone."""
+    if isinstance(need, Script):
+        return {0: _ratio_of_processes(numbers_of(evidence, over), numbers_of(evidence, under))}
+    run = run_of(evidence)
+    if isinstance(need, Compare):
+        along = {0: _times_of(run.measurements)}
+        for name in (over, under):
+            if name not in along[0]:
+                right_item_of(run, name.removeprefix(FIRST_CALL))
+                raise Missing(f"{name} was not timed")
+    else:
+        along = _levels_along(run, need.axis)
+    ratios = {
+        place: intervals.ratio(levels[over], levels[under], CONFIDENCE)
+        for place, levels in along.items()
+        if over in levels and under in levels
+    }
+    if isinstance(need, Swept) and len(ratios) < 2:
+        raise Missing(f"{over} and {under} were not both timed at two values of {need.axis}")
+    return ratios
+
+
+def _ratio_of_processes(over: Sequence[float], under: Sequence[float]) -> Ratio:
+    """The ratio of two times of a script, of which each process has both. Its interval is Student's, of what processes
+    differ by, and of what reruns do."""
+    if min(len(over), len(under)) < 2 or min(*over, *under) <= 0:
+        raise Missing("it takes times of several processes to tell what they differ by")
+    logs = [math.log(one / other) for one, other in zip(over, under, strict=False)]
+    level = Level(mean(logs), variance(logs) / len(logs) + RERUN**2, len(logs) - 1.0)
+    return Ratio(math.exp(level.log_mean), *level.interval(CONFIDENCE), math.nan)
+
+
+def _times_of(measurements: Iterable[Measurement]) -> Mapping[str, Level]:
+    """Times of a comparison by their names: of calls by slugs, and of first calls."""
+    right = [item for item in measurements if item.outcome == "ok"]
+    first = [
+        replace(item, strategy=FIRST_CALL + item.strategy, replicas=[
+            Replica(id=process.id, calls_per_sample=1, rounds=[0], samples_s=[process.first_call_s])
+            for process in item.replicas if process.first_call_s
+        ])
+        for item in right
+    ]  # fmt: skip
+    return {**levels_of(right).by_slug, **levels_of(first).by_slug}
+
+
+def _levels_along(run: Run, axis: str) -> dict[int, Mapping[str, Level]]:
+    """Value of the axis → the levels of the strategies that are right there."""
+    if [one.name for one in run.axes] != [axis]:
+        raise Missing(f"it is no sweep over {axis}")
+    return {
+        point.at[axis]: levels_of([item for item in point.measurements if item.outcome == "ok"], run.analysis).by_slug
+        for point in sorted(run.points, key=lambda point: point.at[axis])
+    }
+
+
+# --- the figures of a comparison --------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class MoreMemory:
+class MoreMemory(Predicate):
     """The peak of ``a`` is higher than that of ``b``, at least ``by`` times."""
 
     need: Compare
@@ -113,38 +164,7 @@ class MoreMemory:
 
 
 @dataclass(frozen=True)
-class Grows:
-    """The time of a strategy grows with an exponent of the axis from ``least`` to ``most``: 0 is not at all, 1 in
-    proportion, 2 with the square. Over the upper half of the values, where fixed costs are paid for. ``over``: of the
-    time as a multiple of that strategy's."""
-
-    need: Swept
-    strategy: str
-    over: str = ""
-    least: float = -math.inf
-    most: float = math.inf
-    when: str = ""
-
-    def see(self, evidence: Evidence) -> Seen:
-        run, threshold = run_of(evidence), f"an exponent {_range(self.least, self.most)}"
-        names = [self.strategy, *([self.over] if self.over else [])]
-        along = {
-            value: intervals.difference(*(levels[name] for name in names)) if self.over else levels[self.strategy]
-            for value, levels in levels_along(run, self.need.axis).items()
-            if all(name in levels for name in names)
-        }
-        if (grown := growth(along, CONFIDENCE)) is None:
-            raise Missing(f"{text.listed(names)} was timed at fewer than three values of {self.need.axis}")
-        words = f"from {self.need.axis} {grown.smallest:,} to {grown.largest:,} the time of {self.strategy} "
-        words += f"{f'as a multiple of that of {self.over} ' if self.over else ''}grows as {self.need.axis}^"
-        words += f"{grown.exponent:.2f} [{grown.low:.2f}, {grown.high:.2f}]"
-        if any(grown.low < bound < grown.high for bound in (self.least, self.most)):
-            return Seen("unknown", words, threshold)
-        return Seen("yes" if self.least < grown.exponent < self.most else "no", words, threshold)
-
-
-@dataclass(frozen=True)
-class Ends:
+class Ends(Predicate):
     """A strategy ends with ``outcome``."""
 
     need: Compare
@@ -156,13 +176,12 @@ class Ends:
         item = item_of(run_of(evidence), self.strategy)
         if item.outcome in ("not_run", "cancelled", "timeout"):
             raise Missing(f"{self.strategy} was not run to its end ({item.outcome.replace('_', ' ')})")
-        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {item.outcome.replace('_', ' ')}"
-        reason = f": {item.error.message}" if item.error else ""
-        return Seen("yes" if item.outcome == self.outcome else "no", f"{self.strategy} {ends}{reason}")
+        ends = "runs, and is right" if item.outcome == "ok" else f"ends as {_end_of(item)}"
+        return Seen("yes" if item.outcome == self.outcome else "no", f"{self.strategy} {ends}")
 
 
 @dataclass(frozen=True)
-class FallsBack:
+class FallsBack(Predicate):
     """``tf.vectorized_map`` has no vectorised form of an op in the function, and makes a loop of it."""
 
     need: Compare
@@ -171,14 +190,43 @@ class FallsBack:
 
     def see(self, evidence: Evidence) -> Seen:
         item = right_item_of(run_of(evidence), self.strategy)
-        words = next((warning.message for warning in item.warnings if warning.code == "falls_back"), "")
-        # What to do about it is the claim's to say.
-        words = words.partition(", so that")[0] or "does not fall back to a loop"
-        return Seen("no" if words.startswith("does not") else "yes", f"{self.strategy} {words}")
+        for warning in item.warnings:
+            if warning.code == "falls_back":
+                # What to do about it is the claim's to say.
+                return Seen("yes", f"{self.strategy} {warning.message.partition(', so that')[0]}")
+        return Seen("no", f"{self.strategy} does not fall back to a loop")
+
+
+def run_of(evidence: Evidence) -> Run:
+    if evidence.run is None:
+        raise Missing(evidence.reason or "it was not measured")
+    return evidence.run
+
+
+def item_of(run: Run, slug: str) -> Measurement:
+    """A strategy that was measured; of a sweep there is none."""
+    try:
+        return run.measurement(slug)
+    except KeyError:
+        raise Missing(f"{slug} was not measured") from None
+
+
+def right_item_of(run: Run, slug: str) -> Measurement:
+    item = item_of(run, slug)
+    if item.outcome != "ok":
+        raise Missing(f"{slug} ended as {_end_of(item)}")
+    return item
+
+
+def _end_of(item: Measurement) -> str:
+    return item.outcome.replace("_", " ") + (f": {item.error.message}" if item.error else "")
+
+
+# --- the figures of a script -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Predicate):
     """A number that a script reported is from ``least`` to ``most``, in each of its processes. ``words`` has
     ``{value}`` in it."""
 
@@ -194,13 +242,13 @@ class Figure:
         truths = {self.least <= value <= self.most for value in values}
         shown = dict.fromkeys(f"{value:,}" if isinstance(value, int) else text.number(value) for value in values)
         truth: Truth = "unknown" if len(truths) > 1 else "yes" if truths == {True} else "no"
-        unit = next(iter(self.words.partition("{value}")[2].split()), "")
+        unit = self.words.partition("{value} ")[2].split(" ")[0]
         threshold = _range(self.least, self.most) + (f" {unit}" if unit in _UNITS else "")
         return Seen(truth, self.words.format(value=text.listed(list(shown))), threshold)
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Predicate):
     """A part of a script runs: its figure is an empty text, and that of one that fails its error."""
 
     need: Script
@@ -208,9 +256,7 @@ class Runs:
     when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        error = figures_of(evidence).get(self.name)
-        if not isinstance(error, str):
-            raise Missing(f"its script reported no {self.name}")
+        error = str(figure_of(evidence, self.name))
         return Seen("no", f"it fails: {text.shortened(error, _MOST_ERROR)}") if error else Seen("yes", "it runs")
 
 
@@ -225,17 +271,25 @@ class Fails(Runs):
         return Seen("yes" if runs.truth == "no" and self.words.lower() in runs.words.lower() else "no", runs.words)
 
 
-def _times(of: intervals.Ratio) -> str:
-    value, interval = text.factor_with_interval(of.ratio, of.low, of.high)
-    return f"{value} {interval}"
+def figure_of(evidence: Evidence, name: str) -> object:
+    """The figure that a script reported by this name."""
+    if (end := evidence.script) is None:
+        raise Missing(evidence.reason or "its script was not run")
+    if end.error:
+        raise Missing(f"its script {'was not run to its end' if end.ended is True else 'failed'}: {end.error}")
+    if name not in end.figures:
+        raise Missing(f"its script reported no {name}")
+    return end.figures[name]
 
 
-def _inverse(of: intervals.Ratio) -> intervals.Ratio:
-    return intervals.Ratio(1 / of.ratio, 1 / of.high, 1 / of.low, of.p)
-
-
-def _above(of: intervals.Ratio, least: float) -> Truth:
-    return "yes" if of.low > least else "no" if of.high <= least else "unknown"
+def numbers_of(evidence: Evidence, name: str) -> list[float]:
+    """A script's figure, by its processes."""
+    figure = figure_of(evidence, name)
+    values = figure if isinstance(figure, list) else [figure]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if not numbers or len(numbers) < len(values):
+        raise Missing(f"the script's figure {name} is no number")
+    return numbers
 
 
 def _range(least: float, most: float) -> str:

@@ -1,9 +1,8 @@
-"""Trying claims, from their ids to a run that holds all evidence: in which order what is measured."""
+"""Trying claims: what they need is measured, one need after the other, into a run that holds all evidence."""
 
 import dataclasses
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -13,29 +12,27 @@ from measure.claims.spec import Claim, Compare, Need, Script, Swept
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.record import View
+from measure.engine.sweep import Sweep
+from measure.judge import analysis, sweep_analysis
 from measure.machine import environment
-from measure.model import fit, place, text
-from measure.model.place import utc_now
-from measure.model.request import Request, RequestError, parse
-from measure.model.run import Evidence, Run, Status, Warning
 from measure.pool.clock import Clock
 from measure.pool.launcher import HOST_START_S, Launcher
-from measure.sweep import findings
-from measure.sweep.request import parse_sweep
-from measure.sweep.sweep import Sweep
-from strategies.script import ScriptError
-from workloads.discovery import DiscoveryError
+from measure.run import fit, place, text
+from measure.run.place import utc_now
+from measure.run.request import Request, RequestError, parse
+from measure.run.run import Evidence, Run, Status
+from measure.run.sweep_request import parse_sweep
 
 WORKLOAD = "claims"
 
 
 def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
-    """Return the claims with these ids; of none, all. Raises `RequestError` where one is not known."""
+    """Return the claims with these ids; of none, all. Raises `RequestError` where there is none with one of them."""
     everything = {claim.id: claim for claim in known.all_claims()}
     for claim_id in ids:
         if claim_id not in everything:
             raise RequestError(f"claim {claim_id!r} is not known: 'claims' without a name lists them")
-    return tuple(everything[claim_id] for claim_id in dict.fromkeys(ids)) or tuple(everything.values())
+    return tuple(everything[claim_id] for claim_id in dict.fromkeys(ids or everything))
 
 
 def needs_of(tried: Sequence[Claim]) -> tuple[Need, ...]:
@@ -46,6 +43,16 @@ def needs_of(tried: Sequence[Claim]) -> tuple[Need, ...]:
 def seconds_of(tried: Sequence[Claim]) -> float:
     """Return about how long trying claims takes."""
     return sum(need.seconds for need in needs_of(tried))
+
+
+def words_of(need: Need) -> str:
+    """Return what is measured, in a few words: «outer_product, batch 100, 4 strategies»."""
+    if isinstance(need, Script):
+        return "a script of its own"
+    sizes = [f"{name} {value:,}" for name, value in need.size.items()]
+    if isinstance(need, Swept):
+        sizes.append(f"{need.axis} {need.values[0]:,} to {need.values[-1]:,}")
+    return ", ".join([need.workload, *sizes, text.listed(need.strategies, 3)])
 
 
 class Tries:
@@ -64,7 +71,6 @@ class Tries:
     ) -> None:
         """Raises `RequestError` where a claim is not known."""
         self._claims = chosen(ids)
-        self._needs = needs_of(self._claims)
         self._launcher, self._publish = launcher, publish
         # Neither the limit nor what the operating system sees is a figure of any claim.
         self._settings = dataclasses.replace(settings or Settings(), probes=False, process_peaks=False)
@@ -73,7 +79,7 @@ class Tries:
         self.request = Request(
             workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=[], budget_s=max(1.0, seconds)
         )
-        self._run = Run(
+        run = Run(
             id=run_id,
             kind="claims",
             parent=parent,
@@ -83,16 +89,12 @@ class Tries:
             evidence=[],
             digest={},
         )
-        self._view = View(self._run, {}, forecast_s=seconds)
+        self._view = View(run, {}, forecast_s=seconds)
         self._part: Comparison | Sweep | None = None
         self._cancelled = self._stopped = False
 
     def view(self) -> View:
         return self._view
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -100,36 +102,31 @@ class Tries:
             part.cancel()
 
     def stop(self) -> None:
-        """End with what is known by now."""
+        """End with what there is by now."""
         self._stopped = True
         if (part := self._part) is not None:
             part.stop()
 
-    def warn(self, warning: Warning) -> None:
-        """Add a warning about the run as a whole, once per code."""
-        others = [known for known in self._run.warnings if known.code != warning.code]
-        self._run = replace(self._run, warnings=[*others, warning])
-
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a script, a strategy or a person did."""
         with self._clock.running():
-            self._measure()
-        status, reason = self._end()
-        return close(self._run, status, reason, utc_now())
-
-    def _measure(self) -> None:
-        self._run = replace(self._run, started=utc_now(), environment=self._environment())
-        tried = [claim for claim in self._claims if not verdicts.lacking(claim, self._run.environment)]
-        self._needs = needs_of(tried)
-        self._view = dataclasses.replace(self._view, started_s=time.monotonic())
-        for number, need in enumerate(self._needs, 1):
-            if self._cancelled or self._stopped or self._clock.is_over:
-                break
-            self._say(f"{number} of {len(self._needs)}: {words_of(need)}")
-            found = self._measured(need)
-            if not self._cancelled:
-                self._run = replace(self._run, evidence=[*(self._run.evidence or []), found])
-                self._say(self._view.message, result=True)
+            here = environment.collect(
+                start_method=self._launcher.start_method,
+                threads=None,
+                tensorflow=self._launcher.state().details or {},
+            )
+            needs = needs_of([claim for claim in self._claims if not verdicts.lacking(claim, here)])
+            self._view = dataclasses.replace(
+                self._view, run=replace(self._view.run, started=utc_now(), environment=here), started_s=time.monotonic()
+            )
+            for number, need in enumerate(needs, 1):
+                if self._cancelled or self._stopped or self._clock.is_over:
+                    break
+                self._say(f"{number} of {len(needs)}: {words_of(need)}")
+                evidence = self._measured(need)
+                if not self._cancelled:
+                    self._say(self._view.message, evidence)
+        return close(self._view.run, *self._end(), utc_now())
 
     def _end(self) -> tuple[Status, str]:
         if self._cancelled:
@@ -146,105 +143,66 @@ class Tries:
             end = scripts.run(need, lambda: self._cancelled, self._clock.left_s)
             return Evidence(need=need.key, script=end)
         try:
-            part = self._sweep(need) if isinstance(need, Swept) else self._comparison(need)
-            run = self._run_of(part)
-        except (RequestError, ScriptError, DiscoveryError) as error:
+            run = self._run_of(need)
+        except RequestError as error:
             return Evidence(need=need.key, reason=str(error))
         finally:
             self._part = None
-        run = findings.of_comparison(run) if isinstance(need, Compare) else run
         return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
 
-    def _comparison(self, need: Compare) -> Comparison:
-        request = parse(_asked(need))
-        if refusal := fit.check(request, environment.available_memory()):
-            raise RequestError(refusal)
-        return Comparison(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
-
-    def _sweep(self, need: Swept) -> Sweep:
-        axis = {"kind": "size", "name": need.axis, "values": list(need.values)}
-        request = parse_sweep({**_asked(need), "axes": [axis]})
-        return Sweep(place.new_id(), request, self._launcher, self._within, settings=self._settings_now)
-
-    @property
-    def _settings_now(self) -> Settings:
-        """The settings of a part, which has the time that is left."""
-        left_s = None if self._clock.bound_s is None else max(0.0, self._clock.left_s)
-        return dataclasses.replace(self._settings, bound_s=left_s)
-
-    def _run_of(self, part: Comparison | Sweep) -> Run:
-        self._part = part
+    def _run_of(self, need: Compare | Swept) -> Run:
+        """Measure a comparison or a sweep in the time that is left. Raises `RequestError` where that cannot be."""
+        part = self._part = self._part_of(need)
         if self._cancelled:  # just now, when there was no part to tell
             part.cancel()
         # What was measured before may have ended the host.
         start_s = min(HOST_START_S, self._clock.left_s)
         if not self._launcher.wait_ready(start_s, lambda: self._cancelled) and not self._cancelled:
             raise RequestError(f"nothing can be measured now: {self._launcher.state().message}")
-        return part.run()
+        run = part.run()
+        return sweep_analysis.of_comparison(run) if isinstance(need, Compare) else run
 
-    def _within(self, view: View) -> None:
-        """Say what the measurement that goes on is doing: nothing new is known of the claims."""
+    def _part_of(self, need: Compare | Swept) -> Comparison | Sweep:
+        left_s = None if self._clock.bound_s is None else max(0.0, self._clock.left_s)
+        settings = dataclasses.replace(self._settings, bound_s=left_s)
+        asked = {
+            "workload": need.workload,
+            "size": dict(need.size),
+            "strategies": list(need.strategies),
+            "device": need.device,
+            "budget_s": need.budget_s,
+        }
+        if isinstance(need, Swept):
+            axes = [{"kind": "size", "name": need.axis, "values": list(need.values)}]
+            swept = parse_sweep({**asked, "axes": axes})
+            return Sweep(place.new_id(), swept, self._launcher, self._say_within, settings=settings)
+        request = parse({**asked, "workload_options": dict(need.options)})
+        if refusal := fit.check(request, environment.available_memory()):
+            raise RequestError(refusal)
+        return Comparison(place.new_id(), request, self._launcher, self._say_within, settings=settings)
+
+    def _say(self, message: str, evidence: Evidence | None = None) -> None:
+        run, version = self._view.run, self._view.version
+        if evidence is not None:
+            run, version = replace(run, evidence=[*(run.evidence or []), evidence]), version + 1
+        self._view = dataclasses.replace(self._view, run=run, message=message, version=version)
+        self._publish(self._view)
+
+    def _say_within(self, view: View) -> None:
+        """Say what the measurement that goes on is doing: no claim has more evidence by that."""
         message = f"{self._view.message}: {view.message}" if view.message else self._view.message
         self._publish(dataclasses.replace(self._view, message=message))
 
-    def _say(self, message: str, *, result: bool = False) -> None:
-        self._view = dataclasses.replace(
-            self._view, run=self._run, message=message, version=self._view.version + result
-        )
-        self._publish(self._view)
-
-    def _environment(self) -> dict[str, object]:
-        return environment.collect(
-            start_method=self._launcher.start_method, threads=None, tensorflow=self._launcher.state().details or {}
-        )
-
-
-def words_of(need: Need) -> str:
-    """Return what is measured, in a few words: «outer_product, batch 100, 4 strategies»."""
-    if isinstance(need, Script):
-        return "a script of its own"
-    sizes = [f"{name} {value:,}" for name, value in need.size.items()]
-    if isinstance(need, Swept):
-        sizes.append(f"{need.axis} {need.values[0]:,} to {need.values[-1]:,}")
-    return ", ".join([need.workload, *sizes, text.listed(need.strategies, 3)])
-
 
 def close(run: Run, status: Status, reason: str, finished: str) -> Run:
-    """Return a run of claims at its end, with its verdict; what was not measured says so in the verdicts."""
+    """Return a run of claims at its end, with its verdicts counted."""
     run = replace(run, status=status, stop_reason=reason, finished=finished)
-    return replace(run, verdict=summary(run))
+    return replace(run, verdict=verdicts.summary(run))
 
 
-def summary(run: Run) -> str:
-    """Return the verdicts of a run of claims, counted: «Of 41 claims 31 hold, 6 do not and 4 depend.»"""
-    tried = [claim for claim_id in run.claims or [] if (claim := known.get(claim_id)) is not None]
-    counted = Counter(verdicts.of_run(claim, run).word for claim in tried)
-    parts = [f"{count} {_COUNTED[word][count > 1]}" for word in verdicts.WORDS if (count := counted[word])]
-    if unknown := len(run.claims or []) - len(tried):
-        parts.append(f"{unknown} {'is' if unknown == 1 else 'are'} not known here")
-    return f"Of {_counted(len(run.claims or []))} {text.listed(parts)}." if parts else "No claim was tried."
-
-
-def _counted(claims: int) -> str:
-    return "1 claim" if claims == 1 else f"{claims} claims"
-
-
-# A verdict on one claim, and on several.
-_COUNTED = {
-    "holds": ("holds", "hold"),
-    "does not hold": ("does not", "do not"),
-    "depends": ("depends", "depend"),
-    "cannot tell": ("cannot be told", "cannot be told"),
-    "cannot be tried here": ("cannot be tried here", "cannot be tried here"),
+# Kind → what makes a run that has ended of one that grew: of the run, its status, the reason, and the time of day.
+CLOSE: Mapping[str, Callable[[Run, Status, str, str], Run]] = {
+    "compare": analysis.close,
+    "sweep": sweep_analysis.close,
+    "claims": close,
 }
-
-
-def _asked(need: Compare | Swept) -> dict[str, object]:
-    return {
-        "workload": need.workload,
-        "workload_options": dict(need.options) if isinstance(need, Compare) else {},
-        "size": dict(need.size),
-        "strategies": list(need.strategies),
-        "device": need.device,
-        "budget_s": need.budget_s,
-    }

@@ -1,16 +1,19 @@
-"""The verdict on a claim: computed from evidence alone, at every look, and never stored with the claim."""
+"""Verdicts on claims: computed from evidence alone, at every look, and never stored with the claim."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.claims.figures import Missing
-from measure.claims.spec import Claim, Predicate, Seen, Truth
-from measure.model import text
-from measure.model.run import Evidence, Run
+from measure.claims import known
+from measure.claims.spec import Claim, Missing, Predicate, Seen, Truth
+from measure.run import text
+from measure.run.run import Evidence, Run
 
 Word = Literal["holds", "does not hold", "depends", "cannot tell", "cannot be tried here"]
 WORDS: tuple[Word, ...] = ("holds", "does not hold", "depends", "cannot tell", "cannot be tried here")
+# The same of several claims.
+_PLURAL: Mapping[Word, str] = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
 _LONGEST = 700
 # As an environment names them; each Linux has a name of its own.
 _NO_LINUX = ("macOS", "Windows")
@@ -25,40 +28,24 @@ class Verdict:
     seen: tuple[Seen, ...] = ()
 
 
+def of_claims(run: Run) -> list[tuple[Claim, Verdict]]:
+    """The verdicts of a run on those of its claims that there are here, by question."""
+    return [(claim, of_run(claim, run)) for claim in known.all_claims() if claim.id in (run.claims or ())]
+
+
+def summary(run: Run) -> str:
+    """The verdicts of a run, counted: «Of 41 claims 31 hold, 6 do not hold and 4 depend.»"""
+    counts = Counter(verdict.word for _, verdict in of_claims(run))
+    parts = [f"{count} {_PLURAL.get(word, word) if count > 1 else word}" for word in WORDS if (count := counts[word])]
+    asked = len(run.claims or ())
+    if strange := asked - counts.total():
+        parts.append(f"{strange} {'is' if strange == 1 else 'are'} not known here")
+    return f"Of {asked} claim{'' if asked == 1 else 's'} {text.listed(parts)}." if parts else "No claim was tried."
+
+
 def of_run(claim: Claim, run: Run) -> Verdict:
     """The verdict on a claim by a run of claims."""
     return judge(claim, {item.need: item for item in run.evidence or []}, run.environment)
-
-
-def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[str, object]) -> Verdict:
-    """The verdict on a claim by evidence, which is named by the keys of needs, from a machine with this environment."""
-    if lacks := lacking(claim, environment):
-        return Verdict("cannot be tried here", lacks)
-    seen = tuple(_see(test, evidence) for test in claim.tests)
-    cases: dict[str, set[Truth]] = {}
-    for test, answer in zip(claim.tests, seen, strict=True):
-        cases.setdefault(test.when, set()).add(answer.truth)
-    truths = {_all_of(truths) for truths in cases.values()}
-    if "mixed" in truths or {"yes", "no"} <= truths:
-        word: Word = "depends"
-    elif "unknown" in truths:
-        word = "cannot tell"
-    else:
-        word = "holds" if truths == {"yes"} else "does not hold"
-    return Verdict(word, _sentence(claim.tests, seen), seen)
-
-
-def lacking(claim: Claim, environment: Mapping[str, object]) -> str:
-    """The sentence on what a machine lacks for trying a claim; nothing where it lacks nothing that is known."""
-    if claim.needs_gpu and not environment.get("gpus"):
-        return "It needs a GPU, and this machine has none."
-    cores = environment.get("cores_granted")
-    if isinstance(cores, int | float) and cores < claim.needs_cores:
-        return f"It needs {claim.needs_cores} cores, and here are {cores:g}."
-    system = environment.get("os")
-    if claim.needs_linux and isinstance(system, str) and system.startswith(_NO_LINUX):
-        return f"It needs Linux, which tells of the threads and the memory of a process, and this is {system}."
-    return ""
 
 
 def tells_of(claim: Claim, run: Run) -> bool:
@@ -68,14 +55,41 @@ def tells_of(claim: Claim, run: Run) -> bool:
     return bool(lacks) or there.issuperset(need.key for need in claim.needs)
 
 
+def lacking(claim: Claim, environment: Mapping[str, object]) -> str:
+    """The sentence on what a machine lacks for trying a claim; nothing where it lacks nothing."""
+    if claim.needs_gpu and not environment.get("gpus"):
+        return "It needs a GPU, and this machine has none."
+    system = str(environment.get("os"))
+    if claim.needs_linux and system.startswith(_NO_LINUX):
+        return f"It needs Linux, which tells of the threads and the memory of a process, and this is {system}."
+    return ""
+
+
+def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[str, object]) -> Verdict:
+    """The verdict on a claim by evidence, which is named by the keys of needs, from a machine with this environment."""
+    if lacks := lacking(claim, environment):
+        return Verdict("cannot be tried here", lacks)
+    answers = tuple(_see(test, evidence) for test in claim.tests)
+    cases: dict[str, set[Truth]] = {}
+    for test, answer in zip(claim.tests, answers, strict=True):
+        cases.setdefault(test.when, set()).add(answer.truth)
+    truths = {_all_of(truths) for truths in cases.values()}
+    if "mixed" in truths or {"yes", "no"} <= truths:
+        word: Word = "depends"
+    elif "unknown" in truths:
+        word = "cannot tell"
+    else:
+        word = "holds" if truths == {"yes"} else "does not hold"
+    return Verdict(word, _sentence(claim.tests, answers), answers)
+
+
 def _all_of(truths: Collection[Truth]) -> Truth:
     """The answer of all tests of one case: one that is not so refutes it, whatever the others are."""
     return next(truth for truth in ("no", "mixed", "unknown", "yes") if truth in truths)
 
 
 def _see(test: Predicate, evidence: Mapping[str, Evidence]) -> Seen:
-    there = evidence.get(test.need.key)
-    if there is None:
+    if (there := evidence.get(test.need.key)) is None:
         return Seen("unknown", "it was not measured")
     try:
         return test.see(there)
@@ -83,11 +97,11 @@ def _see(test: Predicate, evidence: Mapping[str, Evidence]) -> Seen:
         return Seen("unknown", str(missing))
 
 
-def _sentence(tests: Sequence[Predicate], seen: Sequence[Seen]) -> str:
+def _sentence(tests: Sequence[Predicate], answers: Sequence[Seen]) -> str:
     """All that was seen; a threshold that is that of all stands once, at the end."""
-    thresholds = {answer.threshold for answer in seen}
+    thresholds = {answer.threshold for answer in answers}
     parts = []
-    for test, answer in zip(tests, seen, strict=True):
+    for test, answer in zip(tests, answers, strict=True):
         own = f" ({answer.threshold} is claimed)" if answer.threshold and len(thresholds) > 1 else ""
         parts.append(f"{test.when}: {answer.words}{own}" if test.when else answer.words + own)
     if len(thresholds) == 1 and (threshold := thresholds.pop()):

@@ -1,119 +1,325 @@
 """One comparison from its request to its verdict: the stages in their order, and how it ends.
 
 The order: the reference; memory and correctness, two subjects at a time; latency, of processes that take turns, one at
-a time and alone on the machine; the verdict; the limit; the process peaks; the reasons, where they are asked for. What
-is known is published as it becomes known, and what was measured before a cancel, a crash or a timeout is kept.
+a time and alone on the machine; the verdict; the limit; the process peaks; the reasons, where they are asked for.
+Results are published as they arrive, and what was measured before a cancel, a crash or a timeout stays. A strategy that
+fails costs only its own outcome.
 """
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+import os
+import pickle
+from collections.abc import Mapping
+from functools import partial
 
-from measure.engine import explanation, stages
-from measure.engine.bench import Bench, Job, Settings
-from measure.engine.explanation import Keep
-from measure.engine.record import View
-from measure.judge import advice
+from msgspec.structs import replace
+
+import strategies
+from measure.engine import explanation
+from measure.engine.bench import FRESH_START_S, UNTIMED, Bench, is_timed
+from measure.engine.turns import Turns
+from measure.judge import advice, analysis, limit, rules
 from measure.machine import environment, load
-from measure.model.place import utc_now
-from measure.model.request import Request
-from measure.model.run import Error, Run, Status
 from measure.pool.clock import TimeIsUp
-from measure.pool.dialogue import HOST_LOST, Cancelled, HostLost
+from measure.pool.dialogue import (
+    HOST_LOST,
+    NATIVE_DEATHS,
+    Cancelled,
+    Dialogue,
+    Dialogues,
+    HostLost,
+    Part,
+    SubjectFailed,
+)
 from measure.pool.launcher import Launcher
+from measure.run import deadline, forecast
+from measure.run.place import utc_now
+from measure.run.run import TIME_OVER, Error, Run, Status
+from measure.subject import messages
+from measure.subject.messages import Spec
+from strategies import chunks, script
 
-# Memory and correctness are begun within this share of the budget, and end within the other, so that there is time for
-# latencies.
-_MEMORY_SHARE, _MEMORY_ENDS = 0.5, 0.65
+# Memory and correctness end within this share of the budget, so that there is time for latencies; process peaks are
+# begun where they end by forecast within so many seconds after the budget.
+_MEMORY_SHARE, _AFTER_S = 0.65, 1.5
+# So many memory subjects live at a time under a limit, where TensorFlow waits for 10 s before an allocation fails.
+_WAITING_AT_ONCE = 6
+# Events of an eager or graph loop grow with the batch; beyond this many the profiler's file gets too large.
+_MOST_EVENTS = 50_000
+# Another allocator of a GPU's memory than TensorFlow's own, which alone reports its events.
+_GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
+# Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
+_LEAST_LIMIT_MIB = 256
+# The type of the error of a strategy whose values are wrong.
+_WRONG = "WrongValues"
+# Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
+_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+# For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
+# correctness nearly always take longer, so that nobody waits for it.
+LOAD_WINDOW_S = 0.5
 
 
-class Comparison(Job):
-    """Runs one request. `run` blocks; `cancel` may be called from any thread; ``publish`` gets every `View`."""
-
-    def __init__(
-        self,
-        run_id: str,
-        request: Request,
-        launcher: Launcher,
-        publish: Callable[[View], None],
-        *,
-        settings: Settings | None = None,
-        parent: str | None = None,
-        keep: Keep | None = None,
-    ) -> None:
-        """``parent``: the run that this one repeats; ``keep``: who takes the reasons; without, none are looked for.
-        Raises `ScriptError` where the sources of the workload and a mapper do not make a script."""
-        super().__init__(Bench(run_id, request, launcher, publish, settings=settings, parent=parent))
-        self._keep = keep
+class Comparison(Bench):
+    """Runs one request. `run` blocks; `cancel` and `stop` may be called from any thread."""
 
     def leave_out(self, errors: Mapping[str, Error]) -> None:
         """Have strategies not run, each with the reason."""
         for slug, error in errors.items():
             if slug in self.request.strategies:
-                self.bench.record.update(slug, stage="forecast", error=error)
+                self.update(slug, stage="forecast", error=error)
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
-        bench = self.bench
         status: Status
-        with bench.opened():
-            watch = load.Watch()
+        with self.opened():
             try:
-                bench.record.set_run(started=utc_now(), environment=bench.record.run.environment or self._environment())
-                status, reason = self._measure(watch)
+                about = self.record.environment or environment.collect(
+                    start_method=self.launcher.start_method,
+                    threads=self.request.threads,
+                    tensorflow=self.launcher.state().details or {},
+                )
+                self.record = replace(self.record, started=utc_now(), environment=about)
+                status, reason = self._measure()
             except Cancelled:
                 status, reason = "cancelled", "cancelled by a person"
             except TimeIsUp:
-                status, reason = "budget", f"{bench.clock.over} before everything was measured"
+                status, reason = "budget", f"{self.clock.over} before everything was measured"
             except HostLost:
                 status, reason = "interrupted", HOST_LOST
-        if bench.clock.still_s:
-            bench.record.warn(advice.stood_still(bench.clock.still_s))
-        bench.close(status, reason)
-        return bench.record.run
+        return self.close(status, reason)
 
-    def _measure(self, watch: load.Watch) -> tuple[Status, str]:
-        bench, budget_s = self.bench, self.request.budget_s
-        begun_s = bench.dialogues.now_s
-        stages.ask_for_room(bench)
-        stages.compute_reference(bench)
-        stages.leave_out_unsupported(bench)
-        is_fresh = bench.launcher.start_method == "fresh"
-        until_s, end_s = (begun_s + share * budget_s for share in (_MEMORY_SHARE, _MEMORY_ENDS))
-        stages.measure_memory(bench, bench.record.untried(), until_s, math.inf if is_fresh else end_s)
-        if bench.settings.controls:
-            stages.rerun_without_onednn(bench)
-        working = bench.record.working()
+    def close(self, status: Status, reason: str) -> Run:
+        """Settle what is open, and publish the run as finished."""
+        if self.clock.still_s:
+            self.warn(advice.stood_still(self.clock.still_s))
+        for item in self.record.measurements if status in ("complete", "budget") else ():
+            is_open = item.outcome in ("ok", "not_run") and not item.error and not item.twin_of
+            if is_open and not is_timed(item):
+                self.update(item.strategy, error=Error(type=TIME_OVER, message=UNTIMED))
+        self.record = analysis.close(self.record, status, reason, utc_now())
+        self.stages = dict.fromkeys(self.stages, "done")
+        self.say("finished", result=True)
+        return self.record
+
+    def _measure(self) -> tuple[Status, str]:
+        watch, begun_s = load.Watch(), self.now_s
+        self.look_at_values(begun_s + _MEMORY_SHARE * self.budget_s)
+        working = self.quickest_first(self.working())
         if working:
-            stages.look_at_others(bench, watch, until_s)
-        # Where each process imports TensorFlow for seconds, the budget is for the turns alone.
-        left_s = budget_s if is_fresh else begun_s + budget_s - bench.dialogues.now_s
-        with stages.taking_turns(bench, left_s) as turns:
-            status, reason = turns.race(bench.quickest_first(working))
+            self._look_at_others(watch)
+        turns = Turns(self, begun_s + self.budget_s)
+        watch = load.Watch()
         try:
-            self._measure_beside_the_verdict(begun_s + budget_s + bench.settings.after_s)
+            status, reason = turns.race(working)
+            turns.end()
+        finally:
+            for warning in (advice.busy_during(watch.cores_of_others()), advice.held(watch.held())):
+                if warning:
+                    self.warn(warning)
+        self.stages = dict.fromkeys(self.stages, "done")
+        self.say(result=True)
+        try:
+            self._look_beside_the_verdict(begun_s + self.budget_s + _AFTER_S)
         except TimeIsUp:
-            bench.record.warn(advice.cut_short(bench.clock.over, explained=self._keep is not None))
+            self.warn(advice.cut_short(self.clock.over, explained=self.keep is not None))
         return status, reason
 
-    def _measure_beside_the_verdict(self, until_s: float) -> None:
-        """The verdict stands: what follows is shown beside it. Process peaks are measured until ``until_s``."""
-        bench, settings = self.bench, self.bench.settings
-        bench.record.set_stage(bench.record.stages, "done")
-        bench.say(result=True)
-        if settings.probes and any(item.latency for item in bench.record.items()):
-            stages.probe_limit(bench)
-        if settings.process_peaks:
-            stages.measure_process_peaks(bench, until_s)
-        if self._keep is not None:
-            with contextlib.suppress(Cancelled):
-                explanation.explain(bench, self._keep)
+    # --- memory and correctness --------------------------------------------------------------------------------------
 
-    def _environment(self) -> dict[str, Any]:
-        launcher = self.bench.launcher
-        return environment.collect(
-            start_method=launcher.start_method,
-            threads=self.request.threads,
-            tensorflow=launcher.state().details or {},
+    def look_at_values(self, until_s: float = math.inf) -> None:
+        """Measure memory and check values of all strategies. At ``until_s`` those that still go on are ended, where
+        there are others to go on with, and none is begun any more."""
+        if self.on_gpu:
+            self._ask_for_room()
+        self._compute_reference()
+        for item in self.record.measurements:
+            reason = strategies.unsupported(strategies.parse(item.strategy), self.case.workload)
+            if reason is not None and item.outcome == "not_run":
+                failure = SubjectFailed("unsupported", Error(type="Unsupported", message=reason))
+                self.fail(item.strategy, "request", failure)
+        self._measure_memory(until_s)
+        if self.settings.controls:
+            self._rerun_without_onednn()
+
+    def _ask_for_room(self) -> None:
+        """Before any subject lives on a GPU: what it has left, which caps how many may live at once."""
+        self.say("asking for the GPU's free memory")
+        with contextlib.suppress(SubjectFailed):
+            spec = Spec(role="room", device=self.request.device)
+            self.gpu_bytes = self.ask(spec, messages.Room, FRESH_START_S).bytes
+
+    def _compute_reference(self) -> None:
+        """Compute the values that strategies are checked against; without them, every strategy fails."""
+        self.say("computing the reference")
+        (self.folder / "expected.pickle").write_bytes(pickle.dumps(self.case.output))
+        spec = Spec(role="reference", script=self.reference_script, name="reference", case_dir=str(self.folder))
+        try:
+            self.ask(spec, messages.Saved, math.inf)
+        except SubjectFailed as failure:
+            message = f"the reference could not be computed: {failure.error.message}"
+            failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
+            for slug in self.request.strategies:
+                self.fail(slug, "reference", failed)
+        if (number := script.compared(self.case)) < self.case.batch:
+            self.warn(advice.some_compared(number, self.case.batch))
+
+    def _measure_memory(self, until_s: float) -> None:
+        self.say("measuring memory and correctness")
+        estimates = self.forecast.per_strategy
+        items = [item for item in self.record.measurements if item.outcome == "not_run" and item.error is None]
+        slugs = self.quickest_first(item.strategy for item in items)
+        # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
+        events = max((estimates[slug].events for slug in slugs), default=0)
+        by_events = events <= _MOST_EVENTS and not (self.on_gpu and os.environ.get(_GPU_ALLOCATOR))
+        room_bytes, asked_mib = self.room_bytes(), self.request.memory_limit_mib
+        limit_mib = asked_mib or max(_LEAST_LIMIT_MIB, room_bytes // 2**20)
+        needs = [estimates[slug].peak_bytes + self.case.tensor_bytes for slug in slugs]
+        if asked_mib:
+            until_s += deadline.ALLOCATOR_WAITS_S
+        self.dialogues.hold(
+            (self._memory_of(slug, by_events, limit_mib, until_s) for slug in slugs),
+            at_once=_WAITING_AT_ONCE if asked_mib else forecast.AT_ONCE,
+            costs=[min(need, limit_mib * 2**20) + self.process_bytes for need in needs],
+            room=room_bytes,
         )
+
+    def _memory_of(self, slug: str, by_events: bool, limit_mib: int, until_s: float) -> Dialogue:
+        if self.now_s > until_s:
+            return
+        self.stages[slug] = "memory"
+        method: str = strategies.mapper(self[slug].mapper).memory
+        if method != "tracemalloc" and not by_events:
+            method = "allocator"
+
+        def attempt() -> Part[messages.Anew]:
+            spec = self.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
+            subject = self.dialogues.start(spec)
+            take = partial(self._take, slug)
+            return (yield from self.step("memory", slug, subject, messages.Anew, take, until_s))
+
+        try:
+            anew = yield from self.dialogues.undisturbed(attempt)
+            if warning := advice.compiled_values(anew.traces, anew.compilations):
+                self.update(slug, warnings=[*self[slug].warnings, warning])
+        except SubjectFailed as failure:
+            # One that fails only after that will fail where it is timed, or was not asked to take new values.
+            if self[slug].memory is None:
+                self.fail(slug, "memory", failure)
+                return
+        self.stages[slug] = "waiting"
+        self.say(result=True)
+
+    def _take(self, slug: str, message: messages.Said) -> None:
+        """Take in what a memory subject says on its way, at once: whoever ends all now loses nothing of it."""
+        match message:
+            case messages.Checked(correctness=check):
+                wrong = None if check.ok else Error(type=_WRONG, message=message.sentence or "")
+                self.update(slug, stage="memory", correctness=check, error=wrong)
+            case messages.Measured():
+                warnings = advice.of_strategy(message.fallbacks, message.retraces)
+                strategy, limit_mib = strategies.parse(slug), self.request.memory_limit_mib
+                if chosen := chunks.chosen(self.case, strategy, limit_mib):  # what the request left open
+                    warnings.insert(0, advice.chosen(chunks.reason(self.case, strategy, limit_mib), chosen))
+                outcome = "wrong" if self[slug].error else "ok"
+                self.update(slug, outcome=outcome, memory=message.memory, warnings=warnings)
+            case messages.Rough(seconds=float(seconds)):
+                self.rough_s[slug] = seconds
+        self.say(result=True)
+
+    def _rerun_without_onednn(self) -> None:
+        """Run those for whose outcome oneDNN may be to blame once more below a host with oneDNN off: where that is
+        right, the result says so. TensorFlow reads the setting when it is loaded."""
+        errors = {item.strategy: item.error.type for item in self.record.measurements if item.error}
+        suspects = [slug for slug, type_ in errors.items() if type_ in (_WRONG, *NATIVE_DEATHS)]
+        if not suspects or self.request.device != "CPU:0" or os.environ.get(_ONEDNN) == "0":
+            return
+        self.say("looking whether oneDNN is to blame")
+        own, launcher = self.dialogues, Launcher(self.launcher.start_method, {_ONEDNN: "0"})
+        dialogues = self.dialogues = Dialogues(launcher, self.clock)  # a cancel ends these now
+
+        def dialogue(slug: str) -> Dialogue:
+            subject = dialogues.start(self.spec("memory", slug, memory_method="allocator"))
+            with contextlib.suppress(SubjectFailed):
+                checked = yield from dialogues.until(subject, messages.Checked, FRESH_START_S)
+                if checked.correctness.ok:
+                    self.update(slug, warnings=[*self[slug].warnings, advice.onednn()])
+                    self.say(result=True)
+
+        try:
+            with contextlib.suppress(HostLost):  # of oneDNN nothing is known then; the run's own host is still there
+                dialogues.hold(map(dialogue, suspects), at_once=forecast.AT_ONCE)
+        finally:
+            dialogues.end()
+            launcher.close()
+            self.dialogues = own
+            own.cancelled |= dialogues.cancelled  # since the last of these had ended
+
+    # --- beside the latencies ----------------------------------------------------------------------------------------
+
+    def _look_at_others(self, watch: load.Watch) -> None:
+        """Note what others have used of the processors since the watch began, or, where that is much, what they still
+        use: a browser that draws its page is done a moment later, and other programs go on."""
+        cores = watch.cores_of_others(least_s=LOAD_WINDOW_S)
+        if cores > rules.BUSY_CORES:
+            cores = min(cores, load.Watch().cores_of_others(least_s=LOAD_WINDOW_S))
+        about = {**self.record.environment, environment.LOAD_OF_OTHERS: round(cores, 2)}
+        self.record = replace(self.record, environment=about)
+
+    def _look_beside_the_verdict(self, until_s: float) -> None:
+        """Measure what is shown beside a verdict that stands: no failure here costs anything else."""
+        if self.settings.probes and any(item.latency for item in self.record.measurements):
+            self._probe_limit()
+        if self.settings.process_peaks:
+            self._measure_process_peaks(until_s)
+        if self.keep is not None:
+            with contextlib.suppress(Cancelled):
+                explanation.explain(self, self.keep)
+
+    def _probe_limit(self) -> None:
+        """Measure what the device could do at best, by probes that have the machine to themselves."""
+        self.say("probing the device for the limit")
+        few = limit.few_of(self.case)
+        spec = Spec(
+            role="probes",
+            script=script.build(few, "loop.eager", threads=self.request.threads, allocator="default"),
+            device=self.request.device,
+            work=limit.work(self.case),
+            times=self.case.batch / max(1, few.batch),
+        )
+        try:
+            probed = self.ask(spec, messages.Probed, FRESH_START_S)
+        except SubjectFailed as failure:
+            self.warn(advice.no_limit(failure.error.message))
+        else:
+            self.record = replace(self.record, limit=limit.limit(probed.work, probed.rates))
+        self.analyse()
+
+    def _measure_process_peaks(self, until_s: float) -> None:
+        """Measure what the operating system sees of one call, the fastest strategies first, of those that by forecast
+        have ended at ``until_s``."""
+        if self.on_gpu:
+            self.warn(advice.no_process_peak())
+            return
+        self.say("measuring what the operating system sees")
+        left_out: list[str] = []
+
+        def dialogue(slug: str) -> Dialogue:
+            if self.now_s + self.forecast.per_strategy[slug].first_call_s > until_s:
+                left_out.append(slug)
+                return
+            self.stages[slug] = "process peak"
+            subject = self.dialogues.start(self.spec("process_peak", slug))
+            with contextlib.suppress(SubjectFailed):
+                peak = yield from self.step("process peak", slug, subject, messages.ProcessPeak)
+                memory = self[slug].memory
+                if peak.bytes is not None and memory is not None:
+                    self.update(slug, memory=replace(memory, process_peak_bytes=peak.bytes))
+            self.stages[slug] = "done"
+
+        latencies_s = {item.strategy: item.latency.median_s for item in self.record.measurements if item.latency}
+        slugs = sorted(self.working(), key=lambda slug: latencies_s.get(slug, math.inf))
+        costs = [self.live_bytes(slug) for slug in slugs]
+        self.dialogues.hold(map(dialogue, slugs), at_once=forecast.AT_ONCE, costs=costs, room=self.room_bytes())
+        if left_out:
+            self.warn(advice.no_time_for_peaks(left_out))

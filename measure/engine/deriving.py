@@ -3,16 +3,15 @@
 import tempfile
 from collections.abc import Mapping
 
-from measure.model.request import Request, RequestError
-from measure.pool.clock import Clock, TimeIsUp
 from measure.pool.dialogue import NATIVE_DEATHS, Dialogue, Dialogues, HostLost, SubjectFailed
 from measure.pool.launcher import Launcher
+from measure.run.request import Request, RequestError
 from measure.subject import limits, messages
 from measure.subject.messages import Spec
 from strategies import own_script
 from strategies.layout import ScriptError
 from workloads import functions
-from workloads.functions import Facts, Given, OwnFunction
+from workloads.functions import Given, OwnFunction
 
 # Beside the limit of the code itself: a fork, or an interpreter that imports TensorFlow, and the way back.
 _BESIDE_S = 30.0
@@ -26,46 +25,24 @@ def check(given: Given) -> None:
         raise RequestError(str(error)) from None
 
 
-def derive(
-    given: Given, size: Mapping[str, int], seed: int, launcher: Launcher, clock: Clock | None = None
-) -> OwnFunction:
-    """Execute a function of a person's own in a subject of its own; it with what was derived of it. Sizes that are left
-    out have their defaults; the launcher has to be ready, and the machine nobody else's.
-
-    Raises `RequestError` with a sentence where it cannot be measured, and `TimeIsUp` where that of a ``clock`` is over.
+def derive(given: Given, size: Mapping[str, int], seed: int, launcher: Launcher) -> OwnFunction:
+    """Execute a function of a person's own, of which a `check` is done, in a subject of its own; it with what was
+    derived of it. Sizes that are left out have their defaults; the launcher has to be ready, and the machine nobody
+    else's. Raises `RequestError` with a sentence where it cannot be measured.
     """
-    check(given)
-    return OwnFunction(given=given, facts=_facts(launcher, given, size, seed, clock))
-
-
-def look(launcher: Launcher, request: Request, clock: Clock | None = None) -> None:
-    """Make a workload of this process of the function of a person's own that a request asks for, where that was not
-    done at its size yet; nothing for any other workload. Raises what `derive` does."""
-    if (own := _lacking(request)) is not None:
-        functions.add(derive(own.given, request.size, request.seed, launcher, clock))
-
-
-def _lacking(request: Request) -> OwnFunction | None:
-    """The function of which nothing is known at the size that is asked for; None where all is known."""
-    return None if functions.get(request.workload, request.size) else functions.get(request.workload)
-
-
-def _facts(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int, clock: Clock | None) -> Facts:
-    dialogues = Dialogues(launcher, clock)
-    derived: list[Facts] = []
+    dialogues = Dialogues(launcher)
+    derived: list[OwnFunction] = []
 
     def dialogue(folder: str) -> Dialogue:
         subject = dialogues.start(Spec(role="derive", given=given, size=dict(size), seed=seed, case_dir=folder))
         try:
             answer = yield from dialogues.until(subject, messages.Derived, limits.LIMIT_S + _BESIDE_S)
         except SubjectFailed as failure:
-            if dialogues.clock.is_over:
-                raise TimeIsUp from None
             message = failure.error.message
             if failure.error.type in ("Exit", *NATIVE_DEATHS):
                 message = f"the code ended its process: it {message.removeprefix('the process ')}"
             raise RequestError(message) from None
-        derived.append(answer.facts)
+        derived.append(OwnFunction(given=given, facts=answer.facts))
 
     # What AutoGraph writes for the code that it converts is gone with the folder.
     with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
@@ -76,3 +53,11 @@ def _facts(launcher: Launcher, given: Given, size: Mapping[str, int], seed: int,
         finally:
             dialogues.end()
     return derived[0]
+
+
+def look(launcher: Launcher, request: Request) -> None:
+    """Make a workload of this process of the function of a person's own that a request asks for, where that was not
+    done at its size yet; nothing for any other workload. Raises what `derive` does."""
+    own = functions.get(request.workload)
+    if own is not None and functions.get(request.workload, request.size) is None:
+        functions.add(derive(own.given, request.size, request.seed, launcher))

@@ -6,37 +6,29 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from measure.engine.bench import Bench, Job, Settings
+from measure.engine.bench import Bench, Keep, Settings
 from measure.engine.record import View
 from measure.machine import environment
-from measure.model import why
-from measure.model.request import RequestError, again
-from measure.model.run import Run
-from measure.model.why import Why
 from measure.pool.clock import TimeIsUp
 from measure.pool.dialogue import Cancelled, Dialogue, HostLost, Part, SubjectFailed
 from measure.pool.launcher import Launcher
+from measure.run import why
+from measure.run.request import RequestError, again
+from measure.run.run import Run
 from measure.subject import messages
-
-# Takes the ``why`` of a strategy with its artifacts; False where there is no use in going on.
-Keep = Callable[[str, Why, dict[str, bytes]], bool]
-
-# The first call of a why subject is traced, and what it compiles it compiles twice.
-_TIMES = 3.0
 
 # What the reasons of a call depend on beside the machine.
 _SAME = ("python", "tensorflow", "numpy", "onednn", "flags", "threads_intra_used", "threads_inter_used")
 _SAME_ON_GPUS = ("gpu_driver", "cuda", "cudnn")
-_LABELS = {fact.key: fact.label for fact in environment.FACTS}
 _AGAIN = "«Measure again here» gives a run that can be"
 
 
 def explain(bench: Bench, keep: Keep) -> None:
     """Find out what happens in a call of each strategy, one after another. A failure costs nothing else."""
-    slugs = [slug for slug in bench.record.working() if why.explained(bench.record[slug].why) is None]
+    slugs = [slug for slug in bench.working() if why.explained(bench[slug].why) is None]
 
     def dialogue(number: int, slug: str) -> Dialogue:
-        bench.record.set_stage([slug], "explaining")
+        bench.stages[slug] = "explaining"
         bench.say(f"explaining {slug}, {number + 1} of {len(slugs)}")
         folder = bench.folder / f"why_{number}"
 
@@ -44,16 +36,16 @@ def explain(bench: Bench, keep: Keep) -> None:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             subject = bench.dialogues.start(bench.spec("why", slug, artifacts=str(folder)))
-            return (yield from bench.step("why", slug, subject, messages.Reasons, times=_TIMES))
+            return (yield from bench.step("why", slug, subject, messages.Reasons))
 
         try:
             reasons = (yield from bench.dialogues.undisturbed(attempt)).why
         except SubjectFailed as failure:
             reasons = why.Explained(note=failure.error.message[: why.MOST_NOTE])
-        bench.record.update(slug, why=reasons.beside(bench.record[slug].why))
-        goes_on = keep(slug, bench.record[slug].why, why.artifacts(folder))
+        bench.update(slug, why=reasons.beside(bench[slug].why))
+        goes_on = keep(slug, bench[slug].why, why.artifacts(folder))
         shutil.rmtree(folder)
-        bench.record.set_stage([slug], "done")
+        bench.stages[slug] = "done"
         bench.say(result=True)
         if not goes_on:
             raise Cancelled
@@ -71,17 +63,16 @@ def refusal(run: Run, tensorflow: Mapping[str, Any] | None, *, imported: bool) -
     here = environment.collect(start_method="", tensorflow=tensorflow, threads=run.request.threads)
     if environment.machine(run.environment) != environment.machine(here):
         return f"this run was measured on another machine: {_AGAIN} explained"
-    keys = (*_SAME, *_SAME_ON_GPUS) if run.request.device.startswith("GPU") else _SAME
-    for key in keys:
+    for key in (*_SAME, *_SAME_ON_GPUS) if run.request.device.startswith("GPU") else _SAME:
         was, now = run.environment.get(key), here[key]
         if was is not None and now is not None and was != now:  # what either does not know says nothing
-            then, today = (dict(environment.describe({key: value}))[_LABELS[key]] for value in (was, now))
-            differs = f"{_LABELS[key]}: {then} then, {today} now"
-            return f"this run was measured with something else ({differs}): {_AGAIN} explained"
+            then, today = environment.shown(key, was), environment.shown(key, now)
+            differs = f"{environment.label(key)} was {then} when this run was measured, and is {today} now"
+            return f"{differs}: {_AGAIN} explained"
     return None
 
 
-class Explanation(Job):
+class Explanation(Bench):
     """Explains the strategies of a run that it does not know the reasons of; nothing else in the run changes."""
 
     def __init__(
@@ -95,18 +86,17 @@ class Explanation(Job):
     ) -> None:
         """Raises `RequestError` where the code of the strategies is no longer what was measured."""
         request = again(run.request)
-        super().__init__(Bench(run.id, request, launcher, publish, settings=settings))
+        super().__init__(run.id, request, launcher, publish, settings=settings)
         self._keep = keep
-        now = {item.strategy: item.code for item in self.bench.record.items()}
+        now = {item.strategy: item.code for item in self.record.measurements}
         for item in run.measurements:
             if not item.twin_of and item.code is not None and item.code != now.get(item.strategy):
                 raise RequestError(f"the code of {item.strategy} has changed since it was measured: {_AGAIN} explained")
-        self.bench.record.take(run)
+        self.record = run
 
     def run(self) -> Run:
         """Explain, and return the run with what was found, however it ended."""
-        bench = self.bench
-        with bench.opened(), contextlib.suppress(Cancelled, HostLost, TimeIsUp):
-            explain(bench, self._keep)
-        bench.say("finished", result=True)
-        return bench.record.run
+        with self.opened(), contextlib.suppress(Cancelled, HostLost, TimeIsUp):
+            explain(self, self._keep)
+        self.say("finished", result=True)
+        return self.record

@@ -10,10 +10,8 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import filelock
-import msgspec
 
 
 def lock_path() -> Path:
@@ -34,11 +32,12 @@ def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str],
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
-            wait(_who(holder))
+            wait(_words(holder))
             continue
         try:
             with contextlib.suppress(OSError):
-                holder.write_bytes(msgspec.json.encode({"pid": os.getpid(), "name": name, "where": _where()}))
+                # A container has a host's name and numbers of processes of its own.
+                holder.write_text(f"{name} (process {os.getpid()} on {socket.gethostname()})", encoding="utf-8")
             yield True
         finally:
             with contextlib.suppress(OSError):
@@ -48,21 +47,7 @@ def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str],
     yield False
 
 
-def _who(holder: Path) -> str:
-    """Return words for whoever holds the lock."""
-    try:
-        written = msgspec.json.decode(holder.read_bytes(), type=dict[str, Any])
-        if written["where"] == _where():
-            return f"{written['name']} (process {written['pid']})"
-        return f"{written['name']} (in another container, {written['where'][0]})"
-    except (OSError, LookupError, TypeError, msgspec.DecodeError):
-        return "another Mapbench"
-
-
-def _where() -> list[str]:
-    """The name of this machine or container, and the space in which its numbers of processes mean something."""
-    try:
-        space = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        space = ""
-    return [socket.gethostname(), space]
+def _words(holder: Path) -> str:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return holder.read_text(encoding="utf-8")[:200] or "another Mapbench"
+    return "another Mapbench"

@@ -1,4 +1,4 @@
-"""Latency: processes of the strategies, all alive, take turns of a few hundredths of a second, in rounds.
+"""Latency: processes of the strategies, all alive, take turns of a hundredth of a second, in rounds.
 
 All strategies start one process. After a few rounds those that are near the fastest get a second one, among them the
 leader's twin, which is the leader once more, and whoever may still lead gets further ones. Only one process works at a
@@ -7,186 +7,194 @@ time: the machine does the same to all that take their turn in a round, and the 
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from measure.engine import record
 from measure.engine.bench import Bench
-from measure.engine.record import original
+from measure.engine.record import TWIN, original, unmeasured
+from measure.judge import analysis
 from measure.judge.default_memory import USUAL
+from measure.judge.levels import levels_of
+from measure.judge.ranking import Order
 from measure.judge.verdict import TELLING
 from measure.machine import allocator
-from measure.model.request import script_of
-from measure.model.run import DEFAULT_MEMORY, Stage, Status
-from measure.pool.dialogue import TIME_OVER, Dialogue, Part, SubjectFailed
+from measure.pool.dialogue import Dialogue, Part, SubjectFailed
+from measure.run import forecast
+from measure.run.request import script_of
+from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Stage, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
-# Rounds of one process each. Who is so many times slower than the fastest gets no second one, and ends where a call
-# takes longer than a turn; where it is a long one, as soon as one round has told that.
+# All strategies have one process for so many rounds. A strategy that is so many times slower than the fastest gets no
+# second one. It goes on with its one process where a call is shorter than a turn; otherwise it ends after these rounds,
+# or after the first one where a call is long (`LONG_CALL_S`).
 FIRST_ROUNDS, FAR = 3, 3.0
 # Rounds of the same processes, before it is looked whether further ones are needed.
 ROUNDS = 16
 # Processes are started within this share of the time that is left, so that there is some for turns.
 _STARTS_SHARE = 2 / 3
-_STARTED_AT_ONCE = 2
 # While latencies are sampled, a page that shows them is drawn anew no more often: it uses the same processors.
 _PUBLISH_EVERY_S = 2.0
-# Of the time of the whole run, what is left for the limit, which is measured after the verdict, and its largest share.
-_FOR_THE_LIMIT_S, _LIMIT_SHARE = 5.0, 0.2
+# Of the time of the whole run, this share is left for the limit, which is measured after the verdict.
+_LIMIT_SHARE = 0.2
 # The last turn, and the analysis after it.
 _LAST_S = 0.5
-
-NOBODY = "no strategy was left to be ranked"
-DECIDED = "the fastest is told from all others"
-EXHAUSTED = "more processes would hardly tell the fastest from others"
-_UNDECIDED = "before the fastest was told from all others"
-_NO_TIME = "the time budget was spent before anything was timed: the machine is slower than forecast"
-_SPENT, _STOPPED = f"the time budget was spent {_UNDECIDED}", f"a person has stopped it {_UNDECIDED}"
+_SPENT, _UNDECIDED = "the time budget was spent", "before the fastest was told from all others"
 
 
 @dataclass
 class Process:
-    """A process of a strategy, or twin: its ``subject``, None while it has none that answers, and which replica of the
-    strategy it is."""
+    """A process of a strategy, or twin. ``subject``: None while it has none that answers; ``replica``: what it has
+    given, None before its first call."""
 
     slug: str
     subject: int | None = None
-    replica: int | None = None
+    replica: Replica | None = None
 
 
 class Turns:
-    """The processes of a bench, which take turns for a budget of seconds from now on."""
+    """The processes of a bench, which take turns until ``end_s``."""
 
-    def __init__(self, bench: Bench, budget_s: float) -> None:
-        self._bench, self._record, self._dialogues = bench, bench.record, bench.dialogues
-        self._budget_s, self._end_s = budget_s, self._now_s + budget_s - _LAST_S
+    def __init__(self, bench: Bench, end_s: float) -> None:
+        self._bench, self._dialogues = bench, bench.dialogues
+        self._end_s = end_s - _LAST_S
         self._room_bytes = bench.room_bytes()
         self._alive: list[Process] = []
-        self._round = bench.record.last_round()
-        self._published_s = self._now_s
-
-    @property
-    def _now_s(self) -> float:
-        return self._dialogues.now_s
+        self._round = 0
+        self._published_s = bench.now_s
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Time all strategies; then those that may lead, until the fastest is known or the time is over. How that
         ended, and why. ``slugs``: the quickest first, so that a short budget leaves out what takes long."""
-        self.time_first(slugs)
-        near = self._record.order().within(FAR)
-        if not near:
-            open_ = [item.error for item in self._record.items() if item.outcome in ("ok", "not_run")]
-            lacks_time = any(error is None or error.type == TIME_OVER for error in open_)
-            return ("budget", _NO_TIME) if lacks_time else ("complete", NOBODY)
+        bench = self._bench
+        self._take_turns(dict.fromkeys(slugs, 1), FIRST_ROUNDS, first=True)
+        order = self._order()
+        if not order.fastest_first:
+            open_ = [item.error for item in bench.record.measurements if item.outcome in ("ok", "not_run")]
+            if any(error is None or error.type == TIME_OVER for error in open_):
+                return "budget", f"{_SPENT} before anything was timed: the machine is slower than forecast"
+            return "complete", "no strategy was left to be ranked"
+        near = order.within(FAR)
         far = [p.slug for p in self._alive if p.slug not in near and self._call_s(p.slug) < WARM_S + TURN_S]
-        short = [slug for slug in self._record.order().fastest_first if self._call_s(slug) <= LONG_CALL_S]
-        controls = self._bench.settings.controls
-        defaults = self._enter_defaults(near, short) if controls else []
-        if controls:
-            near.append(self._record.enter_twin(near[0]))
-        if defaults:  # these are not ranked, and few rounds are enough
-            self._take_turns(dict.fromkeys(near, 2) | dict.fromkeys([*far, *defaults], 1), FIRST_ROUNDS)
-        for processes in range(2, self._bench.settings.most_processes + 1):
-            leaders = next(iter(self._record.order().groups()), [])
+        if bench.settings.controls:
+            short = [slug for slug in order.fastest_first if self._call_s(slug) <= LONG_CALL_S]
+            defaults = self._enter_defaults(near, short)
+            near.append(self._enter(near[0] + TWIN, script_of(bench.request, near[0])))
+            if defaults:  # these are not ranked, and few rounds are enough
+                self._take_turns(dict.fromkeys(near, 2) | dict.fromkeys([*far, *defaults], 1), FIRST_ROUNDS)
+        for processes in range(2, bench.settings.most_processes + 1):
+            leaders = next(iter(self._order().groups()), [])
             wanted = {slug: processes if original(slug) in leaders else 2 for slug in near}
-            if not self._take_turns(wanted | dict.fromkeys(far, 1)):
+            if not self._take_turns(wanted | dict.fromkeys(far, 1), ROUNDS):
                 break
-            order = self._record.order()
+            order = self._order()
             if len(next(iter(order.groups()), near)) == 1 and order.resolution <= TELLING:
-                return "complete", DECIDED
-        if self._bench.stopped:
-            return "complete", _STOPPED
-        if self._now_s < self._end_s and processes == self._bench.settings.most_processes:
-            return "complete", EXHAUSTED
-        return "budget", f"{self._bench.clock.over} {_UNDECIDED}" if self._run_left_s <= 0 else _SPENT
+                return "complete", "the fastest is told from all others"
+        else:
+            return "complete", "more processes would hardly tell the fastest from others"
+        if bench.stopped:
+            return "complete", f"a person has stopped it {_UNDECIDED}"
+        return "budget", f"{_SPENT if self._run_left_s > 0 else bench.clock.over} {_UNDECIDED}"
+
+    def end(self) -> None:
+        self._end_where(lambda slug: True)
+
+    def _order(self) -> Order:
+        """The order, as far as it is clear now, of the strategies that have a rank."""
+        items, method = self._bench.record.measurements, self._bench.record.analysis
+        return Order(analysis.ranked(items, levels_of(items, method)), method)
+
+    # --- who is entered once more ------------------------------------------------------------------------------------
+
+    def _enter(self, slug: str, source: str) -> str:
+        """Enter a strategy once more, under a slug and with a script; the slug."""
+        run = self._bench.record
+        self._bench.record = replace(run, measurements=[*run.measurements, unmeasured(slug, source)])
+        self._bench.stages[slug] = "waiting"
+        return slug
 
     def _enter_defaults(self, near: Sequence[str], short: Sequence[str]) -> list[str]:
         """Enter those ``near`` the fastest, and the baseline where it is among those whose calls are ``short``, once
-        more with the default allocator, where it is the C library's and this run has memory from a pool; their names. A
+        more with the default allocator, where it is the C library's and this run has memory from a pool; their slugs. A
         strategy whose script is the same with it is left out."""
-        request, known = self._bench.request, self._record.run.environment.get("tensorflow_allocator")
-        if self._bench.on_gpu or request.allocator != "pool" or known != allocator.C_LIBRARY:
+        request, default = self._bench.request, self._bench.record.environment.get("tensorflow_allocator")
+        if self._bench.on_gpu or request.allocator != "pool" or default != allocator.C_LIBRARY:
             return []
-        baseline = next((slug for slug in USUAL if slug in short), None)
-        entered = []
-        for slug in dict.fromkeys([*near, *([baseline] if baseline else [])]):
-            source, code = script_of(request, slug, allocator="default"), self._record[slug].code
-            if code is not None and source != code.source:
-                entered.append(self._record.enter_default(slug, source))
-        return entered
+        baseline = [slug for slug in USUAL if slug in short][:1]
+        scripts = {slug: script_of(request, slug, allocator="default") for slug in [*near, *baseline]}
+        others = {slug: source for slug, source in scripts.items() if source != script_of(request, slug)}
+        return [self._enter(slug + DEFAULT_MEMORY, source) for slug, source in others.items()]
 
-    def time_first(self, slugs: Sequence[str]) -> None:
-        """Time one process of each strategy."""
-        is_fresh = self._bench.launcher.start_method == "fresh"
-        for group in self._groups(slugs, 1):
-            # Who is begun now may take its first turn after the budget is spent, as long as the run has time.
-            left_s = max(self._end_s - self._now_s, self._run_left_s / 2)
-            self._bring(dict.fromkeys(group, 1), math.inf if is_fresh else left_s)
-            if is_fresh:
-                self._end_s = self._now_s + self._budget_s
-            for _ in self._rounds(FIRST_ROUNDS, first=True):
-                near = self._record.order().within(FAR)
-                self.end([p for p in self._alive if p.slug not in near and self._call_s(p.slug) > LONG_CALL_S])
-        self._publish()
+    # --- who lives ---------------------------------------------------------------------------------------------------
 
-    def _take_turns(self, wanted: Mapping[str, int], rounds: int = ROUNDS) -> bool:
-        """Have so many processes of each strategy take their turns. True if the time sufficed."""
-        groups, end_s, done = self._groups([*wanted], max(wanted.values(), default=1)), self._end_s, 0
+    def _take_turns(self, wanted: Mapping[str, int], rounds: int, *, first: bool = False) -> bool:
+        """Have so many processes of each strategy take their turns. True if the time sufficed. ``first``: nobody has
+        been timed yet. Those that do not fit into memory together share the time."""
+        groups, end_s, done = self._groups(wanted), self._end_s, 0
         for place, group in enumerate(groups):
-            # Those that do not fit into memory together share the time.
-            self._end_s = self._now_s + (end_s - self._now_s) / (len(groups) - place)
-            self._bring({slug: wanted[slug] for slug in group}, self._end_s - self._now_s)
-            done += sum(1 for _ in self._rounds(rounds))
+            self._end_s = self._bench.now_s + (end_s - self._bench.now_s) / (len(groups) - place)
+            left_s = self._end_s - self._bench.now_s
+            if first:  # who is begun now may take its first turn after the budget is spent, as long as the run has time
+                left_s = max(left_s, self._run_left_s / 2)
+            self._bring({slug: wanted[slug] for slug in group}, self._bench.now_s + _STARTS_SHARE * left_s)
+            for number in range(rounds):
+                # The first round of all goes on as long as the run may: nobody has a sample yet.
+                if not self._take_round(math.inf if first and number == 0 else self._end_s):
+                    break
+                done += 1
+                if first:
+                    near = self._order().within(FAR)
+                    self._end_where(lambda slug, near=near: slug not in near and self._call_s(slug) > LONG_CALL_S)
             self._end_s = end_s
         self._publish()
         return done == rounds * len(groups)
 
-    # --- who lives ---------------------------------------------------------------------------------------------------
-
-    def _groups(self, slugs: Sequence[str], processes: int) -> list[list[str]]:
+    def _groups(self, wanted: Mapping[str, int]) -> list[list[str]]:
         """The strategies, those together of which so many processes fit into memory. The first one is in each group, so
         that all are compared with it."""
-        groups: list[list[str]] = [[]]
-        for slug in slugs:
+        slugs, processes = [*wanted], max(wanted.values(), default=1)
+        groups = [slugs[:1]]
+        for slug in slugs[1:]:
             needed_bytes = processes * sum(map(self._bench.live_bytes, [*groups[-1], slug]))
             if len(groups[-1]) > 1 and needed_bytes > self._room_bytes:
-                groups.append([slugs[0]])
+                groups.append(slugs[:1])
             groups[-1].append(slug)
         return groups if slugs else []
 
-    def _bring(self, wanted: Mapping[str, int], left_s: float) -> None:
-        """End the processes of all others, and start those that are missing, as far as there is time."""
-        self.end([process for process in self._alive if process.slug not in wanted])
+    def _bring(self, wanted: Mapping[str, int], until_s: float) -> None:
+        """End the processes of all others, and start those that are missing, none after ``until_s``."""
+        self._end_where(lambda slug: slug not in wanted)
         alive = [process.slug for process in self._alive]
         missing = [slug for slug, count in wanted.items() for _ in range(count - alive.count(slug))]
-        order = self._bench.starting_order(missing, _STARTS_SHARE * left_s)
-        order.sort(key=lambda slug: slug.endswith(DEFAULT_MEMORY))  # what is not ranked comes last
-        until_s = self._now_s + _STARTS_SHARE * left_s
+        # What is not ranked comes last.
+        order = sorted(self._bench.quickest_first(missing), key=lambda slug: slug.endswith(DEFAULT_MEMORY))
         self._bench.say("starting processes")
-        self._dialogues.hold((self._start(slug, until_s) for slug in order), at_once=_STARTED_AT_ONCE)
+        self._dialogues.hold((self._start(slug, until_s) for slug in order), at_once=forecast.AT_ONCE)
 
     def _start(self, slug: str, until_s: float) -> Dialogue:
         """Start a process and have it make its first call."""
-        record = self._record
-        if self._now_s > until_s or self._bench.stopped or record[slug].outcome not in ("ok", "wrong", "not_run"):
+        bench = self._bench
+        if self._bench.now_s > until_s or bench.stopped or bench[slug].outcome not in ("ok", "wrong", "not_run"):
             return
-        record.set_stage([slug], "first call")
-        self._bench.say()
+        bench.stages[slug] = "first call"
+        bench.say()
         process = Process(slug)
         try:
             ready, first = yield from self._dialogues.undisturbed(lambda: self._first_call(process))
         except SubjectFailed as failure:
             self._fail(process, "first_call", failure)
             return
-        process.replica = record.add_replica(slug, first.seconds)
         self._alive.append(process)
-        if process.replica == 0:
+        self._begin_replica(process, first)
+        if len(bench[slug].replicas) == 1:
             # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
-            why = replace(record[slug].why, runtime_start_s=ready.runtime_s)
-            outcome = "ok" if record[slug].outcome == "not_run" else record[slug].outcome
-            record.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
+            why = replace(bench[slug].why, runtime_start_s=ready.runtime_s)
+            outcome = "ok" if bench[slug].outcome == "not_run" else bench[slug].outcome
+            bench.update(slug, first_call_s=first.seconds, outcome=outcome, why=why)
 
     def _first_call(self, process: Process) -> Part[tuple[messages.Ready, messages.FirstCall]]:
         self._stop(process)
@@ -197,82 +205,92 @@ class Turns:
         process.subject = subject
         return ready, first
 
+    def _begin_replica(self, process: Process, first: messages.FirstCall) -> None:
+        number = len(self._bench[process.slug].replicas)
+        begun = Replica(id=number, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted")
+        self._put(process, begun)
+
+    def _put(self, process: Process, replica: Replica) -> None:
+        """Write down what a process has given."""
+        process.replica = replica
+        others = [other for other in self._bench[process.slug].replicas if other.id != replica.id]
+        self._bench.update(process.slug, replicas=sorted([*others, replica], key=lambda one: one.id))
+
     def _stop(self, process: Process) -> None:
         if process.subject is not None:
             self._dialogues.send(process.subject, messages.Stop())
             process.subject = None
 
-    def end(self, processes: Sequence[Process] | None = None) -> None:
-        """End these processes, or all."""
-        for process in [*(self._alive if processes is None else processes)]:
-            self._stop(process)
-            self._alive.remove(process)
-            self._record.end_replica(process.slug, process.replica, "done")
+    def _end_where(self, is_done: Callable[[str], bool]) -> None:
+        """End the processes of strategies that are done."""
+        for process in self._alive:
+            if is_done(process.slug):
+                self._stop(process)
+        self._alive = [process for process in self._alive if not is_done(process.slug)]
 
     def _fail(self, process: Process, stage: Stage, failure: SubjectFailed) -> None:
-        ended = "interrupted" if failure.error.type == TIME_OVER else failure.outcome
-        self._record.end_replica(process.slug, process.replica, ended)
+        if process.replica is not None:
+            ended = "interrupted" if failure.error.type == TIME_OVER else failure.outcome
+            self._put(process, replace(process.replica, ended=ended))
+        self._alive = [other for other in self._alive if other is not process]
         self._bench.fail(process.slug, stage, failure)
 
     # --- turns -------------------------------------------------------------------------------------------------------
 
-    def _rounds(self, count: int, *, first: bool = False) -> Iterator[None]:
-        """Rounds of those that live, each in a random order; fewer, where the time is over. ``first``: who lives has
-        no sample yet, so that the first round goes on as long as the run may."""
-        for number in range(count):
-            self._round += 1
-            self._bench.say("taking turns", round_number=self._round)
-            for process in self._shuffled():
-                left_s = self._run_left_s
-                if number or not first:
-                    left_s = min(left_s, self._end_s - self._now_s)
-                if left_s < self._call_s(process.slug) or self._bench.stopped:
-                    return
-                self._dialogues.hold([self._turn(process)])
-            if self._now_s - self._published_s > _PUBLISH_EVERY_S:
-                self._publish()
-            yield
+    def _take_round(self, until_s: float) -> bool:
+        """Have those that live take one turn each, in a random order; False where the time is over before."""
+        self._round += 1
+        self._bench.say("taking turns", round_number=self._round)
+        for process in self._shuffled():
+            left_s = min(self._run_left_s, until_s - self._bench.now_s)
+            if left_s < self._call_s(process.slug) or self._bench.stopped:
+                return False
+            self._turn(process)
+        if self._bench.now_s - self._published_s > _PUBLISH_EVERY_S:
+            self._publish()
+        return True
 
     def _shuffled(self) -> list[Process]:
         """Those that live, in another order in each round of each run; long calls last, for which time may be short."""
-        order = sorted(self._alive, key=lambda process: (process.slug, process.replica))
-        random.Random(f"{self._record.run.analysis.seed} {self._round}").shuffle(order)
+        order = sorted(self._alive, key=lambda process: (process.slug, process.replica.id if process.replica else 0))
+        random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
         return sorted(order, key=lambda process: self._call_s(process.slug) > LONG_CALL_S)
 
-    def _turn(self, process: Process) -> Dialogue:
-        self._record.set_stage([process.slug], "sampling")
+    def _turn(self, process: Process) -> None:
+        self._bench.stages[process.slug] = "sampling"
         try:
-            sampled = yield from self._dialogues.undisturbed(lambda: self._sampled(process))
+            turn = self._bench.hold(lambda: self._sampled(process))
         except SubjectFailed as failure:
-            self._alive.remove(process)
             self._fail(process, "sampling", failure)
-        else:
-            self._record.add_samples(process.slug, process.replica, self._round, self._bench.passed_s, sampled)
+            return
+        assert process.replica is not None, "it has made its first call"
+        at_s = time.monotonic() - (self._bench.started_s or 0.0)
+        self._put(process, record.sampled(process.replica, self._round, at_s, turn))
+        self._bench.update(process.slug, stage="sampling")
 
     def _sampled(self, process: Process) -> Part[messages.Sampled]:
         if process.subject is None:
             # It stood still until its time was over, and goes on as another process.
             _, first = yield from self._first_call(process)
-            process.replica = self._record.add_replica(process.slug, first.seconds)
+            self._begin_replica(process, first)
         assert process.subject is not None, "it has made its first call"
         subject, process.subject = process.subject, None
         self._dialogues.send(subject, messages.TakeTurn())
-        sampled = yield from self._bench.step("turn", process.slug, subject, messages.Sampled)
+        turn = yield from self._bench.step("turn", process.slug, subject, messages.Sampled)
         process.subject = subject
-        return sampled
+        return turn
 
     def _call_s(self, slug: str) -> float:
         """Seconds of a call, as sampled or else by forecast."""
-        samples_s = [min(replica.samples_s) for replica in self._record[slug].replicas if replica.samples_s]
+        samples_s = [min(replica.samples_s) for replica in self._bench[slug].replicas if replica.samples_s]
         return min(samples_s, default=self._bench.forecast.per_strategy[original(slug)].latency_s)
 
     @property
     def _run_left_s(self) -> float:
         """Seconds that the run as a whole has left for latencies."""
         clock = self._bench.clock
-        return clock.left_s - min(_FOR_THE_LIMIT_S, _LIMIT_SHARE * (clock.bound_s or math.inf))
+        return clock.left_s - _LIMIT_SHARE * (clock.bound_s or 0.0)
 
     def _publish(self) -> None:
-        self._record.analyse()
-        self._published_s = self._now_s
-        self._bench.say(result=True)
+        self._bench.analyse()
+        self._published_s = self._bench.now_s

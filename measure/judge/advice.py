@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from measure.model import text
-from measure.model.run import Warning
+from measure.run import text
+from measure.run.run import Warning
 
 BUSY_DURING = "busy_during"
 # Half a core of a machine is more than the wake-ups of an idle system and a page that watches the run.
@@ -45,11 +45,10 @@ def falls_back(ops: Sequence[str]) -> Warning:
     )
 
 
-def of_strategy(said: Sequence[str], fallbacks: Sequence[str], retraces: int) -> list[Warning]:
-    """Warnings from what TensorFlow said while a strategy ran, from the ops that tf.vectorized_map could not vectorise,
-    and from how many functions one steady call traced."""
+def of_strategy(fallbacks: Sequence[str], retraces: int) -> list[Warning]:
+    """Warnings from the ops that tf.vectorized_map could not vectorise, and from how many functions one steady call
+    traced."""
     warnings = [falls_back(fallbacks)] if fallbacks else []
-    warnings += [Warning(code="tensorflow", message=sentence) for sentence in said]
     if retraces:
         functions = _counted(retraces, "function")
         warnings.append(

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from measure.judge import limit, rules
+from measure.judge import break_even, limit, ranking, rules
+from measure.judge.intervals import Level
+from measure.judge.levels import Levels, control, latency, levels_of
 from measure.judge.verdict import verdict
-from measure.model.digits import rounded
-from measure.model.run import Analysis, Measurement, OutcomeName, Run, Status
-from measure.statistics import break_even, ranking
-from measure.statistics.intervals import Level
-from measure.statistics.levels import Levels, control, latency, levels_of
+from measure.run.run import Analysis, Measurement, OutcomeName, Run, Status
 
 
 def analyse(run: Run) -> Run:
@@ -18,14 +16,14 @@ def analyse(run: Run) -> Run:
     now = replace(run.analysis, version=Analysis().version, method=Analysis().method)
     levels = levels_of(run.measurements, now)
     measurements = [
-        replace(item, latency=rounded(latency(item, levels, now.confidence)), warnings=rules.of_measurement(item))
+        replace(item, latency=latency(item, levels, now.confidence), warnings=rules.of_measurement(item))
         for item in run.measurements
     ]
     run = replace(
         run,
         analysis=now,
         measurements=measurements,
-        control=rounded(control(measurements, levels, now)),
+        control=control(measurements, levels, now),
         ranking=tie_groups(measurements, levels, now),
     )
     run = limit.judge(with_break_even(run))
@@ -50,7 +48,7 @@ def tie_groups(measurements: Sequence[Measurement], levels: Levels, analysis: An
 
 def with_break_even(run: Run) -> Run:
     """The run with break-even points computed anew from its latencies, first calls and ranking."""
-    pairs = rounded(break_even.pairs(run))
+    pairs = break_even.pairs(run)
     measurements = [replace(item, break_even=pairs.get(item.strategy, [])) for item in run.measurements]
     return replace(run, measurements=measurements)
 

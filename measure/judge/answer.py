@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from measure.judge import modes, payoff
+from measure.judge import intervals, modes, payoff
+from measure.judge.levels import shown_levels
 from measure.judge.verdict import TELLING, apart, counted, unmeasured, within
-from measure.model import text
-from measure.model.request import RequestError, again, case_of
-from measure.model.run import Axis, Measurement, Request, Run
-from measure.statistics import intervals
-from measure.statistics.levels import shown_levels
+from measure.run import text
+from measure.run.request import RequestError, again, case_of
+from measure.run.run import Axis, Measurement, Request, Run
 from workloads.case import Case
 
 Word = Literal["clear", "tie", "cannot tell", "no choice", "nothing"]
@@ -117,7 +116,7 @@ def _of_tie(run: Run, leaders: list[str]) -> Take:
     measurements = [run.measurement(slug) for slug in leaders]
     share = apart(run, measurements, shown_levels(run))
     if share is None or share > TELLING:
-        single = any(sum(bool(each.samples_s) for each in item.replicas) < 2 for item in measurements)
+        single = any(sum(bool(replica.samples_s) for replica in item.replicas) < 2 for item in measurements)
         why = "a single process is too few" if single else "processes of one differ by more than they do"
         if run.control is not None:
             why = f"this run cannot tell differences under {text.percent(run.control.resolution)}"
@@ -205,8 +204,8 @@ def _peak(item: Measurement) -> int:
 
 
 def _first_calls(run: Run, first: Measurement) -> str:
-    known = payoff.table(run)
-    cells = dict(zip(known.compiled, known.cells, strict=True)).get(first.strategy, ())
+    table = payoff.table(run)
+    cells = dict(zip(table.compiled, table.cells, strict=True)).get(first.strategy, ())
     later = [pair for pair in cells if pair.pays_off == "calls" and pair.calls is not None]
     if not later:
         return f"First call: {text.seconds(first.first_call_s)}." if first.first_call_s else ""
@@ -255,8 +254,8 @@ def changes(run: Run) -> list[str]:
 
 def _ranked(run: Run) -> list[Measurement]:
     """The measurements of all strategies with a rank, fastest first."""
-    known = {item.strategy: item for item in run.measurements}
-    return [known[slug] for group in run.ranking for slug in group if slug in known]
+    measured = {item.strategy: item for item in run.measurements}
+    return [measured[slug] for group in run.ranking for slug in group if slug in measured]
 
 
 def _latency(item: Measurement) -> str:

@@ -1,17 +1,16 @@
-"""What strategies take with the machine's default memory, where they were timed with memory from a pool: whoever sets
+"""Figures of strategies with the machine's default memory, where they were timed with memory from a pool: whoever sets
 nothing runs that program. Pure functions of a run.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measure.judge import limit
-from measure.model import text
-from measure.model.run import DEFAULT_MEMORY, Measurement, Run
-from measure.statistics import intervals
-from measure.statistics.intervals import Level, Ratio
-from measure.statistics.levels import shown_levels
-from measure.statistics.ranking import Order
+from measure.judge import intervals, limit
+from measure.judge.intervals import Level, Ratio
+from measure.judge.levels import shown_levels
+from measure.judge.ranking import Order
+from measure.run import text
+from measure.run.run import DEFAULT_MEMORY, Measurement, Run
 
 # What people take who do not measure: TensorFlow's own name for a map first.
 USUAL = ("map_fn.graph", "loop.eager")
@@ -59,24 +58,24 @@ def timed(run: Run, levels: Mapping[str, Level] | None = None) -> dict[str, Defa
 def leaders(run: Run, levels: Mapping[str, Level]) -> list[str]:
     """The strategies that may be the fastest with the default allocator, by the rule of ranks; the fastest first."""
     ranked = {slug for group in run.ranking for slug in group}
-    known = {slug: levels[slug + DEFAULT_MEMORY] for slug in timed(run, levels) if slug in ranked}
-    return next(iter(Order(known, run.analysis).groups()), [])
+    defaults = {slug: levels[slug + DEFAULT_MEMORY] for slug in timed(run, levels) if slug in ranked}
+    return next(iter(Order(defaults, run.analysis).groups()), [])
 
 
 def sentence(run: Run, levels: Mapping[str, Level]) -> str:
     """The sentences on the strategy to take where it is clearly slower with the default allocator, and on who leads
     then, where it does not; empty where there is nothing to say."""
     first = run.measurement(run.ranking[0][0])
-    known, others = timed(run, levels), leaders(run, levels)
-    own = known.get(first.strategy)
+    defaults, others = timed(run, levels), leaders(run, levels)
+    own = defaults.get(first.strategy)
     if own is None or not own.is_slower:
         return ""
-    said = f"{first.strategy} takes {text.seconds(own.seconds)}: {own.faults:,.0f} page faults a call"
+    words = f"{first.strategy} takes {text.seconds(own.seconds)}: {own.faults:,.0f} page faults a call"
     if others and first.strategy not in others:
-        known_s = [known[slug].seconds for slug in others]
+        leaders_s = [defaults[slug].seconds for slug in others]
         names = f"{text.listed(others, _MOST_NAMED)} {'leads' if len(others) == 1 else 'lead'}"
-        said += f", and {names} at {text.span_of_seconds(min(known_s), max(known_s))}"
-    return f"With this machine's default memory {said}. {_cure(first)}"
+        words += f", and {names} at {text.span_of_seconds(min(leaders_s), max(leaders_s))}"
+    return f"With this machine's default memory {words}. {_cure(first)}"
 
 
 def _cure(item: Measurement) -> str:

@@ -11,9 +11,9 @@ from statistics import median
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from measure.model import text
-from measure.model.roofline import Rates, Work
-from measure.model.run import Limit, Measurement, Run, Term
+from measure.run import text
+from measure.run.roofline import Rates, Work
+from measure.run.run import Limit, Measurement, Run, Term
 from workloads.case import Case
 from workloads.spec import leaves
 
@@ -103,7 +103,7 @@ def probes(roof: Limit) -> str:
 
 
 def _arithmetic(roof: Limit) -> str:
-    """What sets a compute-bound limit; in earlier runs it may be functions such as ``sin``, at a pace of their own."""
+    """The figures of a compute-bound limit; in earlier runs they may be of functions such as ``sin``."""
     if roof.flops / roof.flops_per_s >= roof.seconds * (1 - 1e-9):
         return f"{text.number(roof.flops / 1e6)} MFLOP at {roof.flops_per_s / 1e9:.3g} GFLOP/s"
     rates = roof.functions_per_s

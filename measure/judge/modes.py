@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from measure.judge import limit
-from measure.model import text
-from measure.model.run import Limit, Measurement, Run
+from measure.run import text
+from measure.run.run import Limit, Measurement, Run
 
 # Of the difference between two latencies, a reason has to explain this share.
 _SHARE = 0.3
@@ -21,17 +21,17 @@ def reason(run: Run, faster: Measurement, slower: Measurement) -> str:
     gap_s = slower.latency.median_s - faster.latency.median_s
     if gap_s <= 0:
         return ""
-    said = []
+    causes = []
     fixed_s = _fixed_s(run.limit, slower) - _fixed_s(run.limit, faster)
     if fixed_s > _SHARE * gap_s:
-        said.append(f"a call of a tf.function costs {text.seconds(fixed_s)} more")
+        causes.append(f"a call of a tf.function costs {text.seconds(fixed_s)} more")
     faults = limit.page_faults(slower) or 0.0
     if _of_call(slower, "kernel_s") - _of_call(faster, "kernel_s") > _SHARE * gap_s and faults > 1:
-        said.append(f"{faults:,.0f} page faults a call")
+        causes.append(f"{faults:,.0f} page faults a call")
     ours, theirs = _cores(faster), _cores(slower)
     if ours and theirs and ours > _CORES * theirs:
-        said.append(f"it uses {theirs:.1f} cores where {faster.strategy} uses {ours:.1f}")
-    return text.listed(said)
+        causes.append(f"it uses {theirs:.1f} cores where {faster.strategy} uses {ours:.1f}")
+    return text.listed(causes)
 
 
 def _fixed_s(roof: Limit | None, item: Measurement) -> float:
@@ -49,5 +49,5 @@ def _cores(item: Measurement) -> float | None:
 
 def _of_call(item: Measurement, figure: str) -> float:
     """The median of a figure of a call over all samples, in seconds; 0 where none was counted."""
-    counted: Sequence[float] = [value for each in item.replicas for value in getattr(each, figure) or ()]
+    counted: Sequence[float] = [value for replica in item.replicas for value in getattr(replica, figure) or ()]
     return median(counted) if counted else 0.0

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from measure.model import text
-from measure.model.run import BreakEven, Run
-from measure.statistics import break_even
+from measure.judge import break_even
+from measure.run import text
+from measure.run.run import BreakEven, Run
 
 # In a few lines of text there is room for so many strategies.
 _MOST_SENTENCES = 3
@@ -37,8 +37,8 @@ def table(run: Run) -> Table:
 
 def sentences(run: Run) -> list[str]:
     """A line for each of the fastest compiled strategies: the leaders, or else the first."""
-    known = table(run)
-    lines = list(zip(known.compiled, known.cells, strict=True))
+    rows = table(run)
+    lines = list(zip(rows.compiled, rows.cells, strict=True))
     leading = [line for line in lines if run.ranking and line[0] in run.ranking[0]] or lines[:1]
     return [
         f"Break even of {slug}, first calls included: {'; '.join(_against(pair) for pair in pairs)}."
@@ -48,8 +48,8 @@ def sentences(run: Run) -> list[str]:
 
 def _against(pair: BreakEven) -> str:
     """``after 110 [66, 356] calls against loop.eager``."""
-    said = f"after {words(pair)} calls" if pair.pays_off == "calls" and pair.calls is not None else words(pair)
-    return f"{said} against {pair.against}"
+    when = f"after {words(pair)} calls" if pair.pays_off == "calls" and pair.calls is not None else words(pair)
+    return f"{when} against {pair.against}"
 
 
 def words(pair: BreakEven) -> str:

@@ -1,15 +1,14 @@
 """The reason for a strategy's speed: what runs in its call, where the time goes, and the gap to the fastest. Pure
-functions of a run and of what its `measure.model.why` has of its strategies.
+functions of a run and of what its `measure.run.why` has of its strategies.
 """
 
 import re
 
-from measure.judge import limit
-from measure.model import text
-from measure.model.run import Limit, Measurement, Run
-from measure.model.why import Explained, Why, explained, op_count, op_rows, shares
-from measure.statistics import intervals
-from measure.statistics.levels import shown_levels
+from measure.judge import intervals, limit
+from measure.judge.levels import shown_levels
+from measure.run import text
+from measure.run.run import Measurement, Run
+from measure.run.why import Explained, explained, shares
 
 _DATASET = re.compile(r"Dataset(V\d+)?$|^DatasetToSingleElement$")
 _PYTHON_OPS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
@@ -18,14 +17,6 @@ _LOOPS = ("While", "StatelessWhile")
 _MOST = 0.5
 # Memory is worth a word where the peak is so many times the output, and no buffer is as small as a page or two.
 _LARGE_PEAK, _LEAST_BYTES = 1.4, 64 * 1024
-_WRONG = "; it is wrong, as its row says"
-_OUTCOMES = {
-    "failed": "failed",
-    "out_of_memory": "ran out of memory",
-    "timeout": "did not finish in its time",
-    "cancelled": "was cancelled",
-    "not_run": "has not run",
-}
 
 
 def explainable(run: Run) -> list[Measurement]:
@@ -46,32 +37,16 @@ def sentences(run: Run) -> dict[str, str]:
 
 def predicates(run: Run) -> dict[str, str]:
     """The `sentences` without their subject, for where the strategy's name stands before them."""
-    levels = shown_levels(run)
-    best = run.ranking[0][0] if run.ranking else ""
-    roof = run.limit if limit.tells(run) else None
-    by_slug = {}
-    for item in run.measurements:
-        if item.twin_of:
-            continue
-        gap = _to_the_limit(item, roof)
-        if item.strategy != best and item.strategy in levels and best in levels:
-            ratio = intervals.ratio(levels[item.strategy], levels[best], run.analysis.confidence)
-            low, high = text.times(ratio.low), text.times(ratio.high)
-            gap = f"that takes {text.factor(ratio.ratio)} [{low}, {high}] as long as `{best}`"
-            if ratio.low <= 1 <= ratio.high:
-                gap = f"that cannot be told apart from `{best}`"
-        by_slug[item.strategy] = _predicate(item, gap)
-    return by_slug
+    gaps = _gaps(run)
+    return {item.strategy: _predicate(item, gaps.get(item.strategy)) for item in run.measurements if not item.twin_of}
 
 
-def _predicate(item: Measurement, gap: str) -> str:
-    reason = item.error.message.rstrip(". ") if item.error is not None else ""
-    wrong = _WRONG if item.outcome == "wrong" else ""
+def _predicate(item: Measurement, gap: str | None) -> str:
+    if item.outcome not in ("ok", "wrong"):
+        reason = item.error.message if item.error is not None else item.outcome.replace("_", " ")
+        return f"has no steady call to explain: {reason.rstrip('. ')}."
+    wrong = "; it is wrong, as its row says" if item.outcome == "wrong" else ""
     why = explained(item.why)
-    if item.outcome == "unsupported":
-        return f"cannot run: {reason}."
-    if why is None and item.outcome in _OUTCOMES:
-        return f"{_OUTCOMES[item.outcome]}, so there is no steady call to explain{reason and f': {reason}'}."
     if why is None:
         note = item.why.note.rstrip(".")
         return f"could not be explained: {note}{wrong}." if note else f"has not been explained yet{wrong}."
@@ -79,30 +54,29 @@ def _predicate(item: Measurement, gap: str) -> str:
     return f"{'; '.join(filter(None, parts))}{wrong}."
 
 
-def _ops(why: Why) -> str:
+def _ops(why: Explained) -> str:
     """«runs 1,005 ops, most of their time in `Mul`»; «runs 300 ops and 2 kernels on the GPU»."""
-    counts = [_counted(op_count(why), "op")] if op_count(why) else []
+    counts = [_counted(why.op_count, "op")] if why.op_count else []
     if why.kernel_count:
         counts.append(_counted(why.kernel_count, "kernel") + (" on the GPU" if why.in_streams_s else " of XLA's"))
-    if not counts:
-        return "runs no op of TensorFlow's"
-    rows = why.kernels if why.in_streams_s else [*op_rows(why), *why.kernels]
+    ran = f"runs {' and '.join(counts)}" if counts else "runs no op of TensorFlow's"
+    rows = why.kernels if why.in_streams_s else [*why.ops, *why.kernels]
     longest = max(rows, key=lambda row: row.seconds, default=None)
-    if longest is None or not longest.seconds or longest.seconds < _MOST * sum(row.seconds for row in rows):
-        return f"runs {' and '.join(counts)}"
-    return f"runs {' and '.join(counts)}, most of their time in `{longest.name}`"
+    if longest is None or longest.seconds <= _MOST * sum(row.seconds for row in rows):
+        return ran
+    return f"{ran}, most of their time in `{longest.name}`"
 
 
-def _time(why: Why) -> str:
+def _time(why: Explained) -> str:
     """«80 % of its time in ops, 15 % in dispatch»: the largest first, without what is next to nothing."""
     parts = sorted(shares(why).items(), key=lambda part: -part[1])
-    named = [f"{text.percent(share)} {'of its time ' * (not place)}{name}" for place, (name, share) in enumerate(parts)]
+    words = ", ".join(f"{text.percent(share)} {name}" for name, share in parts if share >= 0.005)
     busy = f", while the GPU works for {text.percent(why.in_streams_s / why.profiled_s)}" if why.in_streams_s else ""
-    return ", ".join(words for words, (_, share) in zip(named, parts, strict=True) if share >= 0.005) + busy
+    return words.replace("% ", "% of its time ", 1) + busy
 
 
-def _causes(why: Why) -> list[str]:
-    """What in the call costs more than its ops: fall-backs, retraces, loops, Python within, pipelines."""
+def _causes(why: Explained) -> list[str]:
+    """The parts of a call that cost more than its ops: fall-backs, retraces, loops, Python within, pipelines."""
     causes = []
     if why.fallbacks:
         ops = ", ".join(f"`{op}`" for op in why.fallbacks)
@@ -112,7 +86,7 @@ def _causes(why: Why) -> list[str]:
     elif why.traces_per_call or why.traces_warm:
         causes.append("some of its calls trace a function anew")
     if calls := sum(row.count for row in why.ops if row.name in _PYTHON_OPS):
-        causes.append(f"a call leaves TensorFlow for Python {'once' if calls == 1 else f'{calls:,} times'}")
+        causes.append(f"a call leaves TensorFlow for Python {_counted(calls, 'time')}")
     if any(_DATASET.search(row.name) for row in why.ops):
         causes.append("it runs a `tf.data` pipeline")
     if why.graph is not None and why.loops is None and any(row.name in _LOOPS for row in why.graph.by_op):
@@ -142,12 +116,19 @@ def holder(item: Measurement) -> str:
     return f"`{row.op.partition(' (')[0].rsplit('/', 1)[-1]}` holds {text.size(row.bytes)}"
 
 
-def _to_the_limit(item: Measurement, roof: Limit | None) -> str:
-    """«that is 1.90 × the theoretical floor (estimate), memory-bound»; nothing where ``roof`` says nothing of it."""
-    times = limit.multiple(item)
-    if roof is None or times is None:
-        return ""
-    return f"that is {text.factor(times)} the {limit.FLOOR}{f', {roof.term}' if roof.term else ''}"
+def _gaps(run: Run) -> dict[str, str]:
+    """«that takes 2.10 × [2.00, 2.20] as long as `batched.xla`» by strategy; of the fastest, how far it is from the
+    limit, where that says something."""
+    levels, best, gaps = shown_levels(run), run.ranking[0][0] if run.ranking else "", {}
+    if best in levels:
+        for slug, level in levels.items():
+            ratio = intervals.ratio(level, levels[best], run.analysis.confidence)
+            times = f"{text.factor(ratio.ratio)} [{text.times(ratio.low)}, {text.times(ratio.high)}]"
+            is_told = not ratio.low <= 1 <= ratio.high
+            gaps[slug] = f"that takes {times} as long as `{best}`" if is_told else f"that cannot be told from `{best}`"
+        multiple = limit.multiple(run.measurement(best)) if limit.tells(run) else None
+        gaps[best] = "" if multiple is None else f"that is {text.factor(multiple)} the {limit.FLOOR}"
+    return gaps
 
 
 def _counted(number: int, noun: str) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from measure.judge import intervals
 from measure.judge.analysis import ranks
-from measure.model import text
-from measure.model.run import Run
-from measure.statistics import intervals
-from measure.statistics.intervals import Level, Ratio
-from measure.statistics.levels import shown_levels
+from measure.judge.intervals import Level, Ratio
+from measure.judge.levels import shown_levels
+from measure.run import text
+from measure.run.run import Run
 
 Outcome = Literal["reproduced", "refuted", "undecided", "unknown"]
 
@@ -50,16 +50,17 @@ class Reproduction:
 Levels = Mapping[str, Level]
 
 
-def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None) -> Reproduction:
-    """Compare the verdict of ``first`` with what ``again`` found. ``levels``: of both, where more is known of their
-    spread than their own samples say."""
-    before, after = levels or (shown_levels(first), shown_levels(again))
+def compare(first: Run, again: Run, confidence: float | None = None) -> Reproduction:
+    """Compare the verdict of ``first`` with what ``again`` found. ``confidence``: of all decisions together; that of
+    ``first``, if it is not given."""
+    before, after = shown_levels(first), shown_levels(again)
+    confidence = first.analysis.confidence if confidence is None else confidence
     then, now = _groups(first, again), _groups(again, first)
     if not then:
         return Reproduction("unknown", "The verdict cannot be compared: no strategy is ranked in both runs.")
     its_leaders = now[0]
     reference = then[0][0]
-    strategies = tuple(_compared(first, again, then, now, reference, before, after))
+    strategies = tuple(_compared(first, again, then, now, reference, before, after, confidence))
     pace = _pace(first, reference, before, after)
     lost = [slug for slug in first.ranking[0] if slug not in then[0]]
     changed = {strategy.slug for strategy in strategies if strategy.changed}
@@ -87,7 +88,7 @@ def compare(first: Run, again: Run, levels: tuple[Levels, Levels] | None = None)
 def _groups(run: Run, other: Run) -> list[list[str]]:
     """The ranking of ``run``, of those strategies only that the other run ranks too."""
     ranked = {slug for group in other.ranking for slug in group}
-    return [kept for group in run.ranking if (kept := [slug for slug in group if slug in ranked])]
+    return [both for group in run.ranking if (both := [slug for slug in group if slug in ranked])]
 
 
 def _compared(
@@ -98,9 +99,9 @@ def _compared(
     reference: str,
     levels_before: Levels,
     levels_after: Levels,
+    confidence: float,
 ) -> list[Compared]:
     before, after = ranks(then), ranks(now)
-    confidence = first.analysis.confidence
     # All decisions together err with at most 1 − confidence (Bonferroni).
     level = (1 - confidence) / max(1, len(before) - 1)
     resolution = max((run.control.resolution for run in (first, again) if run.control is not None), default=0.0)

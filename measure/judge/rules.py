@@ -3,9 +3,8 @@
 from measure.judge import advice
 from measure.judge.verdict import TELLING
 from measure.machine import environment
-from measure.model import text
-from measure.model.digits import rounded
-from measure.model.run import Measurement, Run, Warning
+from measure.run import text
+from measure.run.run import Measurement, Run, Warning
 
 # A fifth of a core: an idle desktop stays below; a build, a video call or a second benchmark does not. The system
 # counts in ticks of 10 ms, so that within the half second that is watched at the least this is ten of them, where two
@@ -24,7 +23,7 @@ OF_A_VERDICT = OF_A_RUN | {advice.BUSY_DURING}
 def of_run(run: Run) -> list[Warning]:
     """The run's warnings: those that its data give, after those that were seen while it ran."""
     given = filter(None, (_busy_before(run), _coarse_resolution(run), _no_control(run)))
-    return [warning for warning in run.warnings if warning.code not in OF_A_RUN] + [rounded(each) for each in given]
+    return [warning for warning in run.warnings if warning.code not in OF_A_RUN] + list(given)
 
 
 def of_measurement(item: Measurement) -> list[Warning]:
@@ -46,9 +45,9 @@ def _coarse_resolution(run: Run) -> Warning | None:
     if run.control is None or run.control.resolution <= TELLING or not run.ranking or len(run.ranking[0]) == 1:
         return None
     how = "on a quiet machine or with a longer time budget" if run.status == "budget" else "on a quiet machine"
-    told = text.percent(run.control.resolution)
+    least = text.percent(run.control.resolution)
     message = (
-        f"this run cannot tell differences under {told}, and its leaders may differ by as much: measure again {how}"
+        f"this run cannot tell differences under {least}, and its leaders may differ by as much: measure again {how}"
     )
     return Warning(code="coarse_resolution", message=message, values={"resolution": run.control.resolution})
 

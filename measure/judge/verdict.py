@@ -4,12 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from measure.judge import default_memory, modes
-from measure.model import text
-from measure.model.run import Latency, Measurement, Run
-from measure.statistics import intervals
-from measure.statistics.intervals import Level
-from measure.statistics.levels import shown_levels
+from measure.judge import default_memory, intervals, modes
+from measure.judge.intervals import Level
+from measure.judge.levels import shown_levels
+from measure.run import text
+from measure.run.run import TIME_OVER, Latency, Measurement, Run
 
 # A tie within more than this says less of the strategies than of the run: as bad a resolution is warned of.
 TELLING = 0.2
@@ -79,7 +78,8 @@ def _may_lead(item: Measurement) -> bool:
         return False
     # Of what has ended in time once, a process that no longer answers may have been held up.
     held_up = item.outcome == "timeout" and item.memory is not None
-    return held_up or item.outcome == "cancelled" or (item.outcome == "not_run" and item.error is None)
+    no_time = item.outcome == "not_run" and (item.error is None or item.error.type == TIME_OVER)
+    return held_up or no_time or item.outcome == "cancelled"
 
 
 def _missing(run: Run) -> str:
@@ -119,8 +119,8 @@ def _how_close(run: Run, leaders: Sequence[Measurement], levels: Mapping[str, Le
 
 def _span(leaders: Sequence[Measurement]) -> str:
     """The latencies of tied strategies, from the least to the most."""
-    known = [_median_s(leader) for leader in leaders if leader.latency is not None]
-    return f"at {text.span_of_seconds(min(known), max(known))}"
+    medians_s = [_median_s(leader) for leader in leaders if leader.latency is not None]
+    return f"at {text.span_of_seconds(min(medians_s), max(medians_s))}"
 
 
 def _median_s(measurement: Measurement) -> float:
@@ -152,9 +152,9 @@ def _nothing(run: Run) -> str:
     outcomes = [item.outcome for item in run.measurements if item.twin_of is None]
     tried = set(outcomes) - {"not_run", "cancelled"}
     if not tried or (tried == {"unsupported"} and tried != set(outcomes)):
+        if any(item.memory for item in run.measurements):
+            return "No latency was measured before the run ended; memory and correctness are shown."
         return "Nothing was measured before the run ended."
     if tried == {"wrong"}:
         return "No strategy is right, so none is ranked: the outcome of each says why."
-    if "ok" in outcomes:
-        return "No latency was measured before the run ended; memory and correctness are shown."
     return "No strategy could be measured: the outcome of each says why."

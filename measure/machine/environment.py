@@ -5,46 +5,30 @@ the processes that are measured and need not be of this one, one of them has rep
 """
 
 import importlib.metadata
-import itertools
 import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure.machine import control_groups, flags, processor
-from measure.machine.control_groups import available_memory
-from measure.model import text
+import psutil
 
-__all__ = ["FACTS", "LOAD_OF_OTHERS", "VERSION", "available_memory", "collect", "describe", "machine"]
+from measure.machine import control_groups, flags
+from measure.machine.control_groups import available_memory
+from measure.run import text
+
+__all__ = ["LOAD_OF_OTHERS", "VERSION", "available_memory", "collect", "describe", "label", "machine", "shown"]
 
 VERSION = "1.0"
 # Known only when a comparison has watched others for a while.
 LOAD_OF_OTHERS = "load_of_others_cores"
 
-
-@dataclass(frozen=True)
-class Source:
-    """The sources of facts: the system's files, variables, and what the caller says."""
-
-    start_method: str
-    tensorflow: Mapping[str, Any]
-    threads: int | None
-    root: Path
-    variables: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One key of a run's environment. ``read`` may return None or raise OSError or ValueError: not known."""
-
-    key: str
-    label: str
-    read: Callable[[Source], Any]
-    show: Callable[[Any], str] = str
+_DRIVER = "proc/driver/nvidia/version"
+_HUGE_PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
+_GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 
 
 def collect(
@@ -52,7 +36,7 @@ def collect(
     start_method: str,
     tensorflow: Mapping[str, Any] | None = None,
     threads: int | None = None,
-    root: Path | str = control_groups.ROOT,
+    root: Path = control_groups.ROOT,
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """All facts by key, ready for JSON.
@@ -62,58 +46,38 @@ def collect(
     ``tensorflow_allocator``. ``threads``: TensorFlow's thread count as configured, None where TensorFlow chooses.
     """
     variables = os.environ if variables is None else variables
-    source = Source(start_method, tensorflow or {}, threads, Path(root), variables)
-    return {fact.key: _read(fact, source) for fact in FACTS}
+    reported = tensorflow or {}
+    gpus = [(gpu.get("name") or "GPU", gpu.get("compute_capability")) for gpu in reported.get("gpus") or ()]
+    return {
+        "mapbench": VERSION,
+        "python": platform.python_version(),
+        "os": _os(),
+        "tensorflow": _version("tensorflow") or _version("tensorflow-cpu") or _version("tf-nightly"),
+        "numpy": _version("numpy"),
+        "keras": _version("keras"),
+        "cpu_model": _processor(root),
+        "cpu_governor": _in_file(root / _GOVERNOR, r"(.+)"),
+        "cores_granted": control_groups.cores_granted(root),
+        "memory_total_bytes": psutil.virtual_memory().total,
+        "memory_limit_bytes": control_groups.memory_limit(root),
+        "huge_pages": _in_file(root / _HUGE_PAGES, r"\[(\w+)\]"),
+        "gpus": [", compute capability ".join(filter(None, gpu)) for gpu in gpus] if "gpus" in reported else None,
+        "gpu_driver": _in_file(root / _DRIVER, r"\b(\d{3,}\.[\d.]+)\b"),
+        # TensorFlow's builds name the CUDA that they were made with even where there is no GPU.
+        "cuda": reported.get("cuda") if gpus else None,
+        "cudnn": reported.get("cudnn") if gpus else None,
+        "threads_intra_used": _threads(threads, variables.get("TF_NUM_INTRAOP_THREADS", "")),
+        "threads_inter_used": _threads(threads, variables.get("TF_NUM_INTEROP_THREADS", "")),
+        "onednn": reported.get("onednn"),
+        "flags": flags.read(variables),
+        "allocator": _allocator(variables.get("LD_PRELOAD", "")),
+        "tensorflow_allocator": reported.get("tensorflow_allocator"),
+        "start_method": start_method,
+        LOAD_OF_OTHERS: None,
+    }
 
 
-def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Label and text of every fact, in a fixed order; then of those that an earlier Mapbench read as well."""
-    rows = []
-    for fact in FACTS:
-        value = environment.get(fact.key)
-        try:
-            rows.append((fact.label, text.MISSING if value is None else fact.show(value)))
-        except (TypeError, ValueError, AttributeError, KeyError):  # a run made elsewhere may hold anything
-            rows.append((fact.label, str(value)))
-    today = {fact.key for fact in FACTS}
-    former = ((key, value) for key, value in environment.items() if key not in today and value is not None)
-    return [*rows, *itertools.starmap(_former, former)]
-
-
-def machine(environment: Mapping[str, Any]) -> str:
-    """The machine that a run was measured on, in a few words: Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB."""
-    shown = {fact.key: words for fact, (_, words) in zip(FACTS, describe(environment), strict=False)}
-    keys = ("gpus", "cpu_model", "cores_granted", "memory_total_bytes")
-    return ", ".join(shown[key] for key in keys if environment.get(key))
-
-
-def _former(key: str, value: Any) -> tuple[str, str]:
-    """A fact of an earlier Mapbench, by its key: ``cache_l2_bytes`` as «cache l2» in KiB."""
-    if key.endswith("_bytes") and isinstance(value, int):
-        return key.removesuffix("_bytes").replace("_", " "), text.size(value)
-    return key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _read(fact: Fact, source: Source) -> Any:
-    try:
-        return fact.read(source)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-
-
-# --- how they are read -----------------------------------------------------------------------------------------------
-
-
-def _version(*packages: str) -> str | None:
-    for package in packages:
-        try:
-            return importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
-
-
-def _os(source: Source) -> str:
+def _os() -> str:
     if platform.system() != "Linux":
         return {"Darwin": "macOS"}.get(platform.system(), platform.system())
     try:
@@ -122,81 +86,85 @@ def _os(source: Source) -> str:
         return "Linux"
 
 
-def _allocator(source: Source) -> str | None:
-    preloaded = source.variables.get("LD_PRELOAD", "")
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor(root: Path) -> str | None:
+    if sys.platform == "darwin":
+        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or None
+    return _in_file(root / "proc/cpuinfo", r"(?m)^(?:model name|Model|cpu model|Hardware)\s*: *(.+)")
+
+
+def _in_file(path: Path, pattern: str) -> str | None:
+    """The first match in a file of the system; None where there is none."""
+    try:
+        match = re.search(pattern, path.read_text(errors="replace"))
+    except OSError:
+        return None
+    return match[1].strip() if match else None
+
+
+def _threads(configured: int | None, variable: str) -> int:
+    """The size of one of TensorFlow's pools of threads: as configured, or else by its variable, or else as many as
+    there are processors in the process's affinity, whatever a control group grants of their time.
+
+    Source: ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc and
+    ``NumInterOpThreadsFromSessionOptions`` in process_util.cc.
+    """
+    return configured or (int(variable) if variable.isdecimal() else 0) or control_groups.affinity()
+
+
+def _allocator(preloaded: str) -> str | None:
     for name in ("jemalloc", "tcmalloc", "mimalloc"):
         if name in preloaded:
             return f"{name} (preloaded)"
     return " ".join(platform.libc_ver()).strip() or None
 
 
-def _file(path: str, pattern: str = r"(.+)") -> Callable[[Source], str | None]:
-    """A fact that is the first match in a file of the system."""
-
-    def read(source: Source) -> str | None:
-        match = re.search(pattern, (source.root / path).read_text(errors="replace"))
-        return match[1] if match else None
-
-    return read
-
-
-def _gpus(source: Source) -> list[str] | None:
-    gpus = [(gpu.get("name") or "GPU", gpu.get("compute_capability")) for gpu in source.tensorflow.get("gpus") or ()]
-    named = [", compute capability ".join(filter(None, gpu)) for gpu in gpus]
-    return named if "gpus" in source.tensorflow else None
-
-
-def _reported(key: str, *, of_gpus: bool = False) -> Callable[[Source], Any]:
-    """A fact that a process that is measured has said of itself; ``of_gpus``: where there are any. TensorFlow's builds
-    name the CUDA that they were made with even where there is none."""
-    return lambda source: source.tensorflow.get(key) if source.tensorflow.get("gpus") or not of_gpus else None
-
-
-def _threads(name: str) -> Callable[[Source], int]:
-    return lambda source: processor.tensorflow_threads(source.threads, source.variables, name)
+# --- how they are shown ----------------------------------------------------------------------------------------------
 
 
 def _cores(value: float) -> str:
     return f"{value:.3g} {'core' if value == 1 else 'cores'}"
 
 
-def _shown_flags(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items()) or "none set"
+_SHOW: Mapping[str, Callable[[Any], str]] = {
+    "cores_granted": _cores,
+    "memory_total_bytes": text.size,
+    "memory_limit_bytes": text.size,
+    "gpus": lambda names: ", ".join(names) or "none",
+    "onednn": lambda is_on: "on" if is_on else "off",
+    "flags": lambda values: ", ".join(f"{name}={value}" for name, value in values.items()) or "none set",
+    LOAD_OF_OTHERS: _cores,
+}
 
 
-_DRIVER = "proc/driver/nvidia/version"
-_HUGE_PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
-_GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-_STARTS = {"fork": "as forks of one host", "fresh": "as fresh interpreters"}
+def label(key: str) -> str:
+    """The name of a fact for people: ``cpu model``."""
+    return key.removesuffix("_bytes").removesuffix("_cores").replace("_", " ")
 
-FACTS: tuple[Fact, ...] = (
-    Fact("mapbench", "Mapbench", lambda source: VERSION),
-    Fact("python", "Python", lambda source: platform.python_version()),
-    Fact("os", "Operating system", _os),
-    Fact("tensorflow", "TensorFlow", lambda source: _version("tensorflow", "tensorflow-cpu", "tf-nightly")),
-    Fact("numpy", "NumPy", lambda source: _version("numpy")),
-    Fact("keras", "Keras", lambda source: _version("keras")),
-    Fact("cpu_model", "Processor", lambda source: processor.model(source.root)),
-    Fact("cpu_governor", "Frequency governor", _file(_GOVERNOR)),
-    Fact("cores_granted", "Cores granted", lambda source: processor.granted(source.root), _cores),
-    Fact("memory_total_bytes", "Memory", lambda source: control_groups.memory_total(), text.size),
-    Fact(
-        "memory_limit_bytes",
-        "Limit of the control group",
-        lambda source: control_groups.memory_limit(source.root),
-        text.size,
-    ),
-    Fact("huge_pages", "Large pages unasked", _file(_HUGE_PAGES, r"\[(\w+)\]")),
-    Fact("gpus", "GPUs", _gpus, lambda names: ", ".join(names) or "none"),
-    Fact("gpu_driver", "GPU driver", _file(_DRIVER, r"\b(\d{3,}\.[\d.]+)\b")),
-    Fact("cuda", "CUDA", _reported("cuda", of_gpus=True)),
-    Fact("cudnn", "cuDNN", _reported("cudnn", of_gpus=True)),
-    Fact("threads_intra_used", "Threads within an op", _threads("TF_NUM_INTRAOP_THREADS")),
-    Fact("threads_inter_used", "Threads across ops", _threads("TF_NUM_INTEROP_THREADS")),
-    Fact("onednn", "oneDNN", _reported("onednn"), {True: "on", False: "off"}.__getitem__),
-    Fact("flags", "Flags", lambda source: flags.read(source.variables), _shown_flags),
-    Fact("allocator", "Allocator of the C library", _allocator),
-    Fact("tensorflow_allocator", "Allocator of tensors by default", _reported("tensorflow_allocator")),
-    Fact("start_method", "Processes start", lambda source: source.start_method, lambda way: _STARTS.get(way, str(way))),
-    Fact(LOAD_OF_OTHERS, "Others' use before the run", lambda source: None, _cores),
-)
+
+def shown(key: str, value: Any) -> str:
+    """A fact with its unit; what is not known is a dash."""
+    if value is None:
+        return text.MISSING
+    try:
+        return _SHOW.get(key, str)(value)
+    except (TypeError, ValueError, AttributeError):  # a run made elsewhere may hold anything
+        return str(value)
+
+
+def describe(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and text of every fact of a run, those of an earlier Mapbench too."""
+    return [(label(key), shown(key, value)) for key, value in environment.items()]
+
+
+def machine(environment: Mapping[str, Any]) -> str:
+    """The machine that a run was measured on, in a few words: Intel(R) Xeon(R) Processor, 2 cores, 23.5 GiB."""
+    keys = ("gpus", "cpu_model", "cores_granted", "memory_total_bytes")
+    return ", ".join(shown(key, environment[key]) for key in keys if environment.get(key))

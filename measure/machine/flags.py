@@ -10,32 +10,21 @@ _CHANGES = re.compile(
     r"PYTHON(MALLOC|OPTIMIZE)"
 )
 _LEFT_OUT = re.compile(r"TF_FORCE_GPU_ALLOW_GROWTH|TF_CONFIG|TF_CPP_\w+|\w+_(HOME|PATH|DIR|ROOT|FILE|VERSION)")
-# Flags whose value is the name of a file or a folder, with or without a slash in it.
-_NAMES_A_PATH = re.compile(r"(dir|directory|path|file|filename|prefix|autotuner|_to|_from)$")
-# Numbers and words, but no name of a file with its ending.
-_HARMLESS = re.compile(r"(?!.*\.[A-Za-z])[\w.,:+-]*")
+# Numbers and words: no name of a file with its ending, and no identifier of a GPU.
+_WORDS = re.compile(r"(?!--|.*(\.[A-Za-z]|GPU-|MIG-))[\w.,:=+-]*")
+_FLAG = re.compile(r"--\w+(=(-?[\d.]+|true|false))?", re.IGNORECASE)
 _HIDDEN = "<path>"
 
 
 def read(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables that change what is measured, with their values `without_paths`, as a run may tell them."""
+    """The variables that change what is measured, with what may be shown of their values."""
     names = sorted(name for name in variables if _CHANGES.fullmatch(name) and not _LEFT_OUT.fullmatch(name))
-    return {name: without_paths(variables[name]) for name in names}
+    return {name: shown(variables[name]) for name in names}
 
 
-def without_paths(value: str) -> str:
-    """The value of a variable without what tells of a person or a machine: paths and identifiers of GPUs. Of what is
-    quoted nothing is shown, since a path in it may have blanks."""
-    if re.search("[\"']", value):
-        return _HIDDEN
-    words = value.split()
-    shown = " ".join(_shown(word, among_flags=words[0].startswith("-")) for word in words)
-    return re.sub(r"(GPU|MIG)-[0-9A-Za-z-]+", r"\1-<id>", shown)
-
-
-def _shown(word: str, *, among_flags: bool) -> str:
-    if not word.startswith("-"):
-        return word if not among_flags and _HARMLESS.fullmatch(word.replace("=", ":")) else _HIDDEN
-    name, sign, setting = word.partition("=")
-    is_path = _NAMES_A_PATH.search(name) or not _HARMLESS.fullmatch(setting)
-    return f"{name if _HARMLESS.fullmatch(name) else _HIDDEN}{sign}{_HIDDEN if sign and is_path else setting}"
+def shown(value: str) -> str:
+    """The value of a variable without what may tell of a person or a machine. Of a list of flags those are shown whose
+    setting is a number, or yes or no: any other one may be the name of a file."""
+    if _WORDS.fullmatch(value):
+        return value
+    return " ".join(word if _FLAG.fullmatch(word) else _HIDDEN for word in value.split())

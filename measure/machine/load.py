@@ -9,11 +9,13 @@ apart.
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from measure.machine import control_groups
+
+# The system counts in ticks of 10 ms: a shorter time tells nothing.
+_LEAST_S = 0.1
 
 
 class Watch:
@@ -25,13 +27,13 @@ class Watch:
         self._started_s, self._busy_s, self._own_s = time.monotonic(), _busy_s(self._use), _own_s()
 
     def cores_of_others(self, least_s: float = 0.0) -> float:
-        """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed,
-        since the system counts in ticks of 10 ms."""
+        """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed.
+        0 of a time that tells nothing."""
         if (passed_s := time.monotonic() - self._started_s) < least_s:
             time.sleep(least_s - passed_s)
             passed_s = time.monotonic() - self._started_s
         use = control_groups.use(self._root)
-        if passed_s <= 0 or (use is None) != (self._use is None):
+        if passed_s < _LEAST_S or (use is None) != (self._use is None):
             return 0.0
         return max(0.0, (_busy_s(use) - self._busy_s) - (_own_s() - self._own_s)) / passed_s
 
@@ -48,12 +50,11 @@ def _busy_s(use: control_groups.Use | None) -> float:
     if use is not None:
         return use.used_s
     ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return sum(_busy_of(times) for number, times in enumerate(psutil.cpu_times(percpu=True)) if number in ours)
-
-
-def _busy_of(times: Any) -> float:
-    # Linux counts the time of guests as time of users too.
-    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+    busy_s = 0.0
+    for number, times in enumerate(psutil.cpu_times(percpu=True)):
+        if number in ours:  # Linux counts the time of guests as time of users too
+            busy_s += sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+    return busy_s
 
 
 def _own_s() -> float:

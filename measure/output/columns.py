@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from measure.judge import limit
-from measure.model import text
-from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
+from measure.run import text
+from measure.run.run import Run
 
 Output = Literal["csv", "text", "page"]
 

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from measure.claims import table as claims
-from measure.judge import payoff, reasons
+from measure.judge import payoff, reasons, sweep_analysis
+from measure.judge.lines import leaders, line_of
 from measure.machine import environment
-from measure.model import text, why
-from measure.model.markdown import code, grid, plain
-from measure.model.run import Run
 from measure.output import columns, rows, sweep_table, table
-from measure.sweep import findings
-from measure.sweep.lines import leaders, line_of
+from measure.run import text, why
+from measure.run.markdown import code, grid, plain
+from measure.run.run import Run
 
 _SAMPLES = ("strategy", "twin_of", "process", "round", "at_s", "seconds", "calls_per_sample")
 # Signs at which a spreadsheet takes a text for a formula, and those that hide such a sign from who looks for it.
@@ -42,7 +41,9 @@ def _bodies(run: Run) -> list[tuple[tuple[int, ...], Run]]:
     """The comparisons of a run, each with its place on the axes: one without any, or those of a sweep's points."""
     if run.kind == "compare":
         return [((), run)]
-    return [(tuple(point.at[axis.name] for axis in run.axes), findings.comparison(run, point)) for point in run.points]
+    return [
+        (tuple(point.at[axis.name] for axis in run.axes), sweep_analysis.comparison(run, point)) for point in run.points
+    ]
 
 
 def samples_csv(run: Run) -> Iterator[str]:
@@ -94,11 +95,11 @@ def _measured(run: Run) -> list[str]:
         parts.append(table.resolution(run.control))
     if run.status != "complete":
         parts.append(f"The run is not complete ({run.status}): {plain(run.stop_reason) or 'no reason is known'}.")
-    if said := table.function_notes(run):
-        parts += [plain(table.function_head(run)), "\n".join(f"- {plain(note)}" for note in said)]
+    if about := table.function_notes(run):
+        parts += [plain(table.function_head(run)), "\n".join(f"- {plain(note)}" for note in about)]
     if notes := table.notes(run):
         # A list right after another one would be one with it.
-        parts += ["Good to know:"] if said else []
+        parts += ["Good to know:"] if about else []
         parts.append("\n".join(f"- {plain(note)}" for note in notes))
     if why_so := _reasons(run):
         parts.append(f"<details>\n<summary>Why</summary>\n\n{why_so}\n\n</details>")

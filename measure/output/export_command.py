@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from measure.model import why
-from measure.model.place import PROJECT, is_id
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.model.run_file import encode
 from measure.output import export
+from measure.run import why
+from measure.run.place import PROJECT, is_id
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.run.run_file import encode
 from measure.store import imports
 
 _STDOUT = "-"
@@ -98,14 +98,6 @@ def kept(run_id: str) -> Run:
     if run is None:
         raise RequestError(f"run {run_id} is not known here: it was measured on another machine, or deleted")
     return run
-
-
-def is_imported(run_id: str) -> bool:
-    """True for a run of the store that comes from elsewhere."""
-    from measure.store.store import Store
-
-    found = Store().look(run_id)
-    return found is not None and found.imported
 
 
 def _artifacts(run: Run, name: str) -> dict[str, bytes]:

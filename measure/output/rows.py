@@ -5,13 +5,12 @@ from typing import Any
 
 from msgspec import UNSET
 
-from measure.judge import default_memory, limit
+from measure.judge import break_even, default_memory, intervals, limit
 from measure.judge.analysis import ranks
 from measure.judge.default_memory import USUAL
-from measure.model import text
-from measure.model.run import Correctness, Latency, LeafCheck, Limit, Measurement, Memory, Run, Stage
-from measure.statistics import break_even, intervals
-from measure.statistics.levels import shown_levels
+from measure.judge.levels import shown_levels
+from measure.run import text
+from measure.run.run import Correctness, Latency, LeafCheck, Limit, Measurement, Memory, Run, Stage
 
 _DONE: Stage = "done"
 _OF_MEASUREMENT = ("mapper", "mode", "outcome", "stage", "first_call_s")
@@ -46,6 +45,7 @@ class Row:
     first_high_s: float | None = None
     default_s: float | None = None
     limit: Limit | None = None
+    finished: bool = True
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_MEASUREMENT:
@@ -96,8 +96,8 @@ class Row:
 
     @property
     def status(self) -> str:
-        """Its outcome in a word; a strategy without one yet has its stage."""
-        if self.outcome == "not_run" and self.stage not in ("", _DONE):
+        """Its outcome in a word; while the run goes on, a strategy without one yet has its stage."""
+        if not self.finished and self.outcome == "not_run" and self.stage not in ("", _DONE):
             return str(self.stage)
         return text.OUTCOMES.get(self.outcome, self.outcome)
 
@@ -156,6 +156,7 @@ def listed(run: Run) -> list[Row]:
             item.strategy in tie and len(run.ranking[tie[item.strategy]]) > 1,
             default_s=defaults[item.strategy].seconds if item.strategy in defaults else None,
             limit=run.limit,
+            finished=run.finished is not None,
         )
         for order, item in enumerate(ranked_first(run))
     ]

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from measure.model import text
-from measure.model.run import Fit, Point, Run
+from measure.judge import crossovers, scaling, sweep_analysis
+from measure.judge.lines import leaders, line_of, lines, readable
+from measure.judge.scaling import Growth
 from measure.output import table
-from measure.statistics.growth import Growth
-from measure.sweep import crossovers, findings, pairs, scaling
-from measure.sweep.evidence import evidence
-from measure.sweep.lines import leaders, line_of, lines, written
+from measure.run import text
+from measure.run.run import Fit, Point, Run
 
 # A terminal's width holds a name and so many latencies.
 _COLUMNS = 10
@@ -24,8 +23,7 @@ def render(run: Run, pair: Sequence[str] = ()) -> str:
     legend = [] if len(run.axes) == 2 else [f"{LEADS} leads, or ties with the leader"]
     parts += ["\n".join(block) for block in (legend, left_out(run), crossings(run), fits(run)) if block]
     if pair:
-        one, other = pair
-        parts.append(pairs.ask(run, one, other, evidence(run.points, run.axes)).sentence)
+        parts.append(crossovers.sentences(crossovers.of_two(run, *pair)))
     parts.append(run.verdict)
     if about := table.about_function(run):
         parts.append("\n".join(about))
@@ -60,7 +58,7 @@ def crossings(run: Run) -> list[str]:
 
 def fits(run: Run) -> list[str]:
     """A line for each fit: what a call costs, what each element adds, and how that grows."""
-    growths = scaling.growths(evidence(run.points, run.axes), run.analysis.confidence) if run.fits else {}
+    growths = scaling.growths(run)
     return [_fit(fit, growths.get(fit.strategy)) for fit in run.fits]
 
 
@@ -68,7 +66,7 @@ def left_out(run: Run) -> list[str]:
     """Points that are not measured, and strategies that were not run at one, each with the reason."""
     reasons = []
     for point in run.points:
-        at = written(point.at)
+        at = readable(point.at)
         if point.status != "complete" and not point.ranking and point.reason:
             reasons.append(f"{at}: {text.standing(point.status, point.reason)}")
         for item in point.measurements:
@@ -92,7 +90,7 @@ def _cell(run: Run, point: Point, slug: str) -> str:
         return "–" if point.status in ("complete", "running") else point.status
     if item.latency is None:
         return item.outcome.replace("_", " ")
-    leads = LEADS if slug in leaders(point, run.axes) and findings.asked_for(run, point) else ""
+    leads = LEADS if slug in leaders(point, run.axes) and sweep_analysis.asked_for(run, point) else ""
     return f"{text.seconds(item.latency.median_s)}{leads}"
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from msgspec import UNSET
 
 from measure.judge import limit, payoff
-from measure.model import text
-from measure.model.run import Control, Run
 from measure.output import columns, rows
 from measure.output.notes import in_words
+from measure.run import text
+from measure.run.run import Control, Run
 
 _NOTE_SIGNS = 300
 # Of a sentence of ours, which may quote an error.
@@ -38,14 +38,14 @@ def limits(run: Run) -> list[str]:
     if run.limit is None:
         return []
     notes = [f"{item.strategy} is {limit.note(item)}." for item in rows.ranked_first(run) if limit.note(item)]
-    told = f"The {limit.FLOOR} is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
-    return [told, *notes]
+    first = f"The {limit.FLOOR} is {limit.describe(run.limit)}. {limit.fresh_pages(run)}".rstrip()
+    return [first, *notes]
 
 
 def about_function(run: Run) -> list[str]:
     """The sentences on a function of a person's own as a list below its name; nothing where a workload was measured."""
-    said = function_notes(run)
-    return [function_head(run), *(f"- {note}" for note in said)] if said else []
+    notes = function_notes(run)
+    return [function_head(run), *(f"- {note}" for note in notes)] if notes else []
 
 
 def function_head(run: Run) -> str:

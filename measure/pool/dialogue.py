@@ -4,47 +4,41 @@ Every way in which a subject can fail to answer (an error, its end, silence) bec
 """
 
 import contextlib
-import queue
-import re
 import signal
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
-from measure.model.run import Error, OutcomeName
 from measure.pool.clock import LOOK_S, PAUSE_S, Clock, TimeIsUp
-from measure.pool.launcher import HOST_START_S, Event, Launcher
+from measure.pool.launcher import HOST_START_S, Event, Events, Launcher
 from measure.pool.privacy import cleaned
+from measure.pool.process import how_ended, signal_of
+from measure.run.run import TIME_OVER, Error, OutcomeName
 from measure.subject import messages
 from measure.subject.messages import Command, Failed, ProtocolError, Said, Spec, disturbed
 
-# A dialogue yields (subject, deadline) to wait for that subject's next event, and gets None when the deadline passed.
-Wait = tuple[int, float]
-Dialogue = Generator[Wait, Event | None, None]
 S = TypeVar("S", bound=Said)
-Step = Generator[Wait, Event | None, S]
 T = TypeVar("T")
-Part = Generator[Wait, Event | None, T]
-
-# The type of the error of whom the end of the run has cut short.
-TIME_OVER = "TimeOver"
-# What is allowed for killed processes to be gone.
-_END_S = 5.0
-
-
-class Cancelled(Exception):
-    """Somebody asked for the end."""
-
+# A dialogue, or a part of one, yields (subject, deadline) to wait for that subject's next event, and gets None when the
+# deadline passed.
+Part = Generator[tuple[int, float], Event | None, T]
+Dialogue = Part[None]
 
 HOST_LOST = "the measuring process ended unexpectedly; what was measured before counts"
 # The type of the error of a subject that was lost with it.
 _LOST = "HostLost"
 # So often does a run go on with another host.
 _MOST_LOST = 3
+# What is allowed for killed processes to be gone.
+_END_S = 5.0
+
+
+class Cancelled(Exception):
+    """Somebody asked for the end."""
 
 
 class HostLost(Exception):
@@ -65,21 +59,22 @@ class Dialogues:
     def __init__(self, launcher: Launcher, clock: Clock | None = None) -> None:
         """``clock``: the job's; when its time is over, no dialogue begins, and those that are held fail."""
         self.clock = clock or Clock()
+        self.cancelled = False
         self._launcher = launcher
-        self._events: queue.Queue[Event] = queue.Queue()
-        self._cancelled = threading.Event()
+        self._events: Events = deque()
         self._alive: set[int] = set()
-        # What subjects failed with, or how they ended, while nobody waited for them.
+        # Events of subjects that nobody waited for: how they failed or ended.
         self._unheard: dict[int, Event] = {}
-        self._lost, self._waited_s = 0, 0.0  # so often was the host, and another one waited for
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled.is_set()
+        self._lost = 0  # how often the host was
+        self._waited_s = 0.0  # for another one
 
     def cancel(self) -> None:
-        self._cancelled.set()
-        self._events.put(Event(0, "lost", {}))  # wakes the job where it waits for an event
+        self.cancelled = True
+
+    @property
+    def now_s(self) -> float:
+        """The time of deadlines and budgets, which stands still while the host does, or a new one loads TensorFlow."""
+        return self.clock.now_s - self._waited_s
 
     def start(self, spec: Spec) -> int:
         """Start a subject; its number. Where the host was lost, another one comes first. Raises `HostLost`."""
@@ -98,27 +93,36 @@ class Dialogues:
         self._launcher.send(subject, msgspec.to_builtins(command))
 
     def until(
-        self, subject: int, wanted: type[S], timeout_s: float, take: Callable[[Said], None] | None = None
-    ) -> Step[S]:
-        """A step of a dialogue: the next ``wanted`` message; earlier ones go to ``take``. Raises `SubjectFailed`."""
-        deadline = self.now_s + timeout_s
+        self,
+        subject: int,
+        wanted: type[S],
+        timeout_s: float,
+        take: Callable[[Said], None] | None = None,
+        longer_s: Callable[[], float] | None = None,
+    ) -> Part[S]:
+        """The next ``wanted`` message; earlier ones go to ``take``. ``longer_s``: gives another timeout when that
+        one has passed. Raises `SubjectFailed`."""
+        begun_s = self.now_s
         while True:
-            event = self._unheard.pop(subject, None) or (yield subject, deadline)
+            event = self._unheard.pop(subject, None) or (yield subject, begun_s + timeout_s)
             if event is None:
+                more_s = longer_s() if longer_s is not None else 0.0
+                if more_s > timeout_s and not self.clock.is_over:
+                    timeout_s = more_s
+                    continue
                 self._launcher.kill(subject)
                 raise self._too_late(timeout_s)
             if event.kind == "exit":
                 raise ended(cleaned(event.fields))
-            if event.kind == "lost":
-                raise SubjectFailed("failed", Error(type=_LOST, message=HOST_LOST))
             try:
                 # The one door through which a process's words come into a run: no folder of a person's does.
                 message = messages.read(cleaned(event.fields))
             except ProtocolError as error:
                 self._launcher.kill(subject)
-                raise _failed(disturbed(cleaned(str(error)))) from None
+                message = disturbed(cleaned(str(error)))
             if isinstance(message, Failed):
-                raise _failed(message)
+                error = Error(type=message.type, message=message.message, detail=message.detail)
+                raise SubjectFailed(message.outcome, error)
             if isinstance(message, wanted):
                 return message
             if take is not None:
@@ -127,13 +131,13 @@ class Dialogues:
     def undisturbed(self, attempt: Callable[[], Part[T]]) -> Part[T]:
         """A part of a dialogue, which is done once more where the host was lost, or this process stood still
         meanwhile: what it has measured, or that it was too late, is not its own doing. Raises `SubjectFailed`."""
-        before = self.clock.pauses
+        before_s = self.clock.still_s
         try:
             result = yield from attempt()
-            if self.clock.pauses == before:
+            if self.clock.still_s == before_s:
                 return result
         except SubjectFailed as failure:
-            was_paused = failure.outcome == "timeout" and self.clock.pauses != before
+            was_paused = failure.outcome == "timeout" and self.clock.still_s != before_s
             if not (was_paused or failure.error.type == _LOST) or self.clock.is_over:
                 raise
         return (yield from attempt())
@@ -182,6 +186,20 @@ class Dialogues:
         if cut_short:
             raise TimeIsUp
 
+    def _next(self, deadline: float) -> Event | None:
+        """The next event, or None when the deadline has passed, or the job's time is over."""
+        event = None
+        while event is None:
+            if self.cancelled:
+                raise Cancelled
+            left_s = min(deadline - self.now_s, self.clock.left_s)
+            event = self._launcher.next(self._events, max(0.0, min(left_s, LOOK_S)))
+            if event is None and left_s <= 0:
+                return None
+        if event.kind != "message":
+            self._alive.discard(event.subject)
+        return event
+
     def _too_late(self, timeout_s: float) -> SubjectFailed:
         """The failure of a subject that has not answered in time."""
         if self.clock.is_over:
@@ -190,28 +208,6 @@ class Dialogues:
             error = Error(type="Timeout", message=f"no answer within {timeout_s:.0f} s, so the process was ended")
         return SubjectFailed("timeout", error)
 
-    @property
-    def now_s(self) -> float:
-        """The time of deadlines and budgets, which stands still while the host does, or a new one loads TensorFlow."""
-        return self.clock.now_s - self._waited_s
-
-    def _next(self, deadline: float) -> Event | None:
-        """The next event, or None when the deadline has passed, or the job's time is over."""
-        if self.cancelled:
-            raise Cancelled
-        while True:
-            left_s = min(deadline - self.now_s, self.clock.left_s)
-            event = self._launcher.next(self._events, max(0.0, min(left_s, LOOK_S)))
-            if self.cancelled:
-                raise Cancelled
-            if event is not None:
-                break
-            if left_s <= 0:
-                return None
-        if event.kind in ("exit", "lost"):
-            self._alive.discard(event.subject)
-        return event
-
     def end(self) -> int:
         """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself; the
         number of processes that are given up, since the kernel has not ended them by then."""
@@ -219,53 +215,32 @@ class Dialogues:
             self._launcher.kill(subject)
         deadline = time.monotonic() + _END_S
         while self._alive and time.monotonic() < deadline:
-            event = self._launcher.next(self._events, 0.1)
-            if event is not None and event.kind in ("exit", "lost"):
+            event = self._launcher.next(self._events, LOOK_S)
+            if event is not None and event.kind != "message":
                 self._alive.discard(event.subject)
         return len(self._alive)
 
 
-def _failed(said: Failed) -> SubjectFailed:
-    """The failure that a subject has told of."""
-    return SubjectFailed(said.outcome, Error(type=said.type, message=said.message, detail=said.detail))
-
-
 # Ends that a defect in native code brings about.
 NATIVE_DEATHS = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
-
-_MEANING = {
-    "SIGKILL": "the process was killed from outside (a system does so when its memory runs out)",
-    "SIGABRT": "the process aborted in native code",
-    "SIGSEGV": "the process crashed in native code",
-}
-
-# Lines of TensorFlow's log under the severity with which it ends a process: «… 12:00:00.0 123 cuda.cc:51] no GPU».
-_CHATTER = re.compile(r"\s*(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)")
-
 # What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
 # refusal some kernels crash.
 _OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
 
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
-    """Return the failure of a strategy whose process ended when it should have gone on, from the event's fields."""
-    tail = fields.get("tail") or ""
-    if not fields.get("signal"):
-        message = f"the process ended by itself with exit status {fields.get('status')} before it was done"
-        return SubjectFailed("failed", Error(type="Exit", message=message, detail=tail))
-    for sign, kind in _OUT_OF_MEMORY.items():
-        if sign in tail:
-            error = Error(type=kind, message="the process ran out of memory in native code and ended", detail=tail)
-            return SubjectFailed("out_of_memory", error)
-    try:
-        name = signal.Signals(fields["signal"]).name
-    except ValueError:
-        name = f"signal {fields['signal']}"
-    if name == "SIGKILL" and fields.get("for_memory"):
-        message = "the system's memory ran out, and it ended the process"
-        return SubjectFailed("out_of_memory", Error(type=name, message=message, detail=tail))
-    message = _MEANING.get(name, f"the process was ended by {name}")
-    last = next((line.strip() for line in reversed(tail.splitlines()) if line.strip() and not _CHATTER.match(line)), "")
-    if last and name != "SIGKILL":
-        message = f"{message}: {last}"[:400]
-    return SubjectFailed("failed", Error(type=name, message=message, detail=tail))
+    """The failure of a strategy whose process ended when it should have gone on, from the event's fields."""
+    status, tail = fields["status"], fields.get("tail", "")
+    if status is None:
+        return SubjectFailed("failed", Error(type=_LOST, message=HOST_LOST))
+    outcome: OutcomeName
+    if status >= 0:
+        outcome, kind, how = "failed", "Exit", how_ended(status, tail)
+    elif signs := [sign for sign in _OUT_OF_MEMORY if sign in tail]:
+        outcome, kind = "out_of_memory", _OUT_OF_MEMORY[signs[0]]
+        how = "ran out of memory in native code and ended"
+    elif status == -signal.SIGKILL and fields.get("for_memory"):
+        outcome, kind, how = "out_of_memory", "SIGKILL", "was ended by the system, whose memory ran out"
+    else:
+        outcome, kind, how = "failed", signal_of(status), how_ended(status, tail)
+    return SubjectFailed(outcome, Error(type=kind, message=f"the process {how}", detail=tail))

@@ -1,11 +1,12 @@
 """The host: imports TensorFlow once, runs no op, and forks a fresh subject for each request (Linux).
 
 A fork of a process that has imported TensorFlow but started none of its threads runs its first op 0.1 s later, where
-a fresh interpreter needs seconds. The host talks with its launcher over a socket, one message a packet: it says
-``{"event": "ready"}``. A request ``{"op": "fork", "id"}`` comes with the channel of the subject and the pipe for what
-that prints, and is answered by ``{"event": "done"}`` or ``{"event": "refused", "id", "reason"}``, and ``{"op": "kill",
-"id"}`` by ``{"event": "done"}``. When a subject has ended, the host says
-``{"event": "exit", "id", "status"}``. It ends when the socket closes, and takes every subject with it.
+a fresh interpreter needs seconds. Where a fork is not safe (macOS), the host imports nothing and starts interpreters.
+
+It talks with its launcher over a socket, one JSON object a line. It says ``{"event": "ready"}``. A request is one byte
+with the channel of a subject and the pipe for what that prints, and is answered by ``{"event": "started", "pid"}`` or
+``{"event": "refused", "reason"}``. When a subject has ended, the host says ``{"event": "exit", "pid", "status"}``. It
+ends when the socket closes, and takes every subject with it.
 
 A subject leaves the host's loop before it does anything: TensorFlow records the Python stack with each eager op, and
 with the loop's frames below it a small op took 1.2 times as long as in a plain script.
@@ -21,13 +22,14 @@ import socket
 import sys
 import time
 import warnings
+from collections.abc import Collection
 from typing import Any
 
-import msgspec
 import psutil
 
+from measure.pool.process import kill_group
 from measure.subject.lifeline import HOST_OOM_SCORE, SUBJECT_OOM_SCORE, adopt_orphans, die_with_parent, offer_memory
-from measure.subject.messages import Channel, Spec
+from measure.subject.messages import Channel, Spec, encode
 from measure.subject.subject import serve
 
 # How long the host waits for processes that it has killed, and how often it looks at them.
@@ -40,10 +42,9 @@ _BROKEN = 70
 class Host:
     """One loop over requests and the ends of subjects."""
 
-    def __init__(self, requests: socket.socket) -> None:
-        self._requests = requests
-        self._subjects: dict[int, int] = {}  # pid → number
-        self._given_up: set[int] = set()  # processes that do not end
+    def __init__(self, requests: socket.socket, start_method: str) -> None:
+        self._requests, self._is_fresh = requests, start_method == "fresh"
+        self._subjects: set[int] = set()
 
     def run(self, parent: int) -> Channel:
         """Serve until ``parent``, who started the host, has closed the socket or ended. Returns in subjects only."""
@@ -61,28 +62,20 @@ class Host:
             if ended in ready:
                 os.read(ended, 4_096)
                 self._reap()
-            if self._requests in ready and (channel := self._answer()) is not None:
-                return channel
+            if self._requests in ready:
+                request, files, _, _ = socket.recv_fds(self._requests, 1, 2)
+                if not request:
+                    self.end()
+                if (channel := self._start(*files)) is not None:
+                    return channel
 
     def _say(self, **message: Any) -> None:
         try:
-            self._requests.sendall(msgspec.json.encode(message))
+            self._requests.sendall(encode(message))
         except OSError:  # nobody reads any more
             self.end()
 
-    def _answer(self) -> Channel | None:
-        data, fds, _, _ = socket.recv_fds(self._requests, 4_096, 2)
-        if not data:
-            self.end()
-        request = msgspec.json.decode(data)
-        if request["op"] == "fork":
-            return self._fork(request["id"], *fds)
-        for pid in [pid for pid, number in self._subjects.items() if number == request["id"]]:
-            _kill_group(pid)
-        self._say(event="done")
-        return None
-
-    def _fork(self, number: int, channel_fd: int, output_fd: int) -> Channel | None:
+    def _start(self, channel_fd: int, output_fd: int) -> Channel | None:
         """Make a subject; its channel in the subject, None in the host."""
         parent = os.getpid()
         try:
@@ -90,9 +83,9 @@ class Host:
                 # Python 3.12 warns about a fork beside threads. Those that exist here belong to libraries that are idle
                 # (OpenBLAS, pyarrow's allocator); TensorFlow has started none yet. A soak test holds this.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                pid = os.fork()
+                pid = _spawn(channel_fd, output_fd) if self._is_fresh else os.fork()
         except OSError as error:
-            self._say(event="refused", id=number, reason=error.strerror)
+            self._say(event="refused", reason=error.strerror)
         else:
             if pid == 0:
                 try:
@@ -102,42 +95,56 @@ class Host:
             # Set from both sides, so that a kill that comes at once finds the group.
             with contextlib.suppress(OSError):
                 os.setpgid(pid, pid)
-            self._subjects[pid] = number
-            self._say(event="done")
+            self._subjects.add(pid)
+            self._say(event="started", pid=pid)
         os.close(channel_fd)
         os.close(output_fd)
         return None
 
     def _reap(self) -> None:
-        for pid in [*self._subjects]:
-            # Look before reaping: while the leader is a zombie its group's number cannot be given to anybody else.
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                continue
-            _kill_group(pid)
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if not ended:  # somebody traces it
-                continue
-            number = self._subjects.pop(pid)
-            self._kill_orphans()
-            self._say(event="exit", id=number, status=os.waitstatus_to_exitcode(status))
-
-    def _kill_orphans(self) -> None:
-        """End what subjects left behind in process groups of their own: such orphans have become our children. One that
-        the kernel does not end, since it waits for a device or is traced, is given up."""
-        deadline = time.monotonic() + _END_S
-        # Each generation that ends hands its own children over.
-        while orphans := [pid for pid in _children() if pid not in self._subjects and pid not in self._given_up]:
-            if time.monotonic() > deadline:
-                self._given_up.update(orphans)
-                return
-            _end_all(orphans)
+        """Tell of subjects that have ended, and end what they have left behind: in their groups, and in those of its
+        own, which has become a child of the host."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if pid in self._subjects:
+                    self._subjects.remove(pid)
+                    with contextlib.suppress(OSError):
+                        os.killpg(pid, signal.SIGKILL)
+                    _end_children(but=self._subjects)
+                    self._say(event="exit", pid=pid, status=os.waitstatus_to_exitcode(status))
 
     def end(self) -> None:
-        """End the host with all its descendants, which become its children when their parents end."""
-        deadline = time.monotonic() + _END_S
-        while (left := _children()) and time.monotonic() < deadline:
-            _end_all(left)
+        """End the host with all its descendants."""
+        _end_children()
         os._exit(0)
+
+
+def _end_children(but: Collection[int] = ()) -> None:
+    """End all children of this process ``but`` some, and theirs, which become its own when their parents end. One that
+    the kernel does not end, since it waits for a device or is traced, is waited for in vain."""
+    deadline = time.monotonic() + _END_S
+    while (left := [pid for pid in _children() if pid not in but]) and time.monotonic() < deadline:
+        for pid in left:
+            kill_group(pid)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_LOOK_S)
+
+
+def _children() -> list[int]:
+    try:
+        return [child.pid for child in psutil.Process().children()]
+    except psutil.Error:
+        return []
+
+
+def _spawn(channel_fd: int, output_fd: int) -> int:
+    """Start a subject in an interpreter of its own; the number of its process."""
+    code = "from measure.subject.subject import main; main()"
+    files = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate((channel_fd, output_fd, output_fd))]
+    command = [sys.executable, "-c", code, str(os.getpid())]
+    return os.posix_spawn(sys.executable, command, os.environ, file_actions=files, setpgroup=0)
 
 
 def _become_subject(parent: int, channel_fd: int, output_fd: int) -> Channel:
@@ -157,28 +164,6 @@ def _become_subject(parent: int, channel_fd: int, output_fd: int) -> Channel:
     return Channel(3)
 
 
-def _children() -> list[int]:
-    try:
-        return [child.pid for child in psutil.Process().children()]
-    except psutil.Error:
-        return []
-
-
-def _end_all(pids: list[int]) -> None:
-    for pid in pids:
-        _kill_group(pid)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
-    time.sleep(_LOOK_S)
-
-
-def _kill_group(pid: int) -> None:
-    """Kill a subject with the processes that it has made."""
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(OSError):
-            kill(pid, signal.SIGKILL)
-
-
 def main() -> None:
     # Who started this process: by now its parent may have ended, and another one have taken its place.
     parent = int(sys.argv[1])
@@ -187,18 +172,16 @@ def main() -> None:
     adopt_orphans()
     requests = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    started = time.perf_counter()
-    import tensorflow as tf
+    if sys.argv[2] == "fork":
+        import tensorflow
 
-    # Modules that the first use of the profiler or of correctness would import in every subject.
-    import tensorflow.tsl.profiler.protobuf.xplane_pb2
+        # Modules that the first use of the profiler or of correctness would import in every subject.
+        import tensorflow.tsl.profiler.protobuf.xplane_pb2  # noqa: F401
 
-    with contextlib.suppress(OSError):
-        os.write(1, f"host: TensorFlow {tf.__version__} imported in {time.perf_counter() - started:.1f} s\n".encode())
-    # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
-    gc.collect()
-    gc.freeze()
-    host = Host(requests)
+        # Garbage collection in subjects would otherwise walk over, and so copy, all that the host has imported.
+        gc.collect()
+        gc.freeze()
+    host = Host(requests, sys.argv[2])
     channel = host.run(parent)
     # In a subject. `host` stays: sockets that are freed would close the numbers of files opened since.
     try:

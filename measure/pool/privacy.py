@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from measure.model.place import PROJECT
+from measure.run.place import PROJECT
 from workloads.discovery import without_addresses
 
 # An absolute path: between quotes it may hold blanks, elsewhere it ends at a blank or a sign, and begins where no word,

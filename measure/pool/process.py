@@ -1,7 +1,9 @@
-"""One way to start Python and to end it with all that it has started: for hosts, fresh subjects and scripts."""
+"""One way to start Python, to end it with all that it has started, and to say how a process has ended: for the worker,
+hosts and scripts."""
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -15,12 +17,23 @@ from typing import Any
 
 import psutil
 
-from measure.model.place import PROJECT
+from measure.run.place import PROJECT
 
 # The variable in the environment of a process by which all its descendants are found.
 _FAMILY = "MAPBENCH_FAMILY"
 # For a process, and for its family, to end once they are killed.
 _END_S = 5.0
+# What signals mean, as predicates.
+_MEANING = {
+    "SIGKILL": "was killed from outside (a system does so when its memory runs out)",
+    "SIGABRT": "aborted in native code",
+    "SIGSEGV": "crashed in native code",
+}
+# What names the reason at the end of a traceback. TensorFlow writes advice below it.
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)(?::.*)?")
+# Lines of TensorFlow's log under the severity with which it ends a process: «… 12:00:00.0 123 cuda.cc:51] no GPU».
+_CHATTER = re.compile(r"(\d{4}-\d\d-\d\d \S+: [IWE] |[IWE]\d{4} \d\d:\d\d:\d\d)")
+_LONGEST_REASON = 300
 
 
 class Python:
@@ -39,23 +52,20 @@ class Python:
         latter for all that is printed; ``environment``: beside this process's own."""
         self._family = secrets.token_hex(8)
         paths = filter(None, [str(PROJECT), os.environ.get("PYTHONPATH", "")])
-        self._process = (
-            _starter(os.getpid())
-            .submit(
-                subprocess.Popen,
-                # Not ``-m``, whose frames would lie below every call of a strategy: TensorFlow records the Python stack
-                # with each eager op, and a small one takes 1.1 times as long.
-                [sys.executable, "-c", code, *arguments],
-                stdin=stdin,
-                stdout=output,
-                stderr=output,
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment, _FAMILY: self._family},
-                # No session of its own: Linux may share the processors among sessions, whatever the priorities within.
-                process_group=0,
-            )
-            .result()
+        starting = _starter(os.getpid()).submit(
+            subprocess.Popen,
+            # Not ``-m``, whose frames would lie below every call of a strategy: TensorFlow records the Python stack
+            # with each eager op, and a small one takes 1.1 times as long.
+            [sys.executable, "-c", code, *arguments],
+            stdin=stdin,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment, _FAMILY: self._family},
+            # No session of its own: Linux may share the processors among sessions, whatever the priorities within.
+            process_group=0,
         )
+        self._process = starting.result()
         self.pid: int = self._process.pid
 
     @property
@@ -64,10 +74,8 @@ class Python:
         return self._process.poll()
 
     def kill(self) -> None:
-        for kill in (os.killpg, os.kill):
-            if self.status is None:
-                with contextlib.suppress(OSError):
-                    kill(self.pid, signal.SIGKILL)
+        if self.status is None:
+            kill_group(self.pid)
 
     def end(self, patience_s: float = 0.0) -> int | None:
         """End it, if it does not do so by itself within ``patience_s``, and its family, in whichever group and with
@@ -84,6 +92,48 @@ class Python:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
         return self.status
+
+
+def environment() -> dict[str, str]:
+    """The variables of hosts and subjects: quiet native logs, and no threads of OpenBLAS, which would be started before
+    a fork; both where nobody has set them."""
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    return {name: os.environ.get(name, value) for name, value in quiet.items()} | {"PYTHONUNBUFFERED": "1"}
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process ``pid``, and its group where it leads one."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(OSError):
+            kill(pid, signal.SIGKILL)
+
+
+def signal_of(status: int) -> str:
+    """The name of the signal that ended a process with this negative status."""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+def how_ended(status: int | None, printed: str) -> str:
+    """How a process has ended, as a predicate, with its last words where it failed."""
+    if status is None:
+        return "does not end, though it was killed"
+    if status < 0:
+        how = _MEANING.get(name := signal_of(status), f"was ended by {name}")
+    else:
+        how = f"ended by itself with exit status {status}"
+    words = _last_words(printed) if status not in (0, -signal.SIGKILL) else ""
+    return f"{how}: {words}" if words else how
+
+
+def _last_words(printed: str) -> str:
+    """The line that says why a process ended: its last exception, or else its last line that is none of a log."""
+    lines = [line.strip() for line in printed.splitlines()]
+    lines = [line for line in lines if line and not _CHATTER.match(line)]
+    reason = next((line for line in reversed(lines) if _EXCEPTION.fullmatch(line)), lines[-1] if lines else "")
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
 @cache

@@ -1,18 +1,28 @@
 """The database of the store: its tables, their versions, and how it is opened. What only SQLite knows is here alone."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import filelock
 import sqlalchemy as sa
 
+from measure.run import place
+from measure.run.place import StoreError
+
 # How long a reader, and a writer, wait for others. A write takes milliseconds; who waits longer is told so, and tries
 # again: a page is drawn meanwhile, and a run is measured.
 READING_S, WRITING_S = 3.0, 10.0
 # The write-ahead log is cut to this when it has been written back, which SQLite does at about as many bytes.
 _JOURNAL_BYTES = 4 * 2**20
+# What is deleted makes the file smaller.
+_FULL_VACUUM = 1
 
 # Signs of what the list shows and searches; elsewhere than in SQLite a column has a length.
 NAME, SHOWN, WORDS = 200, 500, 2_500
@@ -67,7 +77,7 @@ artifacts = sa.Table(
     sa.Column("document", _DOCUMENT, nullable=False),
 )
 
-# Of a run: whether it stays when room is made, and when it was last looked at, in milliseconds since 1970.
+# The runs that stay when room is made. (``seen`` is of earlier versions.)
 marks = sa.Table(
     "marks",
     _metadata,
@@ -123,68 +133,34 @@ spent = sa.Table(
     sa.Column("seconds", sa.Float, nullable=False),
 )
 
-# The last runs that were deleted: when, and why.
-gone = sa.Table(
-    "gone",
-    _metadata,
-    sa.Column("id", sa.String(24), primary_key=True),
-    sa.Column("removed", sa.BigInteger, nullable=False, index=True),
-    sa.Column("reason", sa.String(16), nullable=False),
-)
-
 # What an operator wants of all servers on this store: a word.
 orders = sa.Table("orders", _metadata, sa.Column("name", sa.String(32), primary_key=True))
 
+# Runs with their marks, where they have some; True of one that is pinned, and of one that waits or is measured.
+MARKED = runs.outerjoin(marks, marks.c.run == runs.c.id)
+PINNED = sa.func.coalesce(marks.c.pinned, sa.false())
+GOES_ON = sa.exists().where(jobs.c.run == runs.c.id, jobs.c.kind == "measure")
+
 versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
 
-# Pages of 4 KiB that are given back to the disk in one transaction.
-_PAGES_AT_ONCE = 4_000
-
-Migration = Callable[[sa.Connection], None]
-
-
-def _make_tables(connection: sa.Connection) -> None:
-    """Version 1, as it was: a later version changes what is there, and brings it to the tables above."""
-    as_it_was = sa.MetaData()
-    columns = [column._copy() for column in runs.columns]
-    holder = sa.Column("holder", sa.String(32), index=True)
-    indexes = [sa.Index(index.name, *(column.name for column in index.columns)) for index in runs.indexes]
-    sa.Table(runs.name, as_it_was, *columns, holder, *indexes).create(connection)
-    _metadata.create_all(connection, [parts])
+# The version of the tables above.
+VERSION = 4
+# Parts of an address that cannot be a password which was not escaped.
+_HARMLESS = re.compile(r"[\w./-]*")
+log = logging.getLogger("mapbench.store")
 
 
-def _make_artifacts(connection: sa.Connection) -> None:
-    artifacts.create(connection)
+def now_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
-def _make_marks_and_orders(connection: sa.Connection) -> None:
-    _metadata.create_all(connection, [marks, gone, orders])
-
-
-def _make_jobs(connection: sa.Connection) -> None:
-    """Work has rows of its own. What the version before left waiting goes on waiting; whoever measures now is told from
-    one that is gone by its lock, as before."""
-    _metadata.create_all(connection, [jobs, workers, spent])
-    held = sa.table("runs", sa.column("id"), sa.column("owner"), sa.column("holder"))
-    nothing = {"kind": "measure", "asked": b"{}", "session": "", "address": "", "forecast_s": 0.0, "order": ""}
-    rows = connection.execute(sa.select(held.c.id, held.c.owner, held.c.holder).where(held.c.holder.is_not(None))).all()
-    waited = {}
-    if sa.inspect(connection).has_table("waiting"):
-        waiting = sa.table("waiting", sa.column("run"), sa.column("place"), sa.column("asked"))
-        waited = {run: (place, asked) for run, place, asked in connection.execute(sa.select(waiting))}
-        connection.execute(sa.text("DROP TABLE waiting"))
-    for run_id, owner, holder in rows:
-        place, asked = waited.get(run_id, (0, b"{}"))
-        its = {"id": run_id, "run": run_id, "owner": owner, "place": place, "asked": asked}
-        holder = None if run_id in waited else holder
-        connection.execute(sa.insert(jobs).values(nothing | its | {"holder": holder}))
-    connection.execute(sa.delete(orders).where(orders.c.name != "drain"))
-    connection.execute(sa.text("DROP INDEX ix_runs_holder"))
-    connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
-
-
-# Each takes the database from the version that is its index to the next one.
-MIGRATIONS: tuple[Migration, ...] = (_make_tables, _make_artifacts, _make_marks_and_orders, _make_jobs)
+def address() -> sa.URL:
+    """``MAPBENCH_STORE``, an URL as SQLAlchemy reads it, or a file in Mapbench's home. Raises `StoreError`."""
+    try:
+        return sa.make_url(os.environ.get("MAPBENCH_STORE") or f"sqlite:///{place.home() / 'runs.db'}")
+    except (sa.exc.ArgumentError, ValueError):  # it is not quoted, since it may hold a password
+        raise StoreError("MAPBENCH_STORE is not an URL of a database, as sqlite:////folder/runs.db") from None
 
 
 def file_of(url: sa.URL) -> Path | None:
@@ -193,18 +169,81 @@ def file_of(url: sa.URL) -> Path | None:
     return Path(str(url.database)) if is_file else None
 
 
-def connect(url: sa.URL, migrations: Sequence[Migration] = MIGRATIONS) -> sa.Engine:
+class Database:
+    """One database, for any thread: opened when it is first used. All methods raise `StoreError` with a sentence."""
+
+    def __init__(self, url: sa.URL, on_opened: Callable[[], object]) -> None:
+        """``on_opened``: called when it has been opened."""
+        self._url, self._on_opened = url, on_opened
+        self._opening = threading.RLock()
+        self._engine: sa.Engine | None = None
+
+    @contextlib.contextmanager
+    def faults(self) -> Iterator[None]:
+        """Say what goes wrong with the database, or with files beside it, in a sentence."""
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+            reason = self._without_password(
+                str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
+            )
+            log.warning("%s: %s", self._url.get_backend_name(), reason)
+            raise StoreError(reason) from None  # the driver's own exception may quote the password
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that reads."""
+        with self.faults(), self._opened().connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self, patience_s: float = WRITING_S) -> Iterator[sa.Connection]:
+        """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits."""
+        with self.faults(), for_writing(self._opened(), patience_s).begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the database; the next use opens it again."""
+        with self._opening:
+            if self._engine is not None:
+                self._engine.dispose()
+                self._engine = None
+
+    def _opened(self) -> sa.Engine:
+        if (engine := self._engine) is not None:
+            return engine
+        with self._opening:
+            if self._engine is None:
+                try:
+                    self._engine = connect(self._url)
+                except (ValueError, TypeError) as error:  # of a driver too, which does not know an option
+                    raise StoreError(self._without_password(str(error))) from None
+                self._on_opened()
+            return self._engine
+
+    def _without_password(self, sentence: str) -> str:
+        """A sentence of a driver, which may quote the address. A password that is not escaped is read as parts of the
+        host and of others: where one of them looks odd, nothing of the sentence is shown."""
+        url, name = self._url, self._url.get_backend_name()
+        if name == "sqlite":
+            return sentence  # a file has none
+        if url.query or not all(_HARMLESS.fullmatch(part or "") for part in (url.host, url.username, url.database)):
+            return f"it cannot be used; the reason is not shown, since {name}'s may quote a password"
+        return sentence.replace(url.password, "…") if url.password else sentence
+
+
+def connect(url: sa.URL) -> sa.Engine:
     """The database at ``url``, made or brought to the present version. Raises ValueError where it is a later one."""
+    is_sqlite = url.get_backend_name() == "sqlite"
     # Those who wait to write hold connections: there are more for those who read.
     pool = {"pool_timeout": READING_S, "max_overflow": 50}
-    engine = sa.create_engine(url, **pool, **({"connect_args": {"timeout": READING_S}} if _is_sqlite(url) else {}))
-    if engine.dialect.name == "sqlite":
+    engine = sa.create_engine(url, **pool, **({"connect_args": {"timeout": READING_S}} if is_sqlite else {}))
+    if is_sqlite:
         sa.event.listen(engine, "connect", _set_up)
         sa.event.listen(engine, "begin", _begin)
     try:
-        with _alone(url):
-            if _version(engine) != len(migrations):  # who finds it up to date waits for no writer
-                _migrate(engine, migrations)
+        with _alone(file_of(url)):
+            _bring_up_to_date(engine)
     except BaseException:
         engine.dispose()
         raise
@@ -227,74 +266,61 @@ def used(connection: sa.Connection) -> int | None:
     return (pages - free) * size
 
 
-def give_back(engine: sa.Engine) -> None:
-    """Give the pages of the file that are not in use back to the disk; elsewhere the database does so itself. Where
-    others are in the way they stay, and are used again."""
-    if engine.dialect.name != "sqlite":
-        return
-    connection = engine.raw_connection()
-    with contextlib.closing(connection), contextlib.suppress(engine.dialect.loaded_dbapi.Error):
-        cursor = connection.cursor()
-        if cursor.execute("PRAGMA auto_vacuum").fetchall() == [(0,)]:  # made by an earlier Mapbench
-            cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            cursor.execute("VACUUM")
-        ((free,),) = cursor.execute("PRAGMA freelist_count").fetchall()
-        for _ in range(0, free, _PAGES_AT_ONCE):  # in steps, so that others write between
-            cursor.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-
-def _version(engine: sa.Engine) -> int | None:
-    """The version of the tables that are there; None where there are none."""
-    with engine.connect() as connection:
-        if not sa.inspect(connection).has_table(versions.name):
-            return None
-        return connection.execute(sa.select(sa.func.max(versions.c.version))).scalar()
-
-
-def _migrate(engine: sa.Engine, migrations: Sequence[Migration]) -> None:
+def _bring_up_to_date(engine: sa.Engine) -> None:
+    """Make what is not there, in one transaction, whatever the version was."""
+    with engine.connect() as connection:  # who finds it up to date waits for no writer
+        if sa.inspect(connection).has_table(versions.name) and _version(connection) == VERSION:
+            return
     with for_writing(engine, READING_S).begin() as connection:
         versions.create(connection, checkfirst=True)
-        version = connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
-        if version > len(migrations):
+        version = _version(connection)
+        if version > VERSION:
             raise ValueError(
                 f"it was made by a newer Mapbench (version {version} of its tables, and this one knows versions up to "
-                f"{len(migrations)})"
+                f"{VERSION})"
             )
-        for number, migrate in enumerate(migrations[version:], version + 1):
-            migrate(connection)
-            connection.execute(sa.insert(versions).values(version=number))
+        if version == VERSION:  # another process was faster
+            return
+        _metadata.create_all(connection)
+        if version > 0:
+            _move_work(connection)
+        connection.execute(sa.insert(versions).values(version=VERSION))
 
 
-def _is_sqlite(url: sa.URL) -> bool:
-    return url.get_backend_name() == "sqlite"
+def _version(connection: sa.Connection) -> int:
+    return int(connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0)
+
+
+def _move_work(connection: sa.Connection) -> None:
+    """Before version 4 a run that was not done had its holder in its own row: such a run stays as it was last written,
+    interrupted."""
+    connection.execute(sa.text("DROP TABLE IF EXISTS waiting"))
+    connection.execute(sa.delete(orders).where(orders.c.name != "drain"))
+    connection.execute(sa.text("DROP INDEX ix_runs_holder"))
+    connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
 
 
 @contextlib.contextmanager
-def _alone(url: sa.URL) -> Iterator[None]:
+def _alone(file: Path | None) -> Iterator[None]:
     """One process at a time opens an SQLite file: while its journal is being changed to WAL, others would fail."""
-    file = file_of(url)
     if file is None:
         yield
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(f"{file}.lock")
     try:
-        lock.acquire(timeout=READING_S)
+        with filelock.FileLock(f"{file}.lock", timeout=READING_S):
+            yield
     except filelock.Timeout:
         raise ValueError("another Mapbench is opening it: try again in a moment") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _set_up(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begin`, and not by Python's module
     # Readers and a writer do not wait for each other; after a power cut the last transactions may be missing, the rest
     # is whole. A process that is killed loses nothing that it has committed.
-    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:  # a file that is made now
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != _FULL_VACUUM:
+        with contextlib.suppress(connection.OperationalError):  # of an earlier version, while somebody writes
+            connection.execute(f"PRAGMA auto_vacuum = {_FULL_VACUUM}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     connection.execute("PRAGMA synchronous = NORMAL")

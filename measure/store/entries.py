@@ -1,21 +1,21 @@
 """The list of runs: what it shows of each, and what it finds one by."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from measure.claims import tries
+from measure.claims import verdicts
 from measure.machine import environment
-from measure.model.run import Run
-from measure.store import database, room
-from measure.store.database import runs
+from measure.run.place import utc
+from measure.run.run import Run
+from measure.store import database
+from measure.store.database import GOES_ON, MARKED, PINNED, runs
 
 RUNNING = "running"
-_STATUS = sa.case((room.GOES_ON, RUNNING), else_=runs.c.status)
+_STATUS = sa.case((GOES_ON, RUNNING), else_=runs.c.status)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Query:
 
 def select(query: Query, first: int, most: int | None) -> sa.Select[Any]:
     """The statement whose rows are entries, the newest first."""
-    computed = {"status": _STATUS, "pinned": room.PINNED}
+    computed = {"status": _STATUS, "pinned": PINNED}
     shown = [computed[field.name] if field.name in computed else runs.c[field.name] for field in fields(Entry)]
     return _matching(sa.select(*shown), query).order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
 
@@ -58,7 +58,7 @@ def count(query: Query) -> sa.Select[Any]:
 
 
 def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:
-    statement = statement.select_from(room.MARKED)
+    statement = statement.select_from(MARKED)
     for word in query.text.lower().split():
         statement = statement.where(runs.c.words.contains(word, autoescape=True))
     for column, value in ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device)):
@@ -75,11 +75,11 @@ def row(run: Run) -> dict[str, Any]:
         "created": _in_utc(run.created),
         "status": run.status,
         "workload": request.title[: database.NAME],
-        "size": _cut(", ".join((*_swept(run), *_fixed(run)))),
+        "size": _cut(_size(run)),
         "device": request.device[: database.NAME],
         "machine": _cut(environment.machine(run.environment)),
         # A run of claims from elsewhere may say of itself what it likes: its verdicts are those of its figures.
-        "verdict": _cut(tries.summary(run) if run.kind == "claims" and run.finished else run.verdict),
+        "verdict": _cut(verdicts.summary(run) if run.kind == "claims" and run.finished else run.verdict),
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
     return shown | {"words": " ".join(words).lower()[: database.WORDS]}
@@ -87,20 +87,9 @@ def row(run: Run) -> dict[str, Any]:
 
 def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
     """Change a row, and make its version a later one."""
-    now = next_version()
+    now = database.now_ms()
     version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
     connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
-
-
-def next_version() -> int:
-    """A version for what is written now: milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def utc(milliseconds: int) -> str:
-    """Milliseconds since 1970 as a time of day."""
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _in_utc(created: str) -> str:
@@ -116,13 +105,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= database.SHOWN else f"{text[: database.SHOWN - 1]}…"
 
 
-def _swept(run: Run) -> list[str]:
-    """The ranges of a sweep, or the number of claims."""
+def _size(run: Run) -> str:
+    """The ranges of a sweep and the sizes that are fixed, or the number of claims."""
     if run.kind == "claims":
-        return [f"{len(run.claims or ()):,} claims"]
-    return [f"{axis.name} {min(axis.values):,} to {max(axis.values):,}" for axis in run.axes if axis.values]
-
-
-def _fixed(run: Run) -> list[str]:
-    swept = {axis.name for axis in run.axes if axis.kind == "size"}
-    return [f"{name} {value:,}" for name, value in run.request.size.items() if name not in swept]
+        count = len(run.claims or ())
+        return "1 claim" if count == 1 else f"{count:,} claims"
+    swept = {axis.name: f"{axis.values[0]:,} to {axis.values[-1]:,}" for axis in run.axes}
+    fixed = {name: f"{value:,}" for name, value in run.request.size.items() if name not in swept}
+    return ", ".join(f"{name} {values}" for name, values in {**swept, **fixed}.items())

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
-from measure.model import place
-from measure.model.place import StoreError
+from measure.run import place
+from measure.run.place import StoreError
 
 
 class Holders:
@@ -16,8 +15,7 @@ class Holders:
 
     def __init__(self, folder: Path, *, all_are_here: bool) -> None:
         """``all_are_here``: no holder is on another machine, of which nothing is known in this folder."""
-        self._folder = folder
-        self._all_are_here = all_are_here
+        self._folder, self._all_are_here = folder, all_are_here
         self._own: filelock.BaseFileLock | None = None
         self._token = place.new_id()
 
@@ -42,39 +40,17 @@ class Holders:
                 os.unlink(self._own.lock_file)
             self._own, self._token = None, place.new_id()
 
-    def is_gone(self, holder: str) -> bool:
-        """True if a holder of this machine has ended, or was none."""
+    def is_gone(self, holder: str, *, is_here: bool = False) -> bool:
+        """True if a holder has ended. ``is_here``: it is one of this machine."""
+        path = self._folder / f"{holder}.lock"
         if holder == self._token:
             return False
-        path = self._folder / f"{holder}.lock"
         if not path.exists():
-            return True
+            return is_here or self._all_are_here
         lock = filelock.FileLock(path, thread_local=False)
         try:
             lock.acquire(timeout=0)
-        except filelock.Timeout:
+        except OSError:  # it is held, or another user's, of which nothing can be told
             return False
         lock.release()
         return True
-
-    @contextlib.contextmanager
-    def if_gone(self, holder: str) -> Iterator[bool]:
-        """True if a holder has ended. Meanwhile nobody else finds that it has, so that one process closes its runs."""
-        if holder == self._token:
-            yield False
-            return
-        path = self._folder / f"{holder}.lock"
-        if not path.exists():
-            yield self._all_are_here
-            return
-        lock = filelock.FileLock(path, thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
-            yield False
-            return
-        try:
-            yield True
-            path.unlink(missing_ok=True)
-        finally:
-            lock.release()

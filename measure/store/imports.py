@@ -1,6 +1,6 @@
 """Run files from elsewhere. Nothing in them is trusted: what is not valid is refused, with the path of the fault.
 
-The types of a run (`measure.model.run`) hold the bounds of single values. What is checked here is that parts belong
+The types of a run (`measure.run.run`) hold the bounds of single values. What is checked here is that parts belong
 together: lists of equal lengths, names that refer to something, orders that hold. A file that passes can be shown,
 exported and analysed without surprises. Its texts may still hold anything that can be printed: whoever shows one
 escapes it. Its code is text, and is never executed.
@@ -13,22 +13,17 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
-from measure.model.run import Analysis, Measurement, Point, Replica, Run, Timeline
-from measure.model.run_file import decode, encode
-from measure.model.script_end import refusal
-from measure.sweep.lines import line_of
+from measure.judge.lines import line_of
+from measure.run.run import Measurement, Point, Replica, Run, Timeline
+from measure.run.run_file import decode
 
 # A comparison takes some 100 kB, a sweep of many points a few MB, and one of 400 points and all strategies, each with a
-# dozen rounds in five processes, 63 MiB. The others keep what is read from taking much more room than its file does.
+# dozen rounds in five processes, 63 MiB. Reading one of those takes seconds and some 300 MiB: a server that serves
+# strangers allows less.
 MOST_BYTES = 80 * 2**20
-# Checking one of those takes seconds and some 300 MiB: a server that serves strangers allows less.
-_MOST_VALUES, _MOST_CONTAINERS = 5_000_000, 800_000
-# The fewest bytes of a large file for one of them, so that what is read takes no more than some five times its file.
-_BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 8, 80
-# Of what every page shows: far beyond any machine.
-_MOST_OF_ENVIRONMENT = 100_000
+# The fewest bytes of a large file for a value, and for an object or a list: so what is read takes no more than some
+# five times its file.
+_BYTES_OF_VALUE, _BYTES_OF_CONTAINER = 10, 100
 # What a file says whose maker did not hash: it vouches for nothing.
 _NOT_HASHED = "0" * 64
 # Of a calendar, and within a lifetime: `datetime` reads weeks and the year 9999 too.
@@ -52,79 +47,58 @@ def read(data: bytes, most_bytes: int = MOST_BYTES) -> Run:
     """The run in a file from elsewhere, of so many bytes at most. Raises ValueError with one sentence that says what is
     wrong, and where."""
     try:
-        check_weight(data, "this file", most_bytes)
+        _check_weight(data, most_bytes)
         run = decode(data)
         for path, reason in _faults(run):
             raise ValueError(f"this is not a valid run file: {reason} - at `${path}`")
-        # What a file leaves out has a default, which an export writes.
-        check_weight(encode(run), "this file, written in full,", most_bytes)
     except ValueError as error:
-        raise ValueError(_printable(_in_words(str(error)))) from None
+        raise ValueError(_printable(str(error))) from None
     return run
 
 
-def check_weight(data: bytes, what: str, most_bytes: int) -> None:
-    """Refuse what is larger than a run can be, before it is parsed. ``what``: how the sentence calls it."""
+def _check_weight(data: bytes, most_bytes: int) -> None:
+    """Refuse what is larger than a run can be, before it is parsed."""
     if len(data) > most_bytes:
         allowed = f"{most_bytes // 2**20} MiB are allowed{' on this server' if most_bytes < MOST_BYTES else ''}"
-        raise ValueError(f"{what} is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
-    most_values = min(_MOST_VALUES, most_bytes // _BYTES_OF_VALUE)
-    most_containers = min(_MOST_CONTAINERS, most_bytes // _BYTES_OF_CONTAINER)
-    if data.count(b",") > most_values or data.count(b"[") + data.count(b"{") > most_containers:
-        raise ValueError(f"{what} holds too many values to be a run")
+        raise ValueError(f"this file is too large: it has {len(data) / 2**20:.1f} MiB, and {allowed}")
+    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+    if values > most_bytes // _BYTES_OF_VALUE or containers > most_bytes // _BYTES_OF_CONTAINER:
+        raise ValueError("this file holds too many values to be a run")
     if _NUL.search(data):
-        raise ValueError(f"{what} holds the sign NUL, which cannot be shown")
-
-
-def _in_words(sentence: str) -> str:
-    """A refusal in which no regular expression stands for what it says."""
-    id_, name = r"matching regex '\\A[0-9a-f]{24}\\Z'", r"Expected `str` matching regex '\\\\A\[\^.*?' - at"
-    sentence = sentence.replace(id_, "of 24 digits and letters from a to f")
-    return re.sub(name, "a text holds a sign that cannot be shown - at", sentence, flags=re.DOTALL)
+        raise ValueError("this file holds the sign NUL, which cannot be shown")
 
 
 def _printable(sentence: str) -> str:
-    """A sentence that quotes a file, for a terminal: what is no sign of a text is written as its code, and of a very
-    long one the middle is left out."""
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in sentence)
+    """A refusal for a terminal, in which no regular expression stands for what it says: what is no sign of a text is
+    written as its code, and of a very long one the middle is left out."""
+    words = re.sub(r"matching regex '.*?' - at", "of signs that are allowed there - at", sentence, flags=re.DOTALL)
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in words)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _END]}…{text[-_END:]}"
 
 
 def _faults(run: Run, path: str = "") -> Iterator[Fault]:
-    """What in a run contradicts another part of it. ``path``: to a run within one of claims."""
+    """The contradictions between parts of a run. ``path``: to a run within one of claims."""
     for name in ("created", "started", "finished"):
         if (text := getattr(run, name)) is not None and not _is_time(text):
             yield f"{path}.{name}", f"{text[:60]!r} is not a time of day with its zone, as 2025-01-31T12:00:00Z"
-    if not 1 <= run.analysis.version <= Analysis().version:
-        yield f"{path}.analysis.version", f"{run.analysis.version} is not known: {Analysis().version} is"
-    if (size := len(msgspec.json.encode(run.environment))) > _MOST_OF_ENVIRONMENT:
-        yield f"{path}.environment", f"its {size:,} bytes are more than any machine has"
     for name in _OTHERS[run.kind]:
         if getattr(run, name):
             yield f"{path}.{name}", f"a run of kind {run.kind} has none"
-    if run.kind == "claims":
-        yield from _faults_of_claims(run)
+    for index, item in enumerate(run.evidence or ()):
+        if item.run is not None and item.run.kind == "claims":
+            yield f"{path}.evidence[{index}].run.kind", "within a run of claims there are comparisons and sweeps"
+        elif item.run is not None:
+            yield from _faults(item.run, f"{path}.evidence[{index}].run")
     if run.kind == "sweep":
         yield from _faults_of_sweep(run, path)
     yield from _faults_of_body(run, run.request.strategies, path)
 
 
-def _faults_of_claims(run: Run) -> Iterator[Fault]:
-    for name in _OF_CLAIMS:
-        if not isinstance(getattr(run, name), list):
-            yield f".{name}", "a run of kind claims has a list of them"
-    yield from _twice(run.claims or (), ".claims[{}]")
-    yield from _twice([item.need for item in run.evidence or ()], ".evidence[{}].need")
-    for index, item in enumerate(run.evidence or ()):
-        path = f".evidence[{index}]"
-        if item.script is not None and (fault := refusal(item.script.figures)):
-            yield f"{path}.script.figures", fault
-        if item.run is not None and item.script is not None:
-            yield path, "either a run or a script is needed, not both"
-        if item.run is not None and item.run.kind == "claims":
-            yield f"{path}.run.kind", "within a run of claims there are comparisons and sweeps"
-        if item.run is not None:
-            yield from _faults(item.run, f"{path}.run")
+def _is_time(text: str) -> bool:
+    try:
+        return bool(_TIME.fullmatch(text) and datetime.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _faults_of_sweep(run: Run, path: str) -> Iterator[Fault]:
@@ -186,30 +160,17 @@ def _faults_of_body(body: Run | Point, asked: Sequence[str], path: str) -> Itera
 
 
 def _faults_of_measurement(item: Measurement, path: str) -> Iterator[Fault]:
-    if item.code is not None and item.code.sha256 not in (_hash(item.code.source), _NOT_HASHED):
-        yield f"{path}.code.sha256", "it is not the hash of the source"
-    yield from _twice([replica.id for replica in item.replicas], f"{path}.replicas[{{}}].id")
+    if item.code is not None:
+        sha256 = hashlib.sha256(item.code.source.encode()).hexdigest()
+        if item.code.sha256 not in (sha256, _NOT_HASHED):
+            yield f"{path}.code.sha256", "it is not the hash of the source"
     for index, replica in enumerate(item.replicas):
-        yield from _unequal(replica, ("rounds", "at_s", "samples_s"), f"{path}.replicas[{index}]")
         counted = (name for name in ("faults", "kernel_s", "cpu_s") if getattr(replica, name))
-        yield from _unequal(replica, ("samples_s", *counted), f"{path}.replicas[{index}]")
-        if any(before > after for before, after in pairwise(replica.rounds)):
-            yield f"{path}.replicas[{index}].rounds", "they do not ascend"
+        yield from _unequal(replica, ("rounds", "at_s", "samples_s", *counted), f"{path}.replicas[{index}]")
     if item.latency is not None:
         yield from _disordered((item.latency.low_s, item.latency.median_s, item.latency.high_s), f"{path}.latency")
     if item.memory is not None and item.memory.timeline is not None:
         yield from _unequal(item.memory.timeline, ("t_s", "live_bytes"), f"{path}.memory.timeline")
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return bool(_TIME.fullmatch(text) and datetime.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _hash(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def _unequal(part: Replica | Timeline, names: Sequence[str], path: str) -> Iterator[Fault]:

@@ -1,22 +1,26 @@
-"""The work that waits or is being done, as rows of the store: pages add it, a worker takes the next and tells how it
-stands, and whoever finds that a worker is gone closes what it had begun.
+"""The queue: work that waits or is being done, as rows of the store. Pages add it; a worker takes the next piece, and
+writes how far it is.
 """
 
 import math
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
 
-from measure.model.job import Answer, Job, Kind, Order, Standing, WorkerState
-from measure.store.access import Access
-from measure.store.database import jobs, orders, spent, workers
+from measure.pool.launcher import HostState
+from measure.run.run import Stage, Struct
+from measure.store.database import Database, jobs, now_ms, orders, spent, workers
 from measure.store.holders import Holders
+from workloads.functions import Given, OwnFunction
 
+# Of a run that is measured; of one that has ended and is explained; of the check of a function of a person's own.
+Kind = Literal["measure", "explain", "check"]
+Order = Literal["", "cancel", "stop"]
 # From the end of a piece of work to the start of the next one.
 BETWEEN_S = 2.0
 _DRAIN = "drain"
@@ -24,33 +28,73 @@ _DRAIN = "drain"
 _STALE_MS = 600_000
 
 
+class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Beside the run's own request: ``why``: strategies are explained in the end; ``continue_from``: the sweep whose
+    points are taken over. Of a check: the function, and the sizes and the seed of its elements."""
+
+    why: bool = False
+    continue_from: str | None = None
+    given: Given | None = None
+    size: dict[str, int] = {}
+    seed: int = 0
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """The standing of work that is being done. ``stages``: slug → where the strategy stands; ``round_number``: of the
+    round in which is sampled now; ``rough_s``: seconds of a call of each strategy, as its memory subject has it."""
+
+    message: str = ""
+    stages: Mapping[str, Stage] = {}
+    round_number: int | None = None
+    rough_s: Mapping[str, float] = {}
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The end of a check: the function with what was derived of it, or the sentence why it cannot be measured."""
+
+    own: OwnFunction | None = None
+    refusal: str = ""
+
+
 @dataclass(frozen=True)
-class Work:
+class WorkerState(HostState):
+    """A worker as pages see it. ``files``: what files of a person's own offer, as `workloads.discovery.describe` has
+    it. ``runs`` (``kind status``), ``outcomes`` and ``measured_s`` are counted since its start."""
+
+    start_method: Literal["fork", "fresh"] = "fresh"
+    runs: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, int] = field(default_factory=dict)
+    measured_s: float = 0.0
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Work(msgspec.Struct, frozen=True):
     """A row of the queue. ``holder``: the process that does it, None while it waits; ``passed_s``: since its begin."""
 
     id: str
     kind: Kind
     run_id: str | None
-    job: Job
-    owner: str
-    session: str
-    address: str
-    forecast_s: float
-    bound_s: float | None
-    holder: str | None
-    passed_s: float | None
-    standing: Standing
+    job: Job = Job()
+    owner: str = ""
+    session: str = ""
+    address: str = ""
+    forecast_s: float = 0.0
+    bound_s: float | None = None
+    holder: str | None = None
+    passed_s: float = 0.0
+    standing: Standing = Standing()
 
     @property
     def most_s(self) -> float:
         """Seconds within which it has ended in any case; infinite where it has no bound."""
-        return math.inf if self.bound_s is None else max(0.0, self.bound_s - (self.passed_s or 0.0)) + BETWEEN_S
+        return math.inf if self.bound_s is None else max(0.0, self.bound_s - self.passed_s) + BETWEEN_S
 
     @property
     def left_s(self) -> float:
         """Seconds that are left by forecast; of one that takes longer than that, those to its bound."""
-        left_s = self.forecast_s - (self.passed_s or 0.0)
-        return left_s if left_s > 0 else self.most_s if self.bound_s is not None else BETWEEN_S
+        if self.forecast_s > self.passed_s:
+            return self.forecast_s - self.passed_s
+        return self.most_s if self.bound_s is not None else BETWEEN_S
 
 
 # A check takes a moment, and somebody looks at the page until it has ended: it goes before all that wait.
@@ -70,22 +114,6 @@ def add(connection: sa.Connection, work: Work) -> None:
     connection.execute(sa.insert(jobs).values(row))
 
 
-def remove(connection: sa.Connection, work_id: str, holder: str | None = None) -> bool:
-    """Take work out of the queue; False where it is not there, or is another holder's."""
-    chosen = sa.delete(jobs).where(jobs.c.id == work_id)
-    return bool(connection.execute(chosen if holder is None else chosen.where(jobs.c.holder == holder)).rowcount)
-
-
-def is_held(connection: sa.Connection, work_id: str, holder: str) -> bool:
-    """True if this is the holder's own work."""
-    asked = sa.select(jobs.c.id).where(jobs.c.id == work_id, jobs.c.holder == holder)
-    return connection.execute(asked).first() is not None
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def read(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Work]:
     """The work that is not done and matches, in its order: what is being done first."""
     now = now_ms()
@@ -100,98 +128,72 @@ def _work(row: Any, now: int) -> Work:
         job, standing = Job(), Standing()
     return Work(
         row.id, row.kind, row.run, job, row.owner, row.session, row.address, row.forecast_s, row.bound_s, row.holder,
-        None if row.begun is None else max(0.0, (now - row.begun) / 1000), standing,
+        0.0 if row.begun is None else max(0.0, (now - row.begun) / 1000), standing,
     )  # fmt: skip
 
 
 class Queue:
     """The queue of a store. All methods raise `StoreError`."""
 
-    def __init__(self, access: Access, holders: Holders) -> None:
-        self._access, self._holders = access, holders
+    def __init__(self, database: Database, holders: Holders) -> None:
+        self._database, self._holders = database, holders
 
     # --- for who asks ------------------------------------------------------------------------------------------------
 
-    def add(self, work: Work) -> None:
-        """Queue an explanation or a check."""
-        with self._access.writing() as connection:
-            add(connection, work)
-
     def all(self) -> list[Work]:
         """The work that is not done, in its order."""
-        with self._access.reading() as connection:
+        with self._database.reading() as connection:
             return read(connection)
-
-    def order(self, work_id: str, order: Order) -> bool:
-        """Have whoever does this work end it; False where nobody does."""
-        changed = sa.update(jobs).where(jobs.c.id == work_id, jobs.c.holder.is_not(None)).values(order=order)
-        with self._access.writing() as connection:
-            return bool(connection.execute(changed).rowcount)
-
-    def withdraw(self, work_id: str) -> bool:
-        """Take an explanation or a check that waits out of the queue; False where it does not wait."""
-        chosen = sa.delete(jobs).where(jobs.c.id == work_id, jobs.c.holder.is_(None), jobs.c.kind != "measure")
-        with self._access.writing() as connection:
-            return bool(connection.execute(chosen).rowcount)
 
     def answer(self, work_id: str) -> Answer | None:
         """The answer to a check; None while there is none. Raises KeyError where it is no longer there."""
-        with self._access.reading() as connection:
+        with self._database.reading() as connection:
             row = connection.execute(sa.select(jobs.c.answer).where(jobs.c.id == work_id)).one_or_none()
         if row is None:
             raise KeyError(work_id)
-        if row.answer is None:
-            return None
-        with self._access.writing() as connection:
-            remove(connection, work_id)
-        return msgspec.json.decode(row.answer, type=Answer)
+        return None if row.answer is None else msgspec.json.decode(row.answer, type=Answer)
 
     def spent_s(self, address: str, day: str) -> float:
         """Seconds that were measured for an address on a day, as 2026-01-31."""
         asked = sa.select(spent.c.seconds).where(spent.c.day == day, spent.c.address == address)
-        with self._access.reading() as connection:
+        with self._database.reading() as connection:
             return float(connection.execute(asked).scalar() or 0.0)
 
     # --- for who does it ---------------------------------------------------------------------------------------------
 
     def waits(self) -> bool:
         """True if there is something to do."""
-        asked = sa.select(jobs.c.id).where(jobs.c.holder.is_(None), _OPEN).limit(1)
-        with self._access.reading() as connection:
-            return connection.execute(asked).first() is not None and not _is_drained(connection)
+        with self._database.reading() as connection:
+            return bool(read(connection, jobs.c.holder.is_(None))) and not _is_drained(connection)
 
     def next(self) -> Work | None:
         """Take the first of what waits; None where nothing does, or nothing new is to be begun."""
         holder = self._holders.hold()
-        with self._access.writing() as connection:
-            if _is_drained(connection):
+        with self._database.writing() as connection:
+            waiting = [] if _is_drained(connection) else read(connection, jobs.c.holder.is_(None))
+            if not waiting:
                 return None
-            first = sa.select(jobs.c.id).where(jobs.c.holder.is_(None), _OPEN).order_by(*_IN_ORDER).limit(1)
-            work_id = connection.execute(first).scalar()
-            if work_id is None:
-                return None
-            free = sa.update(jobs).where(jobs.c.id == work_id, jobs.c.holder.is_(None))
-            if not connection.execute(free.values(holder=holder, begun=now_ms())).rowcount:
-                return None
-            return read(connection, jobs.c.id == work_id)[0]
+            free = sa.update(jobs).where(jobs.c.id == waiting[0].id, jobs.c.holder.is_(None))
+            was_free = connection.execute(free.values(holder=holder, begun=now_ms())).rowcount
+            return waiting[0] if was_free else None
 
     def stand(self, work_id: str, standing: Standing, passed_s: float) -> None:
         """Tell how far it is, and for how long it has been measured by now."""
-        told = {"standing": msgspec.json.encode(standing), "begun": now_ms() - round(1000 * passed_s)}
+        values = {"standing": msgspec.json.encode(standing), "begun": now_ms() - round(1000 * passed_s)}
         mine = (jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
-        with self._access.writing() as connection:
-            connection.execute(sa.update(jobs).where(*mine).values(told))
+        with self._database.writing() as connection:
+            connection.execute(sa.update(jobs).where(*mine).values(values))
 
     def ordered(self, work_id: str) -> Order | None:
         """The order that was given to this process for work; None where it is no longer this process's."""
         asked = sa.select(jobs.c.order).where(jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
-        with self._access.reading() as connection:
+        with self._database.reading() as connection:
             return connection.execute(asked).scalar()
 
     def end(self, work_id: str, answer: Answer | None = None) -> None:
-        """End an explanation or a check."""
+        """End an explanation or a check, whose answer stays for a while."""
         mine = (jobs.c.id == work_id, jobs.c.holder == self._holders.hold())
-        with self._access.writing() as connection:
+        with self._database.writing() as connection:
             if answer is None:
                 connection.execute(sa.delete(jobs).where(*mine))
             else:
@@ -201,58 +203,53 @@ class Queue:
 
     def spend(self, address: str, seconds: float) -> None:
         """Count what was measured for an address today; what was counted before yesterday goes."""
-        if not address:
-            return
         now = datetime.now(UTC)
         today, yesterday = (moment.date().isoformat() for moment in (now, now - timedelta(days=1)))
         its = (spent.c.day == today, spent.c.address == address)
-        with self._access.writing() as connection:
+        with self._database.writing() as connection:
             connection.execute(sa.delete(spent).where(spent.c.day < yesterday))
             if not connection.execute(sa.update(spent).where(*its).values(seconds=spent.c.seconds + seconds)).rowcount:
                 connection.execute(sa.insert(spent).values(day=today, address=address, seconds=seconds))
 
     # --- the worker itself -------------------------------------------------------------------------------------------
 
-    def tell(self, machine: str, state: WorkerState) -> None:
-        """Tell how the worker of a machine stands, which is this process."""
+    def tell(self, state: WorkerState) -> None:
+        """Tell how the worker of this machine stands, which is this process."""
+        machine = socket.gethostname()
         row = {"holder": self._holders.hold(), "beat": now_ms(), "state": msgspec.json.encode(state)}
-        with self._access.writing() as connection:
+        with self._database.writing() as connection:
             if not connection.execute(sa.update(workers).where(workers.c.machine == machine).values(row)).rowcount:
                 connection.execute(sa.insert(workers).values(row | {"machine": machine}))
 
-    def worker(self, machine: str) -> WorkerState | None:
-        """How the worker of a machine stands; None where there is none, or it is gone."""
-        with self._access.reading() as connection:
-            row = connection.execute(sa.select(workers).where(workers.c.machine == machine)).one_or_none()
-        if row is None or self._holders.is_gone(row.holder):
+    def worker(self) -> WorkerState | None:
+        """How the worker of this machine stands; None where there is none, or it is gone."""
+        its = workers.c.machine == socket.gethostname()
+        with self._database.reading() as connection:
+            row = connection.execute(sa.select(workers).where(its)).one_or_none()
+        if row is None or self._holders.is_gone(row.holder, is_here=True):
             return None
         try:
             return msgspec.json.decode(row.state, type=WorkerState)
         except msgspec.DecodeError:
-            return WorkerState(state="failed", message="the worker is one of another version: restart it")
+            return WorkerState("failed", "the worker is one of another version: restart it")
 
     # --- for an operator ---------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
         """Have nothing new be queued or begun."""
-        with self._access.writing() as connection:
+        with self._database.writing() as connection:
             if not _is_drained(connection):
                 connection.execute(sa.insert(orders).values(name=_DRAIN))
 
     def resume(self) -> bool:
         """Take new work again; False where it was taken all the time."""
-        with self._access.writing() as connection:
+        with self._database.writing() as connection:
             return bool(connection.execute(sa.delete(orders).where(orders.c.name == _DRAIN)).rowcount)
 
     def is_drained(self) -> bool:
-        with self._access.reading() as connection:
+        with self._database.reading() as connection:
             return _is_drained(connection)
 
 
 def _is_drained(connection: sa.Connection) -> bool:
     return connection.execute(sa.select(orders.c.name).where(orders.c.name == _DRAIN)).first() is not None
-
-
-def holders(connection: sa.Connection) -> Sequence[str]:
-    """The processes that hold work, whether they live or not."""
-    return connection.execute(sa.select(jobs.c.holder).distinct().where(jobs.c.holder.is_not(None))).scalars().all()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from measure.subject.tolerances import TOLERANCES
+from measure.subject.correctness import precision
 
 # Of the values of a result, those that move most do not count: one that is rounded to a whole number may jump.
 _QUANTILE = 0.9
@@ -26,10 +26,10 @@ def condition(function: Callable[[Any], Any], element: Any, output: Any) -> floa
     rng = np.random.default_rng(0)
 
     def moved(leaf: Any) -> Any:
-        if leaf.dtype.name not in TOLERANCES or isinstance(leaf, tf.RaggedTensor):
+        if not leaf.dtype.is_floating or isinstance(leaf, tf.RaggedTensor):
             return leaf
         signs = rng.choice([-1.0, 1.0], size=leaf.shape)
-        return leaf * tf.cast(1.0 + signs * TOLERANCES[leaf.dtype.name].epsilon, leaf.dtype)
+        return leaf * tf.cast(1.0 + signs * precision(leaf.dtype.name)[0], leaf.dtype)
 
     other = function(tf.nest.map_structure(moved, element))
     pairs = zip(tf.nest.flatten(output), tf.nest.flatten(other), strict=True)
@@ -38,12 +38,12 @@ def condition(function: Callable[[Any], Any], element: Any, output: Any) -> floa
 
 def _moves(first: Any, second: Any) -> float:
     """The distance of two results of the same dtype, in epsilons of it, relative to what the values amount to."""
-    precision = TOLERANCES.get(first.dtype.name)
-    if precision is None or first.shape != second.shape or not np.size(first):
+    if not first.dtype.is_floating or first.shape != second.shape or not np.size(first):
         return 0.0
+    epsilon, tiny, _ = precision(first.dtype.name)
     values = np.asarray(first, np.float64)
     with np.errstate(invalid="ignore"):
         distance = np.quantile(np.abs(np.asarray(second, np.float64) - values), _QUANTILE)
         scale = np.sqrt(np.mean(np.square(values)))
-    moves = distance / max(float(scale), precision.tiny) / precision.epsilon
+    moves = distance / max(float(scale), tiny) / epsilon
     return float(moves) if np.isfinite(moves) else 0.0

@@ -10,46 +10,59 @@ import io
 import linecache
 import sys
 import types
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from msgspec import UNSET
-from msgspec.structs import replace
 
-from measure.subject import conditioning, counting, effects, shapes
+from measure.subject import conditioning, counting, effects, limits
 from measure.subject.errors import shorten
-from measure.subject.limits import NAME, Refused, limits, time_limit, told
+from measure.subject.limits import NAME, Refused, refusing
 from measure.subject.messages import Spec
 from strategies import own_script
-from strategies.conversions import made_dense
-from strategies.layout import ScriptError
+from strategies.conversions import is_ragged, made_dense
 from workloads.discovery import without_addresses
-from workloads.functions import Facts, Given
+from workloads.functions import Facts, Given, has_named, leaves_from_wire, leaves_to_wire
+from workloads.spec import Leaf, leaves
 
-_SEED_NAMES = ("seed",)
-_MOST_TITLE, _MOST_PRESETS = 80, 20
+# Elements on which a function is called to see whether shapes differ, beside the shortest and the longest.
+_SPREAD = 8
+_REFERENCES = {
+    "float64": "Results are compared with the function itself, run slice by slice in float64.",
+    "own": "Results are compared with the function itself, run slice by slice in its own dtypes.",
+    "given": "Results are compared with the reference that was given.",
+}
 
 
-def derive(spec: Spec, give_up: Callable[[str], None]) -> Facts:
+class _Names(msgspec.Struct):
+    """The names by which the code may describe itself."""
+
+    TITLE: Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A.*\Z")] = ""
+    PRESETS: Annotated[dict[str, dict[str, Annotated[int, msgspec.Meta(ge=1)]]], msgspec.Meta(max_length=20)] = {}
+
+
+def derive(spec: Spec) -> Facts:
     """Return what is known of a function at a size, both in ``spec``; sizes that are left out have their defaults.
-
-    ``give_up`` is told the sentence if the code takes longer than `LIMIT_S`, in another thread. Raises `Refused`.
-    """
-    with limits(), time_limit(give_up):
-        assert spec.given is not None
+    Raises `Refused`."""
+    limits.limit_memory()
+    assert spec.given is not None
+    with limits.time_limit():
         return _derived(spec.given, spec.size, spec.seed)
 
 
 def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
     import tensorflow as tf
 
-    helpers = _tools()
+    helpers = _helpers()
     module = _executed(given, seed)
-    function = _named(module, given.function, "the function")
-    if not callable(function):
-        raise Refused(f"{given.function} is of type {type(function).__name__}: a function of one element is needed")
-    _check_arguments(given.function, function)
+    try:
+        names = msgspec.convert(vars(module), _Names)
+    except msgspec.ValidationError as error:
+        raise Refused(f'TITLE is a text, and PRESETS are sizes, as {{"Small": {{"batch": 10}}}}: {error}') from None
+    with refusing("the code"):
+        function = getattr(module, given.function)
     elems, sizes, parameters = _elements(module, given, size, seed, helpers)
     if own_script.may_draw(given):
         again, _, _ = _elements(_executed(given, seed), given, size, seed, helpers)
@@ -59,81 +72,94 @@ def _derived(given: Given, size: Mapping[str, int], seed: int) -> Facts:
                 "np.random.default_rng(0)"
             )
 
-    def element(index: int) -> Any:
-        return tf.nest.map_structure(lambda leaf: leaf[index], elems)
+    def element(place: int) -> Any:
+        return tf.nest.map_structure(lambda leaf: leaf[place], elems)
 
-    raw: list[Any] = []
-
-    def dense(x: Any) -> Any:
+    def mapped(x: Any) -> Any:
         """The function as strategies map it: with dense results."""
-        raw.append(function(x))
-        return helpers.made_dense(raw[-1])
+        return helpers.made_dense(function(x))
 
-    asked, place = f"{given.function} of one element", shapes.typical(elems)
-    first = element(place)
-    with contextlib.redirect_stdout(io.StringIO()) as printed, told(asked):
-        output, counted = counting.count(dense, first)
-    results = [shapes.of_result(given.function, raw[0], helpers.made_dense)]
-    ops, captured_bytes, untraced, is_fixed = _graph(dense, shapes.specs(elems))
-    with told(asked):
-        for index in shapes.spread(elems, is_fixed) - {place}:
-            results.append(shapes.of_result(given.function, function(element(index)), helpers.made_dense))
-        changes = not _equal(output, dense(first))
-        moves = conditioning.condition(dense, first, output)
-    result = shapes.merged(given.function, results)
+    lengths = _lengths(elems)
+    first = element(int(np.abs(lengths - lengths.mean()).argmin()))  # one of typical length
+    places = np.linspace(0, len(lengths) - 1, _SPREAD).round().astype(int)
+    with contextlib.redirect_stdout(io.StringIO()) as printed, refusing(f"{given.function} of one element"):
+        output, counted = counting.count(mapped, first)
+        changes = not _equal(output, mapped(first))
+        moves = conditioning.condition(mapped, first, output)
+        results = [
+            _of_result(given.function, function(element(place)), helpers)
+            for place in map(int, {lengths.argmin(), lengths.argmax(), *places})
+        ]
+        result = _merged(given.function, results)
+    ops, captured_bytes, untraced = _graph(mapped, first)
+    dtypes = [leaf.dtype for leaf in tf.nest.flatten(elems)]
     does = effects.of(ops or counted.op_types, changes=changes, prints=bool(printed.getvalue()))
     facts = Facts(
         size=sizes,
         parameters=parameters,
         is_called=callable(getattr(module, given.elems)),
-        element=shapes.of_elements(elems),
+        element=_of_elements(elems),
         result=result,
-        dtype=_main_dtype(elems),
-        reference="shapes" if changes or does.draws else _reference(given, dense, first, output, helpers),
+        dtype=next((dtype for dtype in dtypes if dtype.is_floating), dtypes[0]).name,
+        reference="shapes" if changes or does.draws else _reference(given, mapped, first, output, helpers),
         flops=counted.flops,
         ops=max(1, counted.ops),
-        functions=counted.functions,
-        temporary_bytes=counted.temporary_bytes,
         batched_temporary_bytes=counted.batched_temporary_bytes,
         depth=round(max(1, counted.depth) * moves**2),  # tolerances grow with its root
         variable_bytes=captured_bytes,
-        draws=does.draws,
-        asserts=does.asserts,
-        effects=does.others,
-        unsupported={**does.unsupported, **shapes.unsupported(raw[0], result)},
-        title=_title(module),
-        presets=_presets(module, sizes),
+        unsupported=does.unsupported,
+        title=names.TITLE,
+        presets=names.PRESETS,
         unknown_work=list(counted.unknown) or UNSET,
     )
-    return replace(facts, notes=effects.notes(facts, does, untraced))
+    return msgspec.structs.replace(facts, notes=_notes(facts, does, untraced))
 
 
-def _check_arguments(name: str, function: Callable[..., Any]) -> None:
-    """Raise `Refused` where a function cannot be called with one argument."""
-    try:
-        inspect.signature(function).bind(None)
-    except TypeError as error:
-        raise Refused(f"{name} is called with one element: {error}; an element of several parts is one tuple") from None
-    except ValueError:  # a function in C does not tell
-        return
+def _notes(facts: Facts, does: effects.Effects, untraced: str) -> list[str]:
+    """Sentences on what was derived, and on what that means for mapping."""
+    element, result = leaves_from_wire(facts.element), leaves_from_wire(facts.result)
+    notes = [_REFERENCES[facts.reference]] if facts.reference in _REFERENCES else []
+    if has_named(result):
+        notes.append("Its result has named tuples in it: each strategy gives plain tuples of the same parts.")
+    if any(leaf.sparse for leaf in leaves(result)):
+        notes.append(
+            "Its result is a tf.SparseTensor or tf.IndexedSlices: each strategy makes those of an element dense, and "
+            "dense values are compared."
+        )
+    for nest, what in ((element, "The lengths of its elements differ"), (result, "Its results have no fixed shape")):
+        if is_ragged(nest):
+            notes.append(
+                f"{what}: a batch of them is a tf.RaggedTensor, and strategies that need one shape, as "
+                "tf.vectorized_map and XLA do, cannot work."
+            )
+    notes += does.notes
+    if untraced:
+        notes.append(f"It cannot be traced ({untraced}): only eager strategies that call it one by one can work.")
+    if isinstance(facts.unknown_work, list):
+        notes.append(f"The work of {', '.join(facts.unknown_work)} is not known: the limit is of bytes alone.")
+    return notes
 
 
 # --- the code and its elements ---------------------------------------------------------------------------------------
+
+
+def _helpers() -> types.ModuleType:
+    """The helpers of own scripts, ready to be called here: their source is what scripts hold."""
+    parts = (*own_script.HELPERS, own_script.in_float64, made_dense)
+    module = types.ModuleType("mapbench_helpers")
+    source = ["import numpy as np\nimport tensorflow as tf", *(inspect.getsource(part) for part in parts)]
+    exec("\n\n".join(source), module.__dict__)
+    return module
 
 
 def _executed(given: Given, seed: int) -> types.ModuleType:
     """The module that results from the code. It is found by name, as AutoGraph and pickle need it."""
     import tensorflow as tf
 
-    try:
-        own_script.check(given)
-    except ScriptError as error:
-        raise Refused(str(error)) from None
-    module = types.ModuleType("mapbench_own")
+    module = sys.modules["mapbench_own"] = types.ModuleType("mapbench_own")
     linecache.cache[NAME] = (len(given.code), None, given.code.splitlines(keepends=True), NAME)
-    sys.modules[module.__name__] = module
     exec(own_script.seeds(given, seed), {"tf": tf, "np": np})
-    with told("the code"):
+    with refusing("the code"):
         exec(compile(given.code, NAME, "exec"), module.__dict__)
     return module
 
@@ -141,110 +167,121 @@ def _executed(given: Given, seed: int) -> types.ModuleType:
 def _elements(
     module: types.ModuleType, given: Given, size: Mapping[str, int], seed: int, helpers: Any
 ) -> tuple[Any, dict[str, int], list[str]]:
-    """The elements as tensors, the sizes, and the parameters that the function of the elements is called with."""
+    """The elements as tensors, the sizes, and the parameters that the function of the elements is called with: the
+    whole numbers among them are sizes."""
     import tensorflow as tf
 
-    made = _named(module, given.elems, "elems")
-    parameters = _parameters(given.elems, made) if callable(made) else {}
-    sizes = {name: default for name, default in parameters.items() if name not in _SEED_NAMES}
-    for name in size:
-        if name not in (valid := {*sizes, "batch"}):
-            raise Refused(f"{given.elems} has no size {name!r}: its sizes are {', '.join(sorted(valid))}")
-    sizes |= {name: value for name, value in size.items() if name in sizes}
-    if callable(made):
-        with told(f"{given.elems}()"):
-            made = made(**{name: sizes.get(name, seed) for name in parameters})
-    try:
+    with refusing(given.elems):
+        made = getattr(module, given.elems)
+        parameters = inspect.signature(made).parameters.values() if callable(made) else ()
+        defaults = {one.name: one.default for one in parameters if type(one.default) is int or one.name == "seed"}
+        sizes = {name: size.get(name, default) for name, default in defaults.items() if name != "seed"}
+        if callable(made):
+            made = made(**{name: sizes.get(name, seed) for name in defaults})
         elems = helpers.tensors(made)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise Refused(f"{given.elems} gives no tensors: {shorten(without_addresses(str(error)))}") from None
-    leaves = tf.nest.flatten(elems)
-    if not leaves or any(leaf.shape.rank == 0 for leaf in leaves):
-        raise Refused(f"{given.elems} has no first axis to map over: give an array of elements")
-    lengths = sorted({leaf.shape[0] for leaf in leaves})
-    if len(lengths) > 1:
-        raise Refused(f"the parts of {given.elems} have {' and '.join(map(str, lengths))} elements: give as many of "
-                      "each")  # fmt: skip
-    if not lengths[0]:
-        raise Refused(f"{given.elems} is empty: at least one element is needed")
-    return elems, {**sizes, "batch": size.get("batch", sizes.get("batch", lengths[0]))}, list(parameters)
-
-
-def _parameters(name: str, made: Callable[..., Any]) -> dict[str, int]:
-    """Name → default of the parameters that are sizes or the seed. Raises `Refused` where another one is needed."""
-    parameters = {}
-    for parameter in inspect.signature(made).parameters.values():
-        if isinstance(parameter.default, int) and not isinstance(parameter.default, bool):
-            parameters[parameter.name] = parameter.default
-        elif parameter.name in _SEED_NAMES:
-            parameters[parameter.name] = 0
-        elif parameter.default is parameter.empty and parameter.kind not in (
-            parameter.VAR_KEYWORD,
-            parameter.VAR_POSITIONAL,
-        ):
-            raise Refused(
-                f"{name} asks for {parameter.name}: give it a default, as in {parameter.name}=100, to make it a size"
-            )
-    return parameters
-
-
-def _title(module: types.ModuleType) -> str:
-    title = getattr(module, "TITLE", "")
-    if not isinstance(title, str) or not title.isprintable() or len(title) > _MOST_TITLE:
-        raise Refused(f"TITLE is not valid: a text of at most {_MOST_TITLE} signs is needed")
-    return title
-
-
-def _presets(module: types.ModuleType, sizes: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    presets = getattr(module, "PRESETS", {})
-    if not isinstance(presets, dict) or len(presets) > _MOST_PRESETS:
+    parts = tf.nest.flatten(elems)
+    lengths = {leaf.shape[0] if leaf.shape.rank else 0 for leaf in parts}
+    if len(lengths) != 1 or 0 in lengths:
+        shapes = ", ".join(str(leaf.shape) for leaf in parts) or "none"
         raise Refused(
-            f'PRESETS is not valid: at most {_MOST_PRESETS} names with sizes, as {{"Small": {{"batch": 10}}}}'
+            f"{given.elems} has no first axis to map over, with one length from 1 on in all its parts: the shapes are "
+            f"{shapes}"
         )
-    for name, preset in presets.items():
-        is_valid = isinstance(name, str) and isinstance(preset, dict) and set(preset) <= set(sizes)
-        if not is_valid or not all(type(value) is int and value > 0 for value in preset.values()):
-            raise Refused(f"PRESETS[{name!r}] is not valid: whole numbers from 1 for {', '.join(sizes)} are needed")
-    return presets
+    batch = size.get("batch", sizes.get("batch", lengths.pop()))
+    return elems, {**sizes, "batch": batch}, list(defaults)
 
 
-def _named(module: types.ModuleType, name: str, what: str) -> Any:
-    if not hasattr(module, name):
-        raise Refused(f"the code has no {name!r}, which was named as {what}, once it has run")
-    return getattr(module, name)
+# --- its shapes ------------------------------------------------------------------------------------------------------
 
 
-def _main_dtype(elems: Any) -> str:
+def _lengths(elems: Any) -> np.ndarray:
+    """The lengths of elements, where these differ."""
     import tensorflow as tf
 
-    dtypes = [leaf.dtype for leaf in tf.nest.flatten(elems)]
-    return next((dtype for dtype in dtypes if dtype.is_floating), dtypes[0]).name
+    parts = tf.nest.flatten(elems)
+    ragged = [leaf.row_lengths().numpy() for leaf in parts if isinstance(leaf, tf.RaggedTensor)]
+    return np.sum(ragged, axis=0) if ragged else np.zeros(parts[0].shape[0])
+
+
+def _of_elements(elems: Any) -> Any:
+    """The wire of a nest of `Leaf` of one element, from a batch of them."""
+    import tensorflow as tf
+
+    def one(leaf: Any) -> Leaf:
+        values = leaf.flat_values if isinstance(leaf, tf.RaggedTensor) else leaf
+        return _leaf(tuple(leaf.shape[1:]), leaf.dtype.name, int(tf.size(values)) / leaf.shape[0])
+
+    return leaves_to_wire(tf.nest.map_structure(one, elems))
+
+
+def _of_result(function: str, output: Any, helpers: Any) -> Any:
+    """The result of one element as a nest of `Leaf`."""
+    import tensorflow as tf
+
+    def one(leaf: Any) -> Leaf:
+        if isinstance(leaf, tf.RaggedTensor):
+            return _leaf(tuple(leaf.shape), leaf.dtype.name, int(tf.size(leaf.flat_values)))
+        is_sparse = isinstance(leaf, tf.SparseTensor | tf.IndexedSlices)
+        if not is_sparse and not isinstance(leaf, tf.Tensor | tf.Variable | np.ndarray | np.generic | int | float):
+            raise Refused(
+                f"{function} returns a value of type {type(leaf).__name__}: a tensor, or a tuple, list or dict of "
+                "tensors is needed"
+            )
+        exact = tf.convert_to_tensor(helpers.made_dense(leaf))
+        return Leaf(tuple(exact.shape), exact.dtype.name, is_sparse)
+
+    return tf.nest.map_structure(one, output)
+
+
+def _merged(function: str, results: Sequence[Any]) -> Any:
+    """The wire of what all results fit: an axis in which they differ has no fixed length."""
+    import tensorflow as tf
+
+    def one(*parts: Leaf) -> Leaf:
+        first = parts[0]
+        for leaf in parts:
+            if (len(leaf.shape), leaf.dtype) != (len(first.shape), first.dtype):
+                shapes = (f"{part.dtype} ({', '.join(map(str, part.sides))})" for part in (first, leaf))
+                raise Refused(
+                    f"the result of {function} differs from element to element ({', then '.join(shapes)}): "
+                    "a batch needs one dtype and one number of axes"
+                )
+        axes = zip(*(leaf.shape for leaf in parts), strict=True)
+        shape = tuple(sides[0] if len(set(sides)) == 1 else None for sides in axes)
+        return _leaf(shape, first.dtype, float(np.mean([leaf.values for leaf in parts])), first.sparse)
+
+    return leaves_to_wire(tf.nest.map_structure(one, *results))
+
+
+def _leaf(shape: tuple[int | None, ...], dtype: str, values: float, sparse: bool = False) -> Leaf:
+    """A leaf whose lengths are such that it has so many values."""
+    if None not in shape:
+        return Leaf(shape, dtype, sparse)
+    fixed = float(np.prod([side for side in shape if side is not None]))
+    return Leaf(shape, dtype, sparse, length=(values / fixed) ** (1 / shape.count(None)) if fixed else 0.0)
 
 
 # --- what the function is and does -----------------------------------------------------------------------------------
 
 
-def _graph(function: Callable[..., Any], spec: Any) -> tuple[set[str], int, str, bool]:
-    """The types of all ops that a trace of the function has, the bytes of what it captures, why it cannot be traced,
-    empty where it can, and whether its results have a fixed shape there."""
+def _graph(function: Callable[..., Any], element: Any) -> tuple[set[str], int, str]:
+    """The types of all ops that a trace of the function has, the bytes of what it captures, and why it cannot be
+    traced, empty where it can."""
     import tensorflow as tf
 
     try:
-        concrete = tf.function(function).get_concrete_function(spec)
+        concrete = tf.function(function).get_concrete_function(element)
     except Exception as error:
-        return set(), 0, shorten(without_addresses(str(error))), False
+        return set(), 0, shorten(without_addresses(str(error)))
     graph = concrete.graph.as_graph_def()
     nodes = [*graph.node, *(node for one in graph.library.function for node in one.node_def)]
     held = [outer for outer, _ in concrete.graph.captures if outer.dtype != tf.resource]
     bytes_ = [leaf.dtype.size * leaf.shape.num_elements() for leaf in (*held, *concrete.graph.variables)]
-    is_fixed = all(leaf.shape.is_fully_defined() for leaf in tf.nest.flatten(concrete.structured_outputs))
-    return {node.op for node in nodes}, sum(bytes_), "", is_fixed
+    return {node.op for node in nodes}, sum(bytes_), ""
 
 
 def _reference(given: Given, function: Callable[..., Any], element: Any, output: Any, helpers: Any) -> str:
-    """Return how right results come about, for a function whose results do not change from call to call."""
+    """How right results come about, for a function whose results do not change from call to call."""
     import tensorflow as tf
 
     if given.reference:
@@ -257,11 +294,11 @@ def _reference(given: Given, function: Callable[..., Any], element: Any, output:
         wider = function(helpers.in_float64(element))
     except Exception:  # ops that take one dtype only, or variables of another
         return "own"
-    floats = [
-        (tf.convert_to_tensor(a), tf.convert_to_tensor(b)) for a, b in zip(_flat(output), _flat(wider), strict=False)
+    pairs = [
+        (tf.convert_to_tensor(a), tf.convert_to_tensor(b)) for a, b in zip(_flat(output), _flat(wider), strict=True)
     ]
-    is_wider = all(b.dtype == tf.float64 for a, b in floats if a.dtype.is_floating)
-    return "float64" if is_wider and all(a.shape == b.shape for a, b in floats) else "own"
+    is_wider = all(b.dtype == tf.float64 for a, b in pairs if a.dtype.is_floating)
+    return "float64" if is_wider and all(a.shape == b.shape for a, b in pairs) else "own"
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -277,18 +314,8 @@ def _flat(nest: Any) -> list[Any]:
     """The tensors of a nest: of ragged ones their values and row splits."""
     import tensorflow as tf
 
-    parts = (
-        tf.nest.flatten(leaf, expand_composites=isinstance(leaf, tf.RaggedTensor)) for leaf in tf.nest.flatten(nest)
-    )
-    return [part for leaf in parts for part in leaf]
-
-
-def _tools() -> types.ModuleType:
-    """The helpers of own scripts, ready to be called here: their source is what scripts hold."""
-    parts = (*own_script.HELPERS, own_script.in_float64, made_dense)
-    module = types.ModuleType("mapbench_helpers")
-    exec(
-        "\n\n".join(["import numpy as np\nimport tensorflow as tf", *(inspect.getsource(part) for part in parts)]),
-        module.__dict__,
-    )
-    return module
+    return [
+        part
+        for leaf in tf.nest.flatten(nest)
+        for part in ((*leaf.nested_row_splits, leaf.flat_values) if isinstance(leaf, tf.RaggedTensor) else (leaf,))
+    ]

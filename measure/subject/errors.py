@@ -8,35 +8,26 @@ from measure.subject.messages import Failed
 # The longest text of an error that is kept: TensorFlow's messages can hold whole graphs.
 _MOST_DETAIL = 20_000
 _MOST_LINE = 400
-_NODE = re.compile(r"\{\{[^}]*\}\}\s*")
-_CAUSE = re.compile(r"^\s*\w+(Error|Exception): ")
-_OP_SUFFIX = re.compile(r"\s*\[Op:[^\]]*\]|\s*name:\s*$")
+_CAUSE = re.compile(r"\s*\w+(Error|Exception): ")
+# Parts of a line that name nodes and ops of TensorFlow's, and lines that say nothing of what was wrong.
+_NAMES = re.compile(r"\{\{[^}]*\}\}\s*|\s*\[Op:[^\]]*\]|\s*name:\s*$")
 _NOISE = re.compile(
-    r"^(Graph execution error|<stack traces unavailable>|"
-    r"in user code:|File |Traceback|Detected at node|Stack trace for op|\s|\d+ root error|\(\d+\) |Hint:)"
+    r"$|\s|Graph execution error|<stack traces unavailable>|in user code:|File |Traceback|Detected at node|"
+    r"Stack trace for op|\d+ root error|\(\d+\) |Hint:"
 )
 
 # Errors of functions that do in Python what needs the values of a tensor → what is wrong, and what works instead.
 _UNTRACED = "which has no value while it is traced"
 _ONE_BY_ONE = "or take a strategy that calls the function for one element after the other, such as"
-_PLAIN = (
-    (
-        "as a Python `bool`",
-        f"the function decides in Python (if, while, and, or, not) by a tensor, {_UNTRACED}, and nothing converts that "
-        f"here: write tf.where, or tf.cond for whole branches, {_ONE_BY_ONE} tf.map_fn",
-    ),
-    (
-        "Iterating over a symbolic",
-        f"the function loops in Python over a tensor, {_UNTRACED}, and nothing converts that here: write one op on the "
-        f"whole axis, tf.unstack or tf.while_loop, {_ONE_BY_ONE} tf.map_fn",
-    ),
-    (
-        re.compile("Cannot convert a symbolic tf.Tensor|'SymbolicTensor' object (has no attribute 'numpy'|cannot be)|"
-                   "not 'SymbolicTensor'"),
-        f"the function takes a tensor for a value of Python or NumPy, {_UNTRACED}: write TensorFlow's ops or "
-        f"tf.numpy_function, {_ONE_BY_ONE} loop.eager",
-    ),
-)  # fmt: skip
+_PLAIN = {
+    "as a Python `bool`": f"the function decides in Python (if, while, and, or, not) by a tensor, {_UNTRACED}, and "
+    f"nothing converts that here: write tf.where, or tf.cond for whole branches, {_ONE_BY_ONE} tf.map_fn",
+    "Iterating over a symbolic": f"the function loops in Python over a tensor, {_UNTRACED}, and nothing converts that "
+    f"here: write one op on the whole axis, tf.unstack or tf.while_loop, {_ONE_BY_ONE} tf.map_fn",
+    "Cannot convert a symbolic tf.Tensor|'SymbolicTensor' object (has no attribute 'numpy'|cannot be)|"
+    "not 'SymbolicTensor'": f"the function takes a tensor for a value of Python or NumPy, {_UNTRACED}: write "
+    f"TensorFlow's ops or tf.numpy_function, {_ONE_BY_ONE} loop.eager",
+}
 
 
 def describe(error: BaseException) -> Failed:
@@ -56,27 +47,20 @@ def describe(error: BaseException) -> Failed:
 
 
 def shorten(text: str) -> str:
-    """The line of one of TensorFlow's messages that says what was wrong."""
-    for pattern, sentence in _PLAIN:
+    """The line of one of TensorFlow's messages that says what was wrong, and the lines that a colon at its end
+    announces."""
+    for pattern, sentence in _PLAIN.items():
         if re.search(pattern, text):
             return sentence
-    lines = [_OP_SUFFIX.sub("", _NODE.sub("", line)) for line in text.splitlines()]
-    if text.startswith("in user code:"):
-        # Raised while tracing: the cause stands after the traceback, and may itself have several lines.
-        causes = [number for number, line in enumerate(lines) if _CAUSE.match(line)]
-        if causes:
-            return _from(lines, causes[-1])
-    telling = [number for number, line in enumerate(lines) if line.strip() and not _NOISE.match(line)]
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    # Errors raised while tracing are wrapped («in user code: …»): the cause is the last line.
-    return _from(lines, (telling or filled[-1:] or [0])[0])
-
-
-def _from(lines: list[str], number: int) -> str:
-    """The line with this number, and what follows a colon at its end."""
-    line = "".join(lines[number : number + 1]).strip()
-    for more in lines[number + 1 :]:
+    lines = [_NAMES.sub("", line) for line in text.splitlines()]
+    causes = [place for place, line in enumerate(lines) if _CAUSE.match(line)]
+    telling = [place for place, line in enumerate(lines) if not _NOISE.match(line)]
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    # Raised while tracing («in user code: …»), the cause stands after the traceback.
+    first = (causes[-1:] if text.startswith("in user code:") else []) + telling[:1] + filled[-1:]
+    line = ""
+    for more in lines[first[0] :] if first else ():
+        line = f"{line} {more.strip()}".strip()
         if not line.endswith(":"):
             break
-        line = f"{line} {more.strip()}".rstrip()
     return line[:_MOST_LINE]

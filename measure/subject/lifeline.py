@@ -1,4 +1,4 @@
-"""The start of a child process, so that it ends when its parent does: nothing survives its parent."""
+"""Settings of a child process for itself: it ends with its parent, and before it when memory runs out."""
 
 import contextlib
 import ctypes
@@ -9,8 +9,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
-_OOM_SCORE = Path("/proc/self/oom_score_adj")
-# A subject can be spared, the host can be started again, and the server has what others are waiting for.
+# A subject can be spared, the host can be started again, and the worker has what others are waiting for.
 SUBJECT_OOM_SCORE, HOST_OOM_SCORE = 1000, 500
 
 
@@ -20,22 +19,24 @@ def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> Non
     The signal is tied to the *thread* that made this process, so parents start children from threads that live as
     long as they do. A parent that has ended before the call is seen by its changed pid.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
-    if os.getppid() != parent_pid:
+    _prctl(_PR_SET_PDEATHSIG, int(by))
+    if sys.platform.startswith("linux") and os.getppid() != parent_pid:
         os._exit(1)
 
 
 def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends, so that none is out of reach (Linux)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
     if sys.platform.startswith("linux"):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def offer_memory(score: int) -> None:
     """Have the kernel end this process, and those that it makes, before others where the machine's memory runs out
     (Linux). The highest ``score`` is 1000; a process that has a higher one already keeps it."""
+    file = Path("/proc/self/oom_score_adj")
     with contextlib.suppress(OSError, ValueError):
-        if int(_OOM_SCORE.read_text()) < score:
-            _OOM_SCORE.write_text(str(score))
+        file.write_text(str(max(score, int(file.read_text()))))

@@ -7,35 +7,39 @@ resident memory of the process; one process does one of the two.
 
 import ctypes
 import gc
-import itertools
 import operator
 import os
+import platform
 import re
-import sys
 import tracemalloc
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from measure.model.run import TIMELINE_POINTS, AtPeak, Memory, Timeline
+import numpy as np
+
+from measure.run.run import TIMELINE_POINTS, AtPeak, Memory, Timeline
 from measure.subject.profiler import Profile, profiled
 from workloads.spec import Leaf
 
-NUMPY = "NumPy and Python"
-UNNAMED_OP = "not named by TensorFlow"
-OTHER_OPS = "other ops"
-OPS_AT_PEAK = 20
+_NUMPY = "NumPy and Python"
+_UNNAMED_OP = "not named by TensorFlow"
+_OPS_AT_PEAK = 20
 
 _PS_PER_S = 1e12
 _ALLOCATION, _FREE = "MemoryAllocation", "MemoryDeallocation"
 
-# mallopt's parameters, from glibc's malloc.h.
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
-_M_ARENA_MAX = -8
-# Buffers from here on are mapped on their own and leave no trace when freed. Smaller ones lie in the one heap, which is
-# trimmed; mapping those too would add up to a page to each (4 KiB buffers would read 1.5 times their size).
-_MMAP_THRESHOLD_BYTES = 64 * 1024
+# mallopt's parameters, from glibc's malloc.h, and what they are set to.
+_MALLOPT = {
+    # M_MMAP_THRESHOLD: buffers from here on are mapped on their own and leave no trace when freed. Smaller ones lie in
+    # the one heap, which is trimmed; mapping those too would add up to a page to each (4 KiB would read as 6).
+    -3: 64 * 1024,
+    # M_TRIM_THRESHOLD
+    -1: 0,
+    # M_ARENA_MAX: malloc_trim does not reach the free end of the heaps that threads would otherwise get of their own.
+    -8: 1,
+}
 
 _CANARY_BYTES = 12_347
 
@@ -83,26 +87,11 @@ def prepare_process_peak() -> bool:
 
     False where that can not be had: anywhere but on Linux with glibc.
     """
-    libc = _glibc()
-    if libc is None:
+    if platform.libc_ver()[0] != "glibc":
         return False
     os.environ["TF_ONEDNN_USE_SYSTEM_ALLOCATOR"] = "1"
-    return all(
-        libc.mallopt(parameter, value) == 1
-        for parameter, value in (
-            (_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES),
-            (_M_TRIM_THRESHOLD, 0),
-            # malloc_trim does not reach the free end of the heaps that threads would otherwise get of their own.
-            (_M_ARENA_MAX, 1),
-        )
-    )
-
-
-def _glibc() -> ctypes.CDLL | None:
-    if not sys.platform.startswith("linux"):
-        return None
     libc = ctypes.CDLL(None)
-    return libc if hasattr(libc, "gnu_get_libc_version") else None
+    return all(libc.mallopt(parameter, value) == 1 for parameter, value in _MALLOPT.items())
 
 
 # --- measurements of one steady call, which waits for its device: the caller has made the calls before it ------------
@@ -134,21 +123,25 @@ def measure_events(call: Callable[[], Any], *, device: str = "CPU:0", with_numpy
             numpy_bytes = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
     del canary
-    begin = profile.calls()[0]
-    allocated = allocations(profile, device)
-    if not allocated:
+    called = profile.quickest_call()
+    reports = allocations(profile, device)
+    if not reports:
         raise RuntimeError(f"the allocator of {device} reports no events: prepare_events must come before the first op")
-    live = live_memory(event for event in allocated if event.time_ps >= begin.start_ps)
-    times_ps = [begin.start_ps, *live.times_ps, max([begin.end_ps, *live.times_ps[-1:]])]
-    values = [0, *live.live_bytes, *(live.live_bytes[-1:] or [0])]
-    shown = downsample(values)
-    at_peak = ops_at_peak(live.at_peak)
+    reports = [report for report in reports if report.time_ps >= called.start_ps]
+    times_ps, live = [called.start_ps], [0]
+    for time_ps, total, _ in live_memory(reports):
+        times_ps.append(time_ps)
+        live.append(total)
+    times_ps.append(max(called.end_ps, times_ps[-1]))
+    live.append(live[-1])
+    shown = shown_points(live)
+    at_peak = ops_at_peak(live_at_peak(reports))
     if with_numpy:
-        at_peak = sorted([*at_peak, AtPeak(op=NUMPY, bytes=numpy_bytes)], key=lambda row: -row.bytes)
+        at_peak = sorted([*at_peak, AtPeak(op=_NUMPY, bytes=numpy_bytes)], key=lambda row: -row.bytes)
     timeline = Timeline(
-        t_s=[(times_ps[i] - begin.start_ps) / _PS_PER_S for i in shown], live_bytes=[values[i] for i in shown]
+        t_s=[(times_ps[i] - called.start_ps) / _PS_PER_S for i in shown], live_bytes=[live[i] for i in shown]
     )
-    return _memory(outputs, live.peak_bytes + numpy_bytes, "events", at_peak=at_peak, timeline=timeline)
+    return _memory(outputs, max(live) + numpy_bytes, "events", at_peak=at_peak, timeline=timeline)
 
 
 def measure_allocator(call: Callable[[], Any], *, device: str = "CPU:0") -> Memory:
@@ -169,11 +162,10 @@ def measure_tracemalloc(call: Callable[[], Any]) -> Memory:
     """Memory of one call as Python's allocator saw it, NumPy's arrays included; TensorFlow's tensors are not."""
     gc.collect()
     tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
     outputs = call()
-    _, peak = tracemalloc.get_traced_memory()
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return _memory(outputs, peak - before, "tracemalloc")
+    return _memory(outputs, peak, "tracemalloc")
 
 
 def _memory(outputs: Any, peak_bytes: int, method: Any, **more: Any) -> Memory:
@@ -191,60 +183,48 @@ def measure_process_peak(call: Callable[[], Any]) -> int | None:
     It also catches scratch memory that no allocator reports. None where the system does not tell. Before the first op
     `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs`` and ``VmHWM``.
     """
-    libc = _glibc()
-    if libc is None:
-        return None
     gc.collect()
-    libc.malloc_trim(0)
+    ctypes.CDLL(None).malloc_trim(0)
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
         before = _status_bytes("VmRSS")
         outputs = call()
         peak = _status_bytes("VmHWM")
-    except OSError:
+    except (OSError, LookupError):
         return None
     del outputs
-    return None if before is None or peak is None else max(0, peak - before)
+    return max(0, peak - before)
 
 
-def _status_bytes(key: str) -> int | None:
+def _status_bytes(key: str) -> int:
     with open("/proc/self/status", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith(f"{key}:"):
-                return int(line.split()[1]) * 1024
-    return None
+        kib = dict(line.split(":", 1) for line in file)[key]
+    return int(kib.split()[0]) * 1024
 
 
 def bytes_of(tensors: Any) -> int:
-    """Bytes of the distinct buffers in a nest of tensors or arrays: what shares memory is counted once.
+    """Bytes of the distinct buffers in a nest of tensors or arrays: what begins at one place is counted once.
 
     Leaves that are no tensors count as nothing; on a GPU only the same tensor is known to share memory.
     """
     import tensorflow as tf
 
-    spans: list[tuple[int, int]] = []
-    elsewhere: dict[int, int] = {}
+    buffers: dict[int, int] = {}
     for leaf in tf.nest.flatten(tensors, expand_composites=True):  # ragged and sparse tensors are several
-        array = host_array(leaf)
+        array, place, size = host_array(leaf), id(leaf), 0
         if array is not None and array.dtype == object:
-            elsewhere[id(leaf)] = Leaf(array.shape, "string").bytes
+            size = Leaf(array.shape, "string").bytes
         elif array is not None:
-            address = array.__array_interface__["data"][0]
-            spans.append((address, address + array.nbytes))
+            place, size = array.__array_interface__["data"][0], array.nbytes
         elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-            elsewhere[id(leaf)] = int(leaf.dtype.size) * int(leaf.shape.num_elements())
-    total, reached = sum(elsewhere.values()), 0
-    for start, end in sorted(spans):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
+            size = int(leaf.dtype.size) * int(leaf.shape.num_elements())
+        buffers[place] = max(size, buffers.get(place, 0))
+    return sum(buffers.values())
 
 
 def host_array(leaf: Any) -> Any:
     """The NumPy view of a tensor in this machine's memory, without a copy; None where there is none."""
-    import numpy as np
-
     if isinstance(leaf, np.ndarray | np.generic):
         return np.asarray(leaf)
     if "GPU" in getattr(leaf, "device", ""):
@@ -269,124 +249,62 @@ class Allocation:
     op: str = ""
 
 
-@dataclass
-class Buffer:
-    """A buffer of ``bytes`` that is live from step ``born`` up to step ``freed``, None where it stays."""
-
-    bytes: int
-    op: str
-    born: int
-    freed: int | None = None
-
-
-@dataclass(frozen=True)
-class LiveMemory:
-    """``live_bytes[i]`` from ``times_ps[i]`` on; ``at_peak``: the buffers that are live when most bytes are, for the
-    first time."""
-
-    peak_bytes: int
-    times_ps: list[int]
-    live_bytes: list[int]
-    at_peak: list[Buffer]
-
-
 def allocations(profile: Profile, device: str) -> list[Allocation]:
-    """The reports of the allocators of ``device`` in a profile, those before the marked call too: ``GPU_0_bfc`` is GPU
-    0's, ``gpu_host_bfc`` pins the host's memory."""
+    """The reports of the allocators of ``device`` in a profile, in their order, those before the marked call too:
+    ``GPU_0_bfc`` is GPU 0's, ``gpu_host_bfc`` pins the host's memory."""
     kind, _, index = device.rpartition(":")
-    on_gpu = kind.upper().endswith("GPU")
-    reported = []
+    reports = []
     for event in profile.events(lambda name, _: name in (_ALLOCATION, _FREE)):
         stats, name = event.stats, str(event.stats.get("allocator_name", ""))
-        if name.startswith(f"GPU_{index}_") if on_gpu else not name.lower().startswith("gpu_"):
+        if name.startswith(f"GPU_{index}_") if kind == "GPU" else not name.lower().startswith("gpu_"):
             freed, op = event.name == _FREE, str(stats.get("tf_op") or "")
-            reported.append(Allocation(event.start_ps, int(stats["addr"]), freed, int(stats["requested_bytes"]), op))
-    return reported
+            reports.append(Allocation(event.start_ps, int(stats["addr"]), freed, int(stats["requested_bytes"]), op))
+    return sorted(reports, key=operator.attrgetter("time_ps"))
 
 
-_time_of = operator.attrgetter("time_ps")
-
-
-def live_memory(events: Iterable[Allocation]) -> LiveMemory:
-    """The bytes that were live at each time, from events in any order.
+def live_memory(reports: Iterable[Allocation]) -> Iterator[tuple[int, int, Collection[Allocation]]]:
+    """The time of each change, the bytes that are live from then on, and the buffers that hold them.
 
     Frees of addresses that were not allocated here are ignored. An address that is allocated again without a free in
-    between replaces what was there. At one and the same time frees come before allocations, other than those of buffers
-    that were only allocated at that time.
+    between replaces what was there.
     """
-    buffers: list[Buffer] = []
-    live: dict[int, Buffer] = {}
-    times: list[int] = []
-    totals: list[int] = []
+    live: dict[int, Allocation] = {}
     total = 0
-    for time_ps, group in itertools.groupby(sorted(events, key=_time_of), key=_time_of):
-        early: dict[int, Allocation] = {}
-        allocated, late = [], []
-        for event in group:
-            if not event.freed:
-                allocated.append(event)
-            elif event.address in live and event.address not in early:
-                early[event.address] = event
-            else:
-                late.append(event)
-        for event in (*early.values(), *allocated, *late):
-            before = live.pop(event.address, None)
-            if before is None and event.freed:
-                continue
-            if before is not None:
-                before.freed = len(totals)
-                total -= before.bytes
-            if not event.freed:
-                live[event.address] = Buffer(event.bytes, event.op, len(totals))
-                buffers.append(live[event.address])
-                total += event.bytes
-            times.append(time_ps)
-            totals.append(total)
-    peak = max(totals, default=0)
-    step = totals.index(peak) if peak else -1
-    at_peak = [one for one in buffers if one.born <= step and (one.freed is None or one.freed > step)]
-    return LiveMemory(peak, times, totals, at_peak)
+    for report in reports:
+        before = live.pop(report.address, None)
+        if before is not None:
+            total -= before.bytes
+        elif report.freed:
+            continue
+        if not report.freed:
+            live[report.address] = report
+            total += report.bytes
+        yield report.time_ps, total, live.values()
 
 
-def downsample(values: Sequence[int], most: int = TIMELINE_POINTS) -> list[int]:
-    """Indices of at most ``most`` points (4 at least): first, last, and the least and greatest of every stretch."""
-    count = len(values)
-    if count <= most:
-        return list(range(count))
-    stretches = (most - 2) // 2
-    indices = {0, count - 1}
-    for number in range(stretches):
-        stretch = range(count * number // stretches, count * (number + 1) // stretches)
-        indices |= {min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)}
-    return sorted(indices)
+def live_at_peak(reports: Sequence[Allocation]) -> list[Allocation]:
+    """The buffers that are live when most bytes are, for the first time."""
+    peak = max((total for _, total, _ in live_memory(reports)), default=0)
+    return next((list(live) for _, total, live in live_memory(reports) if total == peak), [])
 
 
-def ops_at_peak(buffers: Iterable[Buffer], most: int = OPS_AT_PEAK) -> list[AtPeak]:
-    """Bytes per op, most first; beyond ``most`` rows the rest are one row. The sum of the rows is the peak.
+def shown_points(live: Sequence[int]) -> list[int]:
+    """Indices of at most `TIMELINE_POINTS` values, as far from each other, with the last one and the greatest."""
+    evenly = np.linspace(0, len(live) - 1, min(len(live), TIMELINE_POINTS - 1))
+    return sorted({int(np.argmax(live)), *map(int, evenly)})
 
-    Ops of one kind are one row, ``map/while/mul (3 ops)``. Under XLA the events name only the compiled function: its
-    buffers are told apart by whether they stay.
-    """
-    sums: dict[str, int] = {}
-    ops: dict[str, set[str]] = {}
-    for one in buffers:
-        if function := re.fullmatch(r"__inference_(.+)_\d+|(cluster_\d+.*)", one.op):
-            name = f"XLA {'output' if one.freed is None else 'temporary'} buffer (cluster {function[1] or function[2]})"
-        else:
-            name = readable_op(one.op) or UNNAMED_OP
-            ops.setdefault(name, set()).add(one.op)
-        sums[name] = sums.get(name, 0) + one.bytes
-    ordered = sorted(sums.items(), key=lambda row: (-row[1], row[0]))
-    counts = {name: len(ops.get(name, ())) for name in sums}
-    rows = [AtPeak(op=f"{name} ({counts[name]} ops)" if counts[name] > 1 else name, bytes=n) for name, n in ordered]
-    if len(rows) > most:
-        rows = [*rows[: most - 1], AtPeak(op=OTHER_OPS, bytes=sum(row.bytes for row in rows[most - 1 :]))]
-    return rows
+
+def ops_at_peak(buffers: Iterable[Allocation]) -> list[AtPeak]:
+    """Bytes per op of those that hold most, most first."""
+    sums: Counter[str] = Counter()
+    for buffer in buffers:
+        sums[readable_op(buffer.op)] += buffer.bytes
+    return [AtPeak(op=name, bytes=total) for name, total in sums.most_common(_OPS_AT_PEAK)]
 
 
 def readable_op(name: str) -> str:
-    """An op's name without the functions that it was inlined from and without the number of its kind.
-
-    ``map/while/body/_1/map/while/mul_7`` is one of the ops ``map/while/mul``.
-    """
-    return re.sub(r"_\d+$", "", re.sub(r"^.*/_\d+/", "", name))
+    """An op's name without the functions that it was inlined from and without the number of its kind:
+    ``map/while/body/_1/map/while/mul_7`` is one of the ops ``map/while/mul``. Of XLA's buffers events name only the
+    compiled function, ``__inference_strategy_62``."""
+    name = re.sub(r"_\d+$", "", re.sub(r"^.*/_\d+/", "", name))
+    return re.sub("^__inference_", "XLA program ", name) or _UNNAMED_OP

@@ -1,4 +1,4 @@
-"""The messages between processes, declared once: one JSON object a line, UTF-8, at most `LONGEST_LINE` bytes.
+"""The messages between processes, declared once: one JSON object a line, UTF-8.
 
 Whoever starts a subject tells it with a `Spec`, its first line, what it is to be, and a timing subject what to do with
 each `Command`; a subject answers with what is derived from `Said`. A message is encoded once and read once. A strategy
@@ -12,12 +12,10 @@ from typing import Any, Literal, Union
 
 import msgspec
 
-from measure.model.roofline import Rates, Work
-from measure.model.run import Correctness, Memory, OutcomeName, Struct
-from measure.model.why import Explained
+from measure.run.roofline import Rates, Work
+from measure.run.run import Correctness, Memory, OutcomeName, Struct
+from measure.run.why import Explained
 from workloads.functions import Facts, Given
-
-LONGEST_LINE = 4 * 2**20
 
 Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices", "derive"]
 
@@ -41,7 +39,6 @@ class Spec(Struct, frozen=True, kw_only=True):
     case_dir: str = ""
     artifacts: str = ""
     depth: int = 1
-    tolerance: dict[str, Any] | None = None
     memory_limit_mib: int | None = None
     memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
     captured_bytes: int = 0
@@ -54,29 +51,19 @@ class Spec(Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-# --- to a timing subject ---------------------------------------------------------------------------------------------
+class CallFirst(msgspec.Struct, frozen=True, tag_field="op", tag="first_call"):
+    """Tells a timing subject to make its first call; answered by `FirstCall`."""
 
 
-class _Command(msgspec.Struct, frozen=True, tag_field="op"):
-    """Base of what a timing subject is told; each command is known by its ``op``."""
+class TakeTurn(msgspec.Struct, frozen=True, tag_field="op", tag="turn"):
+    """Tells a timing subject to take samples; answered by `Sampled`."""
 
 
-class CallFirst(_Command, frozen=True, tag="first_call"):
-    """Answered by `FirstCall`."""
-
-
-class TakeTurn(_Command, frozen=True, tag="turn"):
-    """Answered by `Sampled`."""
-
-
-class Stop(_Command, frozen=True, tag="stop"):
-    """The subject ends."""
+class Stop(msgspec.Struct, frozen=True, tag_field="op", tag="stop"):
+    """Tells a timing subject to end."""
 
 
 Command = CallFirst | TakeTurn | Stop
-
-
-# --- from a subject --------------------------------------------------------------------------------------------------
 
 
 class Said(msgspec.Struct, frozen=True, tag_field="event"):
@@ -112,11 +99,10 @@ class Checked(Said, frozen=True, tag="checked"):
 
 
 class Measured(Said, frozen=True, tag="memory"):
-    """``warnings``: what TensorFlow said; ``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop;
+    """``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop;
     ``retraces``: functions that one steady call traced."""
 
     memory: Memory
-    warnings: list[str]
     fallbacks: list[str]
     retraces: int
 
@@ -218,36 +204,16 @@ def read(line: bytes | Mapping[str, Any]) -> Said:
     return message
 
 
-# --- lines -----------------------------------------------------------------------------------------------------------
-
-
 def encode(message: msgspec.Struct | Mapping[str, Any]) -> bytes:
     """One line. Numbers that are not finite become null."""
     return msgspec.json.encode(message) + b"\n"
 
 
-class Lines:
-    """Cuts a stream of bytes into lines; holds what is incomplete for the next call."""
-
-    def __init__(self, longest: int = LONGEST_LINE) -> None:
-        self._longest = longest
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that ``data`` completes. Raises `ProtocolError`, after which the stream cannot be trusted."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > self._longest:
-            raise ProtocolError(f"a line is longer than {self._longest} bytes")
-        return lines
-
-
 class Channel:
-    """A socket that carries lines, with blocking reads; for the subject's side."""
+    """The subject's end of its socket."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._lines = Lines()
-        self._ready: list[bytes] = []
+        self._fd, self._lines = fd, os.fdopen(fd, "rb")
 
     def send(self, message: Said) -> None:
         data = memoryview(encode(message))
@@ -256,9 +222,5 @@ class Channel:
 
     def receive(self, kind: Any) -> Any:
         """The next message, which is to be a ``kind``, or None when the other side has closed."""
-        while not self._ready:
-            data = os.read(self._fd, 2**16)
-            if not data:
-                return None
-            self._ready = self._lines.feed(data)
-        return msgspec.json.decode(self._ready.pop(0), type=kind)
+        line = self._lines.readline()
+        return msgspec.json.decode(line, type=kind) if line else None

@@ -7,14 +7,15 @@ TensorFlow before `measure` is called.
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from measure.machine import processor
-from measure.model.roofline import Rates, Work
+from measure.machine import control_groups
+from measure.run.roofline import Rates, Work
 
 # Larger working sets are as slow as the largest: it is beyond the caches. On a GPU no smaller one is probed, for there
 # an op that takes no longer than its launch shows the pace of launches, and so small a case is bounded by these.
@@ -39,22 +40,27 @@ def measure(work: Work, device: str, synchronise: Callable[[], None]) -> Rates:
     ``synchronise`` waits until it is done."""
     import tensorflow as tf
 
-    dtype = work.dtype if tf.as_dtype(work.dtype).is_floating else "float32"
     on_cpu = device.startswith("CPU")
     sample_s = _SAMPLE_S if on_cpu else _SAMPLE_OF_GPU_S
 
-    def quickest_s(budget_s: float, *calls: Call) -> float:
+    def quickest_s(budget_s: float, calls: Iterable[Call]) -> float:
         return min(least_s(call, budget_s, sample_s, synchronise) for call in calls)
 
-    with tf.device(device), ThreadPoolExecutor(_threads()) as pool:
-        number, negative = tf.constant(1.0), tf.function(tf.negative, autograph=False)
+    with tf.device(device):
         moved = min(MOST_BYTES, max(_LEAST_BYTES, work.read_bytes + work.written_bytes)) if on_cpu else MOST_BYTES
-        return Rates(
-            bytes_per_s=moved / quickest_s(_BANDWIDTH_S, *_passes(work, moved, pool if on_cpu else None)),
-            flops_per_s=_flops_per_s(dtype, quickest_s),
-            op_s=quickest_s(_DISPATCH_S, lambda: tf.negative(number)),
-            call_s=quickest_s(_DISPATCH_S, lambda: negative(number)),
-        )
+        bytes_per_s = moved / quickest_s(_BANDWIDTH_S, _passes(work, moved, with_numpy=on_cpu))
+        dtype, flops_per_s = work.dtype if tf.as_dtype(work.dtype).is_floating else "float32", 0.0
+        for side in SIDES:
+            flops = 2 * side**3
+            if flops_per_s and flops / flops_per_s > _LONGEST_PRODUCT_S:
+                break
+            matrix = tf.ones((side, side), dtype)
+            products = [partial(tf.matmul, matrix, matrix)]
+            flops_per_s = max(flops_per_s, flops / quickest_s(_ARITHMETIC_S, products))
+        number, negative = tf.constant(1.0), tf.function(tf.negative, autograph=False)
+        op_s = quickest_s(_DISPATCH_S, [lambda: tf.negative(number)])
+        call_s = quickest_s(_DISPATCH_S, [lambda: negative(number)])
+    return Rates(bytes_per_s=bytes_per_s, flops_per_s=flops_per_s, op_s=op_s, call_s=call_s)
 
 
 def least_s(call: Call, budget_s: float, sample_s: float, synchronise: Callable[[], None]) -> float:
@@ -73,48 +79,29 @@ def least_s(call: Call, budget_s: float, sample_s: float, synchronise: Callable[
     return quickest_s
 
 
-def _passes(work: Work, moved: int, pool: ThreadPoolExecutor | None) -> Iterable[Call]:
-    """Ways to move so many bytes: by an op of TensorFlow's, and with a pool by NumPy on one thread and on all."""
+def _passes(work: Work, moved: int, *, with_numpy: bool) -> Iterator[Call]:
+    """Ways to move so many bytes: by an op of TensorFlow's, and by NumPy on one thread and on all."""
     import tensorflow as tf
 
-    count = moved // 4
-    half = count // 2
-    array = np.ones(count if pool else 0, np.float32)
-    by_numpy: Callable[[slice], Any]
-    if work.read_bytes >= _ONE_SIDED * work.written_bytes:
-        source = tf.fill([count], 1.0)  # made on a GPU, where it stays
-        yield lambda: tf.reduce_sum(source)
-        by_numpy, length = lambda part: np.dot(array[part], array[part]), count
-    elif work.written_bytes >= _ONE_SIDED * work.read_bytes:
-        shape, one = tf.constant([count]), tf.constant(1.0)
+    one_sided = max(work.read_bytes, work.written_bytes) >= _ONE_SIDED * min(work.read_bytes, work.written_bytes)
+    length = moved // 4 if one_sided else moved // 8
+    if one_sided and work.written_bytes > work.read_bytes:
+        shape, one = tf.constant([length]), tf.constant(1.0)
         yield lambda: tf.fill(shape, one)
-        by_numpy, length = lambda part: array[part].fill(1), count
     else:
-        source = tf.fill([half], 1.0)
-        yield lambda: tf.negative(source)
-        by_numpy, length = lambda part: np.copyto(array[half:][part], array[:half][part]), half
-    if pool is not None:
-        threads = _threads()
-        parts = [slice(length * part // threads, length * (part + 1) // threads) for part in range(threads)]
-        yield lambda: by_numpy(slice(length))
-        yield lambda: list(pool.map(by_numpy, parts))
+        source = tf.fill([length], 1.0)  # made on a GPU, where it stays
+        yield lambda: tf.reduce_sum(source) if one_sided else tf.negative(source)
+    if not with_numpy:
+        return
+    array, other = np.ones(length, np.float32), np.ones(0 if one_sided else length, np.float32)
 
+    def by_numpy(part: slice) -> Any:
+        if not one_sided:
+            return np.copyto(other[part], array[part])
+        return array[part].fill(1) if work.written_bytes > work.read_bytes else np.dot(array[part], array[part])
 
-def _flops_per_s(dtype: str, quickest_s: Callable[..., float]) -> float:
-    """Multiplications and additions per second of the best matrix product."""
-    import tensorflow as tf
-
-    best = 0.0
-    for side in SIDES:
-        flops = 2 * side**3
-        if best and flops / best > _LONGEST_PRODUCT_S:
-            break
-        matrix = tf.ones((side, side), dtype)
-        best = max(best, flops / quickest_s(_ARITHMETIC_S, lambda: tf.matmul(matrix, matrix)))  # noqa: B023
-    return best
-
-
-def _threads() -> int:
-    import tensorflow as tf
-
-    return tf.config.threading.get_intra_op_parallelism_threads() or processor.affinity()
+    yield lambda: by_numpy(slice(length))
+    threads = tf.config.threading.get_intra_op_parallelism_threads() or control_groups.affinity()
+    ends = [length * part // threads for part in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        yield lambda: list(pool.map(by_numpy, map(slice, ends, ends[1:])))

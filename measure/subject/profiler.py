@@ -35,10 +35,9 @@ class Event:
 
 
 class Profile:
-    """The events of a profile; there are none before the profiler has stopped."""
+    """The events of an ``XSpace``; there are none before the profiler has stopped."""
 
     def __init__(self, space: Any = None) -> None:
-        """``space``: an ``XSpace``."""
         self.space = space
 
     def call(self) -> Any:
@@ -49,25 +48,27 @@ class Profile:
 
     def events(self, wanted: Callable[[str, int], bool]) -> Iterator[Event]:
         """The events of which ``wanted(name, start_ps)`` is true; there can be a million."""
-        number = -1
-        for plane in self.space.planes:
-            names = {key: entry.name for key, entry in plane.event_metadata.items()}
-            stats = {key: entry.name for key, entry in plane.stat_metadata.items()}
-            for line in plane.lines:
-                number += 1
-                line_ps = line.timestamp_ns * _PS_PER_NS
-                for event in line.events:
-                    name, start_ps = names[event.metadata_id], line_ps + event.offset_ps
-                    if wanted(name, start_ps):
-                        values = {stats[stat.metadata_id]: _value(stat, stats) for stat in event.stats}
-                        yield Event(plane.name, number, line.name, name, start_ps, event.duration_ps, values)
+        lines = ((plane, line) for plane in self.space.planes for line in plane.lines)
+        for number, (plane, line) in enumerate(lines):
+            for event in line.events:
+                name = plane.event_metadata[event.metadata_id].name
+                start_ps = line.timestamp_ns * _PS_PER_NS + event.offset_ps
+                if wanted(name, start_ps):
+                    stats = {plane.stat_metadata[stat.metadata_id].name: _value(stat, plane) for stat in event.stats}
+                    yield Event(plane.name, number, line.name, name, start_ps, event.duration_ps, stats)
 
-    def calls(self) -> list[Event]:
-        """The marked calls. Raises ValueError where there is none."""
+    def quickest_call(self) -> Event:
+        """The quickest of the marked calls. Raises ValueError where there is none."""
         calls = list(self.events(lambda name, _: name == CALL))
         if not calls:
             raise ValueError("the profiler did not see the call")
-        return calls
+        return min(calls, key=lambda call: call.duration_ps)
+
+
+def _value(stat: Any, plane: Any) -> Any:
+    """A text may be written in place, or be the key of a name that many events share."""
+    kind = stat.WhichOneof("value")
+    return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind) if kind else None
 
 
 @contextlib.contextmanager
@@ -91,9 +92,3 @@ def profiled(*, on_gpu: bool = False) -> Iterator[Profile]:
         if not files:
             raise RuntimeError("the profiler wrote no file of events")
         profile.space = XSpace.FromString(files[0].read_bytes())
-
-
-def _value(stat: Any, names: Mapping[int, str]) -> Any:
-    """A text may be written in place, or be the key of a name that many events share."""
-    kind = stat.WhichOneof("value")
-    return names.get(stat.ref_value, "") if kind == "ref_value" else getattr(stat, kind) if kind else None

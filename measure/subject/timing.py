@@ -76,10 +76,10 @@ class Clock:
             self._call_s, self._calls = first[0], 1
             if self._call_s >= LONG_CALL_S:
                 return Sampled(1, *([figure] for figure in first))
-            self._call_s = min(self._call_s, self._come_to_pace(FIRST_WARM_S))
+            self._call_s = min(self._call_s, self.come_to_pace(FIRST_WARM_S))
             self._calls = max(1, min(MOST_CALLS, round(SAMPLE_S / max(self._call_s, 1e-9))))
         elif self._call_s < LONG_CALL_S:
-            self._come_to_pace(WARM_S)
+            self.come_to_pace(WARM_S)
         samples, end_s = [self._sample(self._calls)], time.perf_counter() + TURN_S - SAMPLE_S
         while time.perf_counter() < end_s:
             samples.append(self._sample(self._calls))
@@ -90,7 +90,7 @@ class Clock:
         before, seconds, after = usage(), self.mean(calls), usage()
         return seconds, *(round((end - begin) / calls, 9) for begin, end in zip(before, after, strict=True))
 
-    def _come_to_pace(self, seconds: float) -> float:
+    def come_to_pace(self, seconds: float) -> float:
         """Call for a while, and at least once; seconds of the quickest call, since a disturbed one would make samples
         too short."""
         end_s = time.perf_counter() + seconds

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from measure.model import slugs
+from measure.run import slugs
 from measure.subject.messages import Anew
 from measure.subject.profiler import profiled
 
@@ -21,39 +21,30 @@ _COMPILED = "CpuCompiler::RunBackend"
 
 @dataclass
 class Traced:
-    """``names`` of all functions traced so far; ``graphs`` of those that were not traced for another one;
-    ``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop in any of them, once each."""
+    """The number of ``functions`` traced so far, and the ``fallbacks``: ops for which `tf.vectorized_map` fell back to
+    a while loop in any of them, once each."""
 
-    names: list[str] = field(default_factory=list)
-    graphs: list[Any] = field(default_factory=list)
+    functions: int = 0
     fallbacks: list[str] = field(default_factory=list)
 
 
 @contextlib.contextmanager
-def traced(*, keep_graphs: bool = False) -> Iterator[Traced]:
-    """Collect the functions that are traced meanwhile; their graphs only if asked, for they stay alive then."""
+def traced() -> Iterator[Traced]:
+    """Count the functions that are traced meanwhile."""
     from tensorflow.python.framework import func_graph
 
-    collected = Traced()
-    depth = 0
+    counted = Traced()
     original = func_graph.func_graph_from_py_func
 
-    def watching(name: str, *args: Any, **kwargs: Any) -> Any:
-        nonlocal depth
-        collected.names.append(name)
-        depth += 1
-        try:
-            graph = original(name, *args, **kwargs)
-        finally:
-            depth -= 1
-        collected.fallbacks += [op for op in dict.fromkeys(_fallbacks(graph)) if op not in collected.fallbacks]
-        if keep_graphs and depth == 0:
-            collected.graphs.append(graph)
+    def watching(*args: Any, **kwargs: Any) -> Any:
+        counted.functions += 1
+        graph = original(*args, **kwargs)
+        counted.fallbacks += [op for op in dict.fromkeys(_fallbacks(graph)) if op not in counted.fallbacks]
         return graph
 
     func_graph.func_graph_from_py_func = watching
     try:
-        yield collected
+        yield counted
     finally:
         func_graph.func_graph_from_py_func = original
 
@@ -79,33 +70,23 @@ def compiles_element(slug: str) -> bool:
     return slugs.options(slug).get("jit_compile") == "true"
 
 
-# --- calls with new values -------------------------------------------------------------------------------------------
-
-
-def anew(call: Callable[[Any], Any], elems: Any, *, compiles: bool) -> Anew:
-    """Count what each call with new values traces, and with ``compiles`` what XLA compiles for a processor in it.
+def anew(call: Callable[[Any], Any], elems: Any) -> Anew:
+    """Count what each call with new values traces, and what XLA compiles for a processor in it.
 
     Of two such calls the lesser count; the second is made only where the first counts something, since what happens
     once is no matter of values. Nothing is counted where the strategy fails with them: nobody asked it to take them.
     """
-    try:
-        first = _counted(call, _others(elems, 1), compiles)
-        if first == NOTHING:
-            return NOTHING
-        second = _counted(call, _others(elems, 2), compiles)
-    except Exception:
-        return NOTHING
-    return Anew(min(first.traces, second.traces), min(first.compilations, second.compilations))
-
-
-def _counted(call: Callable[[Any], Any], elems: Any, compiles: bool) -> Anew:
-    with traced() as traces:
-        if not compiles:
-            call(elems)
-            return Anew(len(traces.names), 0)
-        with profiled() as profile:
-            call(elems)
-    return Anew(len(traces.names), sum(1 for _ in profile.events(lambda name, _: name == _COMPILED)))
+    counted: list[Anew] = []
+    with contextlib.suppress(Exception):
+        for shift in (1, 2):
+            with traced() as traces, profiled() as profile:
+                call(_others(elems, shift))
+            compiled = sum(1 for _ in profile.events(lambda name, _: name == _COMPILED))
+            counted.append(Anew(traces.functions, compiled))
+            if counted[-1] == NOTHING:
+                return NOTHING
+        return Anew(min(one.traces for one in counted), min(one.compilations for one in counted))
+    return NOTHING
 
 
 def _others(elems: Any, shift: int) -> Any:

@@ -1,39 +1,30 @@
 """Folders with the project's code, now and before, each with a process that measures with it when it is asked."""
 
 import contextlib
-import math
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from measure.model.run import Run
-from measure.model.run_file import decode
+from measure.judge.intervals import Ratio
+from measure.run.run import Run
+from measure.run.run_file import decode
 from tests.benchmarks.common import Problem, say
 
 _WORKER = Path(__file__).with_name("checkout_worker.py")
 
 
-class Ratio(msgspec.Struct, frozen=True):
-    """The latency of a strategy over the reference's, and its 95 % interval."""
-
-    ratio: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Rerun:
-    """A run and its file; ``seconds`` from the request until each quick strategy had a figure, the verdict, the end,
-    infinite where one never came; ``ratios`` of its strategies to a reference, but for the reference itself."""
+    """A run; ``seconds`` from the request until each quick strategy had a figure, the verdict, the end; ``ratios`` of
+    its strategies to a reference, but for the reference itself."""
 
     run: Run
-    file: Path
     seconds: Sequence[float]
     ratios: Mapping[str, Ratio]
 
@@ -55,39 +46,32 @@ class Checkout:
     keep: Path
     after: Callable[[], None]
 
-    def _ask(self, **asked: Any) -> bytes:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
-        self.process.stdin.flush()
-        if not (answer := self.process.stdout.readline()):
-            raise RuntimeError(f"the process of {self.name} has ended")
-        return answer
-
     def compare(self, label: str, case: Problem, strategies: str | Sequence[str] = "default") -> Rerun:
         """The run of this label, without ratios: measured now, unless its file is there."""
         file = self.keep / f"{label}_{self.name}_{self.commit}.json"
 
         def measured() -> bytes:
-            answer = self._ask(workload=case.workload, size=case.size, strategies=strategies, file=str(file))
+            assert self.process.stdin is not None and self.process.stdout is not None
+            asked = {"workload": case.workload, "size": case.size, "strategies": strategies, "file": str(file)}
+            self.process.stdin.write(msgspec.json.encode(asked) + b"\n")
+            self.process.stdin.flush()
+            if not (answer := self.process.stdout.readline()):
+                raise RuntimeError(f"the process of {self.name} has ended")
             self.after()
             return answer
 
-        answer = once(file.with_suffix(".seconds"), measured)
-        seconds = [math.inf if each is None else each for each in msgspec.json.decode(answer, type=list[float | None])]
+        seconds = msgspec.json.decode(once(file.with_suffix(".seconds"), measured), type=list[float])
         run = decode(file.read_bytes())
         say(f"{label}, {self.name}: {run.status}, {seconds[-1]:.1f} s: {' | '.join(map(', '.join, run.ranking[:2]))}")
-        return Rerun(run, file, seconds, {})
-
-    def ratios(self, rerun: Rerun, reference: str) -> dict[str, Ratio]:
-        """By this checkout's own statistics."""
-        return msgspec.json.decode(self._ask(file=str(rerun.file), reference=reference), type=dict[str, Ratio])
+        return Rerun(run, seconds, {})
 
 
 @contextlib.contextmanager
 def opened(
     folders: Mapping[str, Path], keep: Path, after: Callable[[], None], **variables: str
 ) -> Iterator[list[Checkout]]:
-    """A checkout of each folder by name, with a process of these environment ``variables``."""
+    """A checkout of each folder by name, with a process of these environment ``variables``, whose runs nobody else
+    uses."""
     pipe = subprocess.PIPE
     with contextlib.ExitStack() as stack:
         found = []
@@ -95,7 +79,9 @@ def opened(
             describe = ["git", "describe", "--always", "--dirty", "--exclude=*"]
             commit = subprocess.run(describe, cwd=folder, stdout=pipe, check=True, text=True).stdout.strip()
             command = [sys.executable, "-P", str(_WORKER)]
-            environment = {**os.environ, "PYTHONPATH": str(folder), **variables}
+            home = stack.enter_context(tempfile.TemporaryDirectory(prefix="mapbench-benchmark-"))
+            own = {"PYTHONPATH": str(folder), "MAPBENCH_HOME": f"{home}/home", "MAPBENCH_LOCK": f"{home}/measure.lock"}
+            environment = {**os.environ, **own, **variables}
             process = subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe)
             found.append(Checkout(name, commit, stack.enter_context(process), keep, after))
         yield found

@@ -1,7 +1,6 @@
 """What disturbs a machine while something is measured on it."""
 
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import psutil
@@ -32,19 +31,12 @@ class Disturbances:
 
     def sentence(self) -> str:
         now = psutil.cpu_times()
-        steal_s = getattr(now, "steal", 0.0) - getattr(self._times, "steal", 0.0)
-        share = steal_s / max(1e-9, sum(now) - sum(self._times))
-        slower = _slower(self._paces_s)
+        stolen_s = getattr(now, "steal", 0.0) - getattr(self._times, "steal", 0.0)
+        # The best is the least but for one of twenty.
+        slower = np.asarray(self._paces_s) / np.quantile(self._paces_s, 0.05)
+        shares = ", ".join(f"{np.mean(slower > times):.0%} more than {times} times" for times in (1.1, 1.3, 1.5))
         return (
-            f"Meanwhile {share:.1%} of the processors' time was stolen, and other programs used "
-            f"{self._load.cores_of_others():.2f} cores. Of the times of a fixed computation on an idle machine, "
-            f"{slower[1.1]:.0%} were more than 1.1 times its best, {slower[1.3]:.0%} more than 1.3 times, and "
-            f"{slower[1.5]:.0%} more than 1.5 times."
+            f"Meanwhile {stolen_s / (sum(now) - sum(self._times)):.1%} of the processors' time was stolen, and other "
+            f"programs used {self._load.cores_of_others():.2f} cores. Of the times of a fixed computation on an idle "
+            f"machine, these were longer than its best: {shares}."
         )
-
-
-def _slower(paces_s: Sequence[float]) -> dict[float, float]:
-    """How many times longer than at its best a computation took → the share of its times that were longer than that.
-    Its best is the least but for one of twenty."""
-    best_s = float(np.quantile(paces_s, 0.05))
-    return {times: float(np.mean(np.asarray(paces_s) > times * best_s)) for times in (1.1, 1.3, 1.5)}

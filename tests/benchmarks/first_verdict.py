@@ -15,122 +15,84 @@ one of a command does.
 
 import argparse
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from measure.local import Local
 from tests.benchmarks import common
-from tests.benchmarks.common import ROOT, Figure, say, whole_seconds
+from tests.benchmarks.common import Figure, say
 from tests.functions import CODE, KERAS
+from tests.test_install import copy_source, outside
 from workloads.functions import Given
 
-# Seconds.
-VERDICT_S = 60.0
-CHECK_S = 3.0
-CHECKED = {
-    "contrast": Given(code=CODE, function="contrast", elems="images"),
-    "to_number": Given(code=CODE, function="to_number", elems="numbers_as_text"),
-    "solve": Given(code=CODE, function="solve", elems="systems"),
-    "branchy": Given(code=CODE, function="branchy", elems="vectors"),
-    "Keras, dense": Given(code=KERAS, function="dense", elems="vectors"),
-    "Keras, gradient": Given(code=KERAS, function="gradient", elems="vectors"),
-}
-_BUILT_FROM = ("pyproject.toml", "setup.py", "requirements.txt", "README.md", "app.py", ".streamlit")
-_PACKAGES = ("mapbench", "measure", "strategies", "views", "workloads")
+VERDICT_S, CHECK_S = 60.0, 3.0
+CHECKED = [
+    *(Given(code=CODE, function=name, elems=elems) for name, elems in (
+        ("contrast", "images"), ("to_number", "numbers_as_text"), ("solve", "systems"), ("branchy", "vectors"))),
+    *(Given(code=KERAS, function=name, elems="vectors") for name in ("dense", "gradient")),
+]  # fmt: skip
 
 
 def first_verdict(folder: Path) -> list[Figure]:
     source, venv = folder / "source", folder / "venv"
     source.mkdir()
-    for name in (*_BUILT_FROM, *_PACKAGES):  # a build leaves files beside what it builds
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        copy(ROOT / name, source / name)
+    copy_source(source)
     say("an environment that has TensorFlow")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     here = next(venv.glob("lib/python*/site-packages"))
     (here / "these.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
     (folder / "my_code.py").write_text(CODE, encoding="utf-8")
     say("pip install")
-    pip = [sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "--quiet"]
-    installed_s = _seconds(
-        [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed", source], folder
-    )
+    pip = (sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "--quiet", "install", "--no-index")
+    installed_s = _seconds(outside, folder, *pip, "--no-deps", "--no-build-isolation", "--ignore-installed", source)
     say("the first comparison")
-    compared_s = _seconds([venv / "bin" / "mapbench", "compare", "my_code.py:contrast", "--elems", "images"], folder)
+    command = (venv / "bin" / "mapbench", "compare", "my_code.py:contrast", "--elems", "images")
+    compared_s = _seconds(outside, folder, *command)
     return [
-        Figure("pip install", installed_s, show=whole_seconds),
-        Figure("mapbench compare, to its end", compared_s, show=whole_seconds),
-        Figure("both: from pip install to the first verdict", installed_s + compared_s, VERDICT_S, show=whole_seconds),
+        Figure("pip install", installed_s),
+        Figure("mapbench compare, to its end", compared_s),
+        Figure("both: from pip install to the first verdict", installed_s + compared_s, VERDICT_S),
     ]
 
 
-def _seconds(command: Sequence[str | Path], folder: Path) -> float:
-    """The time that a command takes that cannot import this working tree."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+def _seconds(call: Callable[..., object], *arguments: object) -> float:
     begun = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    took_s = time.perf_counter() - begun
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    print(done.stdout, file=sys.stderr)
-    return took_s
-
-
-def checks(rounds: int) -> list[Figure]:
-    """The seconds of checks, each function once in each round."""
-    say("a check that waits for the host")
-    local = Local("a benchmark")
-    try:
-        cold_s = _check(local, CHECKED["contrast"])
-    finally:
-        local.close()
-    taken_s: dict[str, list[float]] = {name: [] for name in CHECKED}
-    with common.engine() as ready:
-        for number in range(rounds):
-            say(f"checks, round {number + 1} of {rounds}")
-            for name, given in CHECKED.items():
-                taken_s[name].append(_check(ready, given))
-    return check_figures(cold_s, taken_s)
-
-
-def _check(local: Local, given: Given) -> float:
-    begun = time.perf_counter()
-    local.give(given)
+    call(*arguments)
     return time.perf_counter() - begun
 
 
-def check_figures(cold_s: float, taken_s: dict[str, list[float]]) -> list[Figure]:
-    every = [seconds for of_one in taken_s.values() for seconds in of_one]
-    first = next(iter(taken_s.values()))[0]
+def checks(rounds: int) -> list[Figure]:
+    """The seconds of a check that waits for the host, and of those after it, each function once in each round."""
+    local = Local("a benchmark")
+    try:
+        say("a check that waits for the host")
+        cold_s = _seconds(local.give, CHECKED[0])
+        say(f"{rounds} rounds of checks")
+        taken_s = [_seconds(local.give, given) for _ in range(rounds) for given in CHECKED]
+    finally:
+        local.close()
     return [
-        Figure("a check that waits for TensorFlow's import", cold_s, show=whole_seconds),
-        Figure("host ready: the first check", first, CHECK_S, show=whole_seconds),
-        *(
-            Figure(f"host ready: {name}, median of {len(of_one)}", statistics.median(of_one), show=whole_seconds)
-            for name, of_one in taken_s.items()
-        ),
-        Figure(f"host ready: median of all {len(every)} checks", statistics.median(every), CHECK_S, show=whole_seconds),
-        Figure("host ready: the longest check", max(every), CHECK_S, show=whole_seconds),
+        Figure("a check that waits for TensorFlow's import", cold_s),
+        Figure(f"host ready: median of {len(taken_s)} checks", statistics.median(taken_s), CHECK_S),
+        Figure("host ready: the longest check", max(taken_s), CHECK_S),
     ]
 
 
-def parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    whole.add_argument("--checks", type=int, default=3, help="rounds of checks")
-    return whole
-
-
 def main() -> None:
-    arguments = parser().parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0] if __doc__ else None)
+    parser.add_argument("--checks", type=int, default=3, help="rounds of checks")
+    arguments = parser.parse_args()
     common.start("The first verdict of a function of one's own")
-    with common.own_folders() as folder:
-        print(common.figures([*first_verdict(folder), *checks(arguments.checks)]))
+    with tempfile.TemporaryDirectory(prefix="mapbench-benchmark-") as folder:
+        os.environ |= {"MAPBENCH_HOME": f"{folder}/home", "MAPBENCH_LOCK": f"{folder}/measure.lock"}
+        figures = [*first_verdict(Path(folder)), *checks(arguments.checks)]
+    print(common.table(("figure", "measured", "limit", ""), [figure.row() for figure in figures]))
 
 
 if __name__ == "__main__":

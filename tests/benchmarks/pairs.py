@@ -20,6 +20,7 @@ _SLOWER = '''\
 import dataclasses
 
 from strategies import {slug}
+from strategies.{slug} import map_with_{slug}
 
 
 def map_more(fn, elems, signature):
@@ -30,8 +31,7 @@ def map_more(fn, elems, signature):
 
 
 MAPPER = dataclasses.replace(
-    {slug}.MAPPER, slug="{slug}_and_more", title="{slug} and more", apply=map_more,
-    helpers=(*{slug}.MAPPER.helpers, {slug}.map_with_{slug}),
+    {slug}.MAPPER, slug="{slug}_and_more", title="{slug} and more", apply=map_more
 )
 '''
 _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}

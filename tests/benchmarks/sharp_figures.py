@@ -13,10 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from measure.model import text
-from measure.model.run import Run
-from tests.benchmarks.checkouts import Ratio, Rerun
-from tests.benchmarks.common import Figure, short, whole_seconds
+from measure.judge.intervals import Ratio, ratio
+from measure.judge.levels import shown_levels
+from measure.run.run import Run
+from measure.run.text import percent
+from tests.benchmarks.checkouts import Rerun
+from tests.benchmarks.common import Figure
 
 # Who takes at most so many times as long as the reference is near the leader.
 NEAR = 1.5
@@ -45,8 +47,19 @@ def leaders(run: Run) -> frozenset[str]:
 def reference(runs: Sequence[Run]) -> str:
     """The strategy that leads in most of the runs; of several the fastest."""
     often = Counter(slug for run in runs for slug in leaders(run))
-    took_s = {slug: _median(found[slug] for run in runs if slug in (found := latencies_s(run))) for slug in often}
+    took_s = {
+        slug: statistics.median(found[slug] for run in runs if slug in (found := latencies_s(run))) for slug in often
+    }
     return max(often, key=lambda slug: (often[slug], -took_s[slug]))
+
+
+def ratios(run: Run, reference: str) -> dict[str, Ratio]:
+    """The latencies of a run over that of ``reference``, each with the interval that the run shows; none without it."""
+    levels, shown = shown_levels(run), latencies_s(run)
+    if reference not in shown:
+        return {}
+    others = [slug for slug in shown if slug != reference]
+    return {slug: ratio(levels[slug], levels[reference], run.analysis.confidence) for slug in others}
 
 
 def _by_strategy(groups: Groups) -> Iterator[tuple[list[float], list[Ratio]]]:
@@ -58,24 +71,22 @@ def _by_strategy(groups: Groups) -> Iterator[tuple[list[float], list[Ratio]]]:
                 yield [latencies_s(each.run)[slug] for each in those], [each.ratios[slug] for each in those]
 
 
-def deviations(groups: Groups) -> list[float]:
-    """Of each strategy of each workload, the relative standard deviation of its ratio between runs."""
-    return [_deviation(each.ratio for each in ratios) for _, ratios in _by_strategy(groups)]
-
-
-def drift(groups: Groups) -> list[float]:
-    """The same of the latencies themselves, in which the machine's pace is."""
-    return [_deviation(seconds) for seconds, _ in _by_strategy(groups)]
+def deviations(groups: Groups) -> list[tuple[float, float]]:
+    """Of each strategy of each workload the relative standard deviation between runs of its ratio, and of its latency,
+    in which the machine's pace is."""
+    return [
+        (_deviation([one.ratio for one in ratios]), _deviation(seconds)) for seconds, ratios in _by_strategy(groups)
+    ]
 
 
 def held(groups: Groups) -> Iterator[tuple[bool, bool, float]]:
     """Of each ratio of each run: whether its strategy is near the leader, whether its interval holds the median of the
     other runs' ratios, and half of that interval, relative."""
     for _, ratios in _by_strategy(groups):
-        near = statistics.median(each.ratio for each in ratios) <= NEAR
-        for number, each in enumerate(ratios):
+        near = statistics.median(one.ratio for one in ratios) <= NEAR
+        for number, one in enumerate(ratios):
             other = statistics.median(one.ratio for one in (*ratios[:number], *ratios[number + 1 :]))
-            yield near, each.low <= other <= each.high, math.sqrt(each.high / each.low) - 1
+            yield near, one.low <= other <= one.high, math.sqrt(one.high / one.low) - 1 if one.low else math.inf
 
 
 def in_common(groups: Groups) -> list[bool]:
@@ -85,65 +96,50 @@ def in_common(groups: Groups) -> list[bool]:
 
 
 def of_runs(groups: Groups) -> list[Figure]:
-    own, intervals = deviations(groups), list(held(groups))
-    reruns = [each for group in groups.values() for each in group]
-    shares = [_mean(holds for near, holds, _ in intervals if near is which) for which in (True, False)]
+    scatter, drift = zip(*deviations(groups), strict=True)
+    intervals, reruns = list(held(groups)), [one for group in groups.values() for one in group]
+    leading = statistics.median(len(leaders(one.run)) for one in reruns)
+    near, slower = (_mean(holds for is_near, holds, _ in intervals if is_near is which) for which in (True, False))
     return [
-        Figure(SCATTER, _median(own), None, 0.05, _percent),
-        Figure(SCATTER_90, _quantile(own, 0.9), None, 0.09, _percent),
-        Figure("latencies themselves: sd, median of strategies", _median(drift(groups)), show=_percent),
-        Figure(f"intervals that hold the other runs' median, up to {NEAR} ×", shares[0], 0.88, None, _percent, True),
-        Figure("the same of slower strategies", shares[1], 0.88, None, _percent, True),
-        Figure(HALF, _median(half for _, _, half in intervals), 0.15, None, _percent),
-        Figure("pairs of runs with a leader in common", _mean(in_common(groups)), 1.0, None, _percent, True),
-        Figure("leaders of a run, median", _median(len(leaders(each.run)) for each in reruns), 4, None, short),
+        Figure(SCATTER, _quantile(scatter, 0.5), None, percent),
+        Figure(SCATTER_90, _quantile(scatter, 0.9), None, percent),
+        Figure("latencies themselves: sd, median of strategies", _quantile(drift, 0.5), None, percent),
+        Figure(f"intervals that hold the other runs' median, up to {NEAR} ×", near, 0.88, percent, True),
+        Figure("the same of slower strategies", slower, 0.88, percent, True),
+        Figure(HALF, _quantile([half for _, _, half in intervals], 0.5), 0.15, percent),
+        Figure("pairs of runs with a leader in common", _mean(in_common(groups)), 1.0, percent, True),
+        Figure("leaders of a run, median", leading, 4, "{:.3g}".format),
         *(
-            Figure(f"until the {name}, longest", max(seconds), limit, None, whole_seconds)
-            for (name, limit), seconds in zip(UNTIL.items(), _seconds(reruns), strict=True)
+            Figure(f"until the {name}, longest", max(one.seconds[place] for one in reruns), limit)
+            for place, (name, limit) in enumerate(UNTIL.items())
         ),
     ]
 
 
-WORKLOAD_HEAD = (
-    *("sd of ratios", "of latencies", "half-width", "hold", "leaders", "in common"),
-    *(f"{name} [s]" for name in UNTIL),
-)
+WORKLOAD_HEAD = ("intervals that hold", "a leader in common", *(f"{name}: median, longest [s]" for name in UNTIL))
 
 
 def of_workload(reruns: Sequence[Rerun]) -> tuple[str, ...]:
-    """A row under `WORKLOAD_HEAD`; of seconds the median and the longest."""
-    groups = {"": reruns}
+    """A row under `WORKLOAD_HEAD`."""
+    groups, seconds = {"": reruns}, zip(*(one.seconds for one in reruns), strict=True)
     return (
-        _percent(_median(deviations(groups))),
-        _percent(_median(drift(groups))),
-        _percent(_median(half for _, _, half in held(groups))),
-        _percent(_mean(holds for _, holds, _ in held(groups))),
-        short(_median(len(leaders(each.run)) for each in reruns)),
-        _percent(_mean(in_common(groups))),
-        *(f"{_median(each):.1f}, {max(each):.1f}" for each in _seconds(reruns)),
+        percent(_mean(holds for _, holds, _ in held(groups))),
+        percent(_mean(in_common(groups))),
+        *(f"{statistics.median(until):.1f}, {max(until):.1f}" for until in seconds),
     )
 
 
 def of_alone(found: Iterable[tuple[Sequence[float], Sequence[float]]]) -> list[Figure]:
     """Of each strategy its ratios to the reference: of runs, and of scripts alone. Each script is beside each run, and
-    beside each other script of its strategy, and medians are beside medians. A run need not agree with a script more
-    often than another script does."""
+    beside each other script of its strategy. A run need not agree with a script more often than another script does."""
     every = list(found)
-    off = {
-        "a script alone and a run": _off(pair for one in every for pair in itertools.product(*one)),
-        "two scripts alone": _off(pair for _, own in every for pair in itertools.combinations(own, 2)),
-        "medians of scripts and of runs": _off(
-            (statistics.median(runs), statistics.median(own)) for runs, own in every
-        ),
-    }
-    shares = [_mean(each <= ALIKE for each in one) for one in off.values()]
-    figures = []
-    for who, share, limit in zip(off, shares, (min(0.9, shares[1]), None, None), strict=True):
-        figures += [
-            Figure(f"{who}: within {text.percent(ALIKE)}", share, limit, None, _percent, True),
-            Figure(f"{who}: 90 % are within", _quantile(off[who], 0.9), show=_percent),
-        ]
-    return figures
+    with_runs = _alike(pair for one in every for pair in itertools.product(*one))
+    with_scripts = _alike(pair for _, own in every for pair in itertools.combinations(own, 2))
+    alike = f"within {percent(ALIKE)}"
+    return [
+        Figure(f"a script alone and a run: {alike}", with_runs, min(0.9, with_scripts), percent, True),
+        Figure(f"two scripts alone: {alike}", with_scripts, None, percent),
+    ]
 
 
 def side_by_side(figures: Mapping[str, Sequence[Figure]]) -> tuple[Sequence[str], list[Sequence[str]]]:
@@ -153,37 +149,23 @@ def side_by_side(figures: Mapping[str, Sequence[Figure]]) -> tuple[Sequence[str]
     for was, figure in zip(first, last, strict=True):
         if was is not figure and (share := OF_BEFORE.get(figure.name)):
             figure = replace(figure, limit=min(figure.limit or math.inf, share * was.value))
-        shown = [was.show(was.value)] if len(figures) > 1 else []
         name, *judged = figure.row()
-        rows.append((name, *shown, *judged))
-    return ("figure", *figures, "limit", "aim", ""), rows
+        rows.append((name, *([was.show(was.value)] if len(figures) > 1 else []), *judged))
+    return ("figure", *figures, "limit", ""), rows
 
 
-def _seconds(reruns: Iterable[Rerun]) -> list[tuple[float, ...]]:
-    """For each of `UNTIL`, those of all runs."""
-    return list(zip(*(each.seconds for each in reruns), strict=True))
+def _alike(pairs: Iterable[tuple[float, float]]) -> float:
+    """Of how many pairs the larger one is larger by at most `ALIKE`."""
+    return _mean(max(pair) / min(pair) - 1 <= ALIKE for pair in pairs)
 
 
-def _off(pairs: Iterable[tuple[float, float]]) -> list[float]:
-    """How much larger, relative, the larger one of each pair is."""
-    return [max(pair) / min(pair) - 1 for pair in pairs]
+def _deviation(values: Sequence[float]) -> float:
+    return float(np.std(np.log(values), ddof=1))
 
 
-def _deviation(values: Iterable[float]) -> float:
-    return float(np.std(np.log(list(values)), ddof=1))
-
-
-def _quantile(values: Iterable[float], share: float) -> float:
-    return float(np.quantile(known, share)) if (known := list(values)) else math.nan
-
-
-def _median(values: Iterable[float]) -> float:
-    return _quantile(values, 0.5)
+def _quantile(values: Sequence[float], share: float) -> float:
+    return float(np.quantile(values, share)) if values else math.nan
 
 
 def _mean(values: Iterable[bool]) -> float:
     return statistics.fmean(known) if (known := list(values)) else math.nan
-
-
-def _percent(share: float) -> str:
-    return text.percent(share) if math.isfinite(share) else "not known"

@@ -2,7 +2,7 @@
 
 ``python -m tests.benchmarks.sharpness [--before FOLDER] [--only runs alone pairs] [--workloads …] [--keep FOLDER]``.
 ``--before``: a folder with an older commit (``git worktree add FOLDER COMMIT``), which is measured in alternation with
-this one, run by run. Intervals of ratios are those of the code that made the run.
+this one, run by run. Intervals of ratios are those that a run shows, also one of an older method.
 
 - runs: reruns of default comparisons: how far they differ, what their intervals hold, whether leaders agree, time.
 - alone: default scripts as copied, in fresh processes, between the first of these: their ratios beside those of runs.
@@ -25,16 +25,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from measure.model.run import Run
+from measure.run.run import Run
 from tests.benchmarks import common, sharp_figures
 from tests.benchmarks.checkouts import Checkout, Rerun, in_turns, once, opened
-from tests.benchmarks.common import Figure, Problem, say, short
+from tests.benchmarks.common import Figure, Problem, say
 from tests.benchmarks.disturbances import Disturbances
 from tests.benchmarks.pairs import pairs, write_mappers
 from tests.benchmarks.sharp_figures import Groups
 
 PARTS = ("runs", "alone", "pairs")
-WORKLOADS = (*common.DEFAULT_WORKLOADS, "outer_reduce", "matmul_chain", "square")
+WORKLOADS = ("image_sqrt", "outer_product", "per_example_gradients", "outer_reduce", "matmul_chain", "square")
 
 
 def scripts_of(run: Run) -> dict[str, str]:
@@ -107,7 +107,7 @@ def of_runs(
     }
     for checkout in checkouts:
         groups = {
-            workload: [replace(each, ratios=checkout.ratios(each, references[workload])) for each in runs]
+            workload: [replace(one, ratios=sharp_figures.ratios(one.run, references[workload])) for one in runs]
             for workload, runs in found[checkout.name].items()
         }
         figures[checkout.name] = [
@@ -133,8 +133,8 @@ def of_pairs(checkouts: Sequence[Checkout], equals: int, apart: int) -> dict[str
             told[checkout.name] += kind == "apart" and ranking == [[slug], [other]]
     return {
         each.name: [
-            Figure(f"of {equals} equals, called different", different[each.name], 0.1 * equals, None, short),
-            Figure(f"of {apart} that are 20 % apart, told apart", told[each.name], 0.8 * apart, None, short, True),
+            Figure(f"of {equals} equals, called different", different[each.name], 0.1 * equals, "{:.0f}".format),
+            Figure(f"of {apart} that are 20 % apart, told apart", told[each.name], 0.8 * apart, "{:.0f}".format, True),
         ]
         for each in checkouts
     }

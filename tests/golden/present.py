@@ -12,12 +12,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from measure import client
-from measure.judge import analysis
+from measure.judge import analysis, sweep_analysis
 from measure.machine import environment
-from measure.model import request
-from measure.model.job import WorkerState
-from measure.model.run_file import decode
-from measure.sweep import findings
+from measure.run import request
+from measure.run.run_file import decode
+from measure.store.queue import WorkerState
 from tests.engine import measure_here
 from tests.keeping import put
 from tests.pages import FakeClient, StoredClient, calm, open_page
@@ -29,7 +28,7 @@ Document = dict[str, Any]
 def recompute(run_json: Document) -> Document:
     """Everything that is derived from the samples of a run file, as fields of a run file."""
     run = decode(json.dumps(run_json).encode())
-    again: Document = msgspec.to_builtins((findings.analyse if run.kind == "sweep" else analysis.analyse)(run))
+    again: Document = msgspec.to_builtins((sweep_analysis.analyse if run.kind == "sweep" else analysis.analyse)(run))
     return again
 
 
@@ -52,7 +51,7 @@ def server(home: Any, *kept: bytes) -> Iterator[Callable[[str, Mapping[str, str 
     """``open(page, link)`` on a server in whose store there are these run files, on a machine with 8 GiB and GPUs."""
     with pytest.MonkeyPatch.context() as patch:
         behind = StoredClient(home)
-        behind.state = WorkerState(state="ready", devices=("CPU:0", "GPU:0", "GPU:3"))
+        behind.state = WorkerState("ready", "", ("CPU:0", "GPU:0", "GPU:3"))
         for data in kept:
             put(behind.store, decode(data))
         patch.setattr(client, "shared", lambda: behind)

@@ -24,10 +24,12 @@ def differences(then: Any, now: Any, tolerance: float = 0.0, path: str = "$") ->
     """The paths at which two documents differ, numbers by more than this relatively."""
     if isinstance(then, dict) and isinstance(now, dict):
         pairs = [(f".{name}", then.get(name, ...), now.get(name, ...)) for name in {**then, **now}]
-    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+    elif isinstance(then, list | tuple) and isinstance(now, list | tuple) and len(then) == len(now):
         pairs = [(f"[{place}]", *pair) for place, pair in enumerate(zip(then, now, strict=True))]
-    elif isinstance(then, float) and isinstance(now, float) and math.isclose(then, now, rel_tol=tolerance):
-        return []
+    elif isinstance(then, float) and isinstance(now, float):
+        # An end of an interval near zero is the difference of larger figures.
+        same = math.isclose(then, now, rel_tol=tolerance, abs_tol=1e-4 * tolerance)
+        return [] if same else [f"{path} was {then!r} and is {now!r}"]
     else:
         how = "is new" if then is ... else "is lost" if now is ... else f"was {then!r:.60} and is {now!r:.60}"
         return [] if then == now else [f"{path} {how}"]

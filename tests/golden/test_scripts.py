@@ -25,7 +25,7 @@ def digests() -> dict[str, dict[str, str]]:
     made = {}
     cases = list(FURTHER)
     for workload in workloads.all():
-        for options in [{}, *({name: value} for name, values in workload.variants.items() for value in values)]:
+        for options in workload.choices():
             slugs = [strategy.slug for strategy in strategies.all_strategies(workload.variant(options))]
             name = " ".join([workload.slug, *(f"{option}={value}" for option, value in options.items())])
             cases.append((name, {"workload": workload.slug, "workload_options": options}, slugs))

@@ -1,15 +1,12 @@
 """An operator's commands: what they show, what they end and delete, and what they say."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from measure import __main__, admin
-from measure.admin import Listed
-from measure.model.job import Job, Standing
+from measure import __main__
 from measure.store.queue import Work
 from measure.store.store import Store
 from tests import synthetic
@@ -25,8 +22,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     put(kept, replace(synthetic.run(A), created="2025-01-01T00:00:00.000Z"), owner="ann-secret")
     put(kept, replace(synthetic.run(B), created="2025-01-02T00:00:00.000Z"), owner="bob")
     put(kept, synthetic.partial(2, C), live=True)
-    waiting = Work(D, "measure", D, Job(), "", "", "", 9.0, None, None, None, Standing())
-    kept.ask(synthetic.partial(0, D), waiting)
+    kept.ask(Work(D, "measure", D, forecast_s=9.0), synthetic.partial(0, D))
     return kept
 
 
@@ -78,22 +74,15 @@ def test_runs_are_pruned_as_far_as_they_match(kept: Store, capsys: pytest.Captur
     assert set(states(capsys)) == {A, B, C, D}
     assert "1 runs deleted" in said(capsys, "prune", "--origin", origin, "--older-than", "30d")
     assert set(states(capsys)) == {A, C, D}
-    assert "1 runs deleted" in said(capsys, "prune", "--keep-bytes", "1KiB")
-    assert set(states(capsys)) == {C, D}, "what goes on stays"
+    said(capsys, "pin", A)
+    assert "0 runs deleted" in said(capsys, "prune", "--keep-bytes", "1KiB"), "what is pinned or goes on stays"
+    said(capsys, "unpin", A)
+    assert "0 runs deleted" in said(capsys, "prune", "--keep-bytes", "1KiB", "--larger-than", "1GiB")
+    assert "0 runs deleted" in said(capsys, "prune", "--keep-bytes", "1GiB")
+    assert "1 runs deleted" in said(capsys, "prune", "--keep-bytes", "1KiB") and set(states(capsys)) == {C, D}
 
 
-def one(number: int, **changes: object) -> Listed:
-    whole = {"id": f"{number:024x}", "created": f"2025-01-0{number}T00:00:00Z", "state": "complete", "origin": "abc"}
-    return Listed(**{**whole, "imported": False, "pinned": False, "bytes": 10, "workload": "w", "size": ""} | changes)
-
-
-def test_what_is_chosen_to_go_is_the_oldest_and_never_pinned():
-    every = [one(5), one(4, bytes=30), one(3, pinned=True), one(2, state="running"), one(1, origin="")]
-    now = datetime(2025, 1, 6, tzinfo=UTC)
-
-    def ids(**asked: object) -> list[int]:
-        return [int(each.id, 16) for each in admin.chosen(every, now, **asked)]
-
-    assert ids(older_than=timedelta(hours=30)) == [1, 4] and ids(origin="ab") == [4, 5]
-    assert ids(larger_than=10) == [4] and ids(keep_bytes=70) == [] and ids(keep_bytes=69) == [1]
-    assert ids(keep_bytes=0) == [1, 4, 5] and ids(keep_bytes=0, larger_than=10) == [4]
+def test_of_what_matches_the_oldest_goes_until_the_rest_fits(kept: Store, capsys: pytest.CaptureFixture[str]):
+    sizes = [one["bytes"] for one in json.loads(said(capsys, "list", "--json"))]
+    assert "1 runs deleted" in said(capsys, "prune", "--keep-bytes", f"{sum(sizes) - 1}B")
+    assert set(states(capsys)) == {B, C, D}

@@ -1,17 +1,15 @@
 """Who may have what measured on a server that strangers share: the rules."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
 
 from measure.admission import NOBODY, Refused, Visitor, admit, beyond
 from measure.hosting import Limits
-from measure.model.request import Request, parse
-from measure.sweep.request import parse_sweep
+from measure.run.request import Request, parse
+from measure.run.sweep_request import parse_sweep
 
 ANN, BOB = Visitor("ann", "ann", "here"), Visitor("bob", "bob", "there")
-LATE = datetime(2026, 1, 31, 20, 40, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def test_a_request_beyond_a_cap_is_refused_with_what_was_asked_and_what_is_allow
 
 def refusal(visitor: Visitor, going: list[Going], needed_s: float, spent_s: float = 0.0, **limits: int) -> str | None:
     try:
-        admit(visitor, Limits(**limits), going, needed_s, spent_s, LATE)
+        admit(visitor, Limits(**limits), going, needed_s, spent_s)
     except Refused as refused:
         return str(refused)
     return None
@@ -77,7 +75,7 @@ def test_the_seconds_of_an_address_end_at_its_day():
     assert refusal(ANN, [], 29.5, 70.5, address_day_s=100) is None
     assert refusal(ANN, [], 29.6, 70.5, address_day_s=100) == (
         "this takes about 30 s, and of the 100 s that this server measures for an address in a day 29 s are left: "
-        "come again after midnight UTC, in 3 h 20 min"
+        "come again after midnight UTC"
     )
     going = [Going("ann", "here", 60.0)]
     assert "0 s are left" in refusal(ANN, going, 9.0, 70.5, address_day_s=100), "what goes on counts by its forecast"

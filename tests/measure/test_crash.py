@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from measure.store.store import Store
-from tests import forked
 from tests.deadlines import GONE_S
 from tests.engine import (
     LEAVE_A_PROCESS,
@@ -18,6 +17,7 @@ from tests.engine import (
     eventually,
     is_alive,
     left_behind,
+    start_command,
     write_mapper,
 )
 
@@ -30,7 +30,7 @@ def test_a_server_that_is_killed_while_strategies_hang_leaves_its_results_and_no
     write_mapper(mappers, "in_native_code", note + "import ctypes\nctypes.PyDLL(None).pause()")
     leave = LEAVE_A_PROCESS.format(path=str(left))
     write_mapper(mappers, "in_python", leave + note + "while True:\n    pass")
-    server = forked.start(
+    server = start_command(
         *("compare", "outer_product", "--size", "batch=2", "--size", "side=2"),
         *("--strategies", "batched.eager,in_native_code,in_python"),
         cwd=ROOT,

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from measure.engine.bench import Settings
-from measure.model.run import Run
-from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Launcher
+from measure.run.run import Run
 from tests.deadlines import GONE_S, RUN_S
 from tests.engine import LEAVE_A_PROCESS, WAIT_UNTIL_LEFT, eventually, left_behind, small_request, write_mapper
 from tests.grid import untimed
 
 HEALTHY = ("batched.eager", "batched.xla")
-_EACH = "return tf.nest.map_structure(lambda leaf: {leaf}, map_rightly(fn, elems))"
 
 LIMIT_MIB = 48
 # Twice 32 MiB.
@@ -33,19 +32,15 @@ FAULTS = {
     # TensorFlow waits 10 s for memory to be freed before it gives up: the others go on meanwhile.
     "takes_more_than_the_memory_limit": (_HOG, "out_of_memory", "ResourceExhausted.*", ""),
     "raises": ('raise ValueError("this one raises")', "failed", "ValueError", "^this one raises$"),
-    "returns_a_wrong_shape": (_EACH.format(leaf="leaf[:-1]"), "wrong", "WrongValues", "shape"),
-    "returns_nans": (_EACH.format(leaf="leaf * float('nan')"), "wrong", "WrongValues", "(?i)nan"),
-    "returns_wrong_values": (_EACH.format(leaf="leaf * 1.01"), "wrong", "WrongValues", ""),
+    "returns_wrong_values": (
+        "return tf.nest.map_structure(lambda leaf: leaf * 1.01, map_rightly(fn, elems))", "wrong", "WrongValues", ""
+    ),
     "exits": ("import sys\nsys.exit(3)", "failed", "SystemExit", "status 3"),
-    "exits_as_if_all_were_well": ("import os\nos._exit(0)", "failed", "Exit", "status 0"),
     "is_killed": ("import os\nos.kill(os.getpid(), 9)", "failed", "SIGKILL", "killed from outside"),
     "runs_out_of_memory_in_python": ("np.empty(2**60, np.uint8)", "out_of_memory", ".*MemoryError", "allocate"),
     "writes_into_the_channel": (
         "import os\nos.write(3, b'this is not a message\\n')\nreturn map_rightly(fn, elems)",
         "failed", "ProtocolError", "wrote into the channel",
-    ),
-    "floods_the_channel": (
-        "import os\nwhile True:\n    os.write(3, b'x' * 65536)", "failed", "ProtocolError", "wrote into the channel"
     ),
     "closes_everything": (
         "import os\nos.closerange(0, 256)\nreturn map_rightly(fn, elems)", "failed", "Exit", "status 70"
@@ -86,7 +81,7 @@ def outcomes(run: Run) -> dict[str, str]:
     return {item.strategy: item.outcome for item in run.measurements}
 
 
-def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measured(host: HostLauncher, left: Path):
+def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measured(host: Launcher, left: Path):
     slugs = [f"{name}.eager" for name in FAULTS]
     asked = small_request(*slugs, *HEALTHY, memory_limit_mib=LIMIT_MIB)
     run = untimed(asked, host, Settings(timeout_floor_s=RUN_S))
@@ -105,15 +100,13 @@ def test_each_fault_ends_as_its_own_outcome_and_strategies_beside_it_are_measure
         assert re.search(message, item.error.message) and "\n" not in item.error.message, item.error
     error = run.measurement("raises.eager").error
     assert error is not None and "Traceback" in error.detail and "in map_with_raises" in error.detail
-    nans = run.measurement("returns_nans.eager").correctness
-    assert nans is not None and nans.nan_mismatches == 4 * 8 + 4
     values = run.measurement("returns_wrong_values.eager").correctness
     assert values is not None and values.max_rel == pytest.approx(0.01, rel=1e-3)
     assert len(left.read_text().split()) >= 2, "somebody left a process behind"
     eventually(lambda: not left_behind(left), "the processes that strategies left behind are gone", GONE_S)
 
 
-def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(host: HostLauncher, left: Path):
+def test_what_hangs_ends_as_a_timeout_with_all_that_it_has_made(host: Launcher, left: Path):
     slugs = [f"{name}.eager" for name in HANGING]
     run = untimed(small_request(HEALTHY[0], *slugs), host, Settings(timeout_floor_s=1.0))
     healthy, *hanging = run.measurements

@@ -1,14 +1,11 @@
 """On a GPU: what is asked of TensorFlow, with simulated devices, and a comparison with simulated subjects."""
 
-from collections.abc import Callable
-
 import pytest
 
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.engine.record import View
-from measure.model.request import parse
-from measure.model.run import Run
+from measure.run.request import parse
+from measure.run.run import Run
 from tests.engine import QUICK
 from tests.measure.subject.test_memory import in_process
 from tests.subjects import RATES, Subjects, leave_the_machine
@@ -16,16 +13,16 @@ from tests.subjects import RATES, Subjects, leave_the_machine
 GIB = 2**30
 
 _SIMULATED = """
-    import pickle, sys
+    import pickle
+    from pathlib import Path
     import msgspec
     import tensorflow as tf
     from tensorflow.core.framework.device_attributes_pb2 import DeviceAttributes
     from tensorflow.python.client import device_lib
-    from measure.model.run import Correctness, Memory
-    from measure.model.roofline import Rates
+    from measure.run.run import Correctness, Memory
+    from measure.run.roofline import Rates
     from measure.subject import correctness, memory, probes, subject
     from measure.subject.messages import CallFirst, Spec, TakeTurn
-    from measure.subject.profiler import Profile
 
     asked, said = [], []
 
@@ -70,38 +67,14 @@ _SIMULATED = """
     memory.measure_events, memory.measure_allocator = measured("events"), measured("allocator")
     correctness.check = lambda *arguments, **more: (Correctness(ok=True), None)
     folder = tempfile.mkdtemp()
-    for name in ("reference", "expected"):
-        with open(f"{folder}/{name}.pickle", "wb") as file:
-            pickle.dump([], file)
+    correctness.save_reference(Path(folder), [], None)
+    with open(f"{folder}/expected.pickle", "wb") as file:
+        pickle.dump([], file)
     script = "elems = 1\\ndef strategy(elems): return elems"
     case = {"script": script, "name": "x", "case_dir": folder}
     probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or Rates(
         bytes_per_s=1, flops_per_s=1, op_s=1, call_s=1
     )
-    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
-
-    space = XSpace()
-    plane = space.planes.add(name="/host:CPU")
-    for key, name in {1: "mapbench call", 2: "MemoryAllocation", 3: "MemoryDeallocation"}.items():
-        plane.event_metadata[key].name = name
-    for key, name in {1: "allocator_name", 2: "addr", 3: "requested_bytes", 4: "tf_op"}.items():
-        plane.stat_metadata[key].name = name
-    line = plane.lines.add(timestamp_ns=1)
-    line.events.add(metadata_id=1, offset_ps=0, duration_ps=1000)
-    for offset, (kind, allocator, address, count, op) in enumerate([
-        (2, "GPU_0_bfc", 1, 100, "Conv2D"), (2, "gpu_host_bfc", 2, 7, "pinned"), (2, "GPU_1_bfc", 4, 1000, "elsewhere"),
-        (2, "GPU_0_bfc", 5, 50, "Add"), (3, "GPU_0_bfc", 1, 100, ""),
-    ]):
-        added = line.events.add(metadata_id=kind, offset_ps=10 + offset)
-        added.stats.add(metadata_id=1, str_value=allocator)
-        added.stats.add(metadata_id=2, uint64_value=address)
-        added.stats.add(metadata_id=3, int64_value=count)
-        added.stats.add(metadata_id=4, str_value=op)
-    allocators = {}
-    for device in ("GPU:0", "GPU:1", "GPU:2"):
-        reported = memory.allocations(Profile(space), device)
-        live = memory.live_memory(reported)
-        allocators[device] = [live.peak_bytes, [buffer.op for buffer in live.at_peak], bool(reported)]
     result = {
         "room": serve(role="room", device="GPU:1"),
         "memory": serve(role="memory", device="GPU:1", memory_limit_mib=512, **case),
@@ -111,7 +84,6 @@ _SIMULATED = """
         "timing": serve(role="timing", device="GPU:1", **case),
         "timing_cpu": serve(role="timing", device="CPU:0", **case),
         "cpu": serve(role="memory", device="CPU:0", memory_limit_mib=512, **case),
-        "allocators": allocators,
     }
 """
 
@@ -119,7 +91,7 @@ _SIMULATED = """
 @pytest.mark.usefixtures("live")
 def test_what_a_subject_asks_of_tensorflow_on_a_gpu() -> None:
     simulated = in_process(_SIMULATED)
-    growth = {role: served["growth"] for role, served in simulated.items() if role != "allocators"}
+    growth = {role: served["growth"] for role, served in simulated.items()}
     on_gpu = dict.fromkeys(("room", "memory", "counters", "probes", "timing"), "true")
     assert growth == on_gpu | dict.fromkeys(("cpu", "timing_cpu"))
     assert simulated["room"]["said"] == [{"event": "room", "bytes": 140_000_000_000}]
@@ -137,12 +109,6 @@ def test_what_a_subject_asks_of_tensorflow_on_a_gpu() -> None:
     waits = simulated["timing"]["asked"]
     assert set(waits) == {"sync"} and len(waits) % 2 == 0 and len(waits) >= 2 * (1 + 1 + samples) >= 2 * (1 + 1 + 3)
     assert simulated["timing_cpu"]["asked"] == []
-    # Of the allocator's events those of the GPU count, and pinned memory does not.
-    assert simulated["allocators"] == {
-        "GPU:0": [150, ["Conv2D", "Add"], True],
-        "GPU:1": [1000, ["elsewhere"], True],
-        "GPU:2": [0, [], False],
-    }
 
 
 STRATEGIES = ["batched.eager", "batched.graph", "batched.xla", "vectorized_map.graph", "vectorized_map.xla"]
@@ -153,11 +119,10 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_the_machine(monkeypatch)
 
 
-def compare(launcher: Subjects, device: str = "GPU:1", publish: Callable[[View], None] = lambda view: None) -> Run:
+def compare(launcher: Subjects, device: str = "GPU:1") -> Run:
     asked = parse({"workload": "square", "size": {"batch": 8}, "strategies": STRATEGIES, "device": device})
     settings = Settings(most_processes=QUICK)
-    keep = lambda slug, said, artifacts: True  # noqa: E731
-    return Comparison("0" * 24, asked, launcher, publish, settings=settings, keep=keep).run()
+    return Comparison("0" * 24, asked, launcher, lambda view: None, settings=settings, keep=lambda *_: True).run()
 
 
 def test_all_of_a_comparison_runs_on_the_gpu_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from measure import client, metrics
 from measure.admission import Visitor
 from measure.hosting import Limits
-from measure.model.request import RequestError
+from measure.run.request import RequestError
 from tests.browser import free_port
 from tests.deadlines import ANSWER_S
 from tests.engine import Own, running, small_request

@@ -1,6 +1,5 @@
 """Functions of a person's own: given on the command line, refused beforehand, and measured as they are."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,17 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure.arguments import given, parser
-from measure.engine import stages
-from measure.model.request import RequestError, parse
-from measure.model.run import Run
-from measure.model.run_file import decode
-from measure.pool.host_launcher import HostLauncher
+from measure.engine import comparison
+from measure.pool.launcher import Launcher
+from measure.run.request import RequestError, parse
+from measure.run.run_file import decode
 from measure.store.store import Store
 from strategies import own_script
 from tests import synthetic
-from tests.engine import Lent, Own, measure, measure_here, running
+from tests.engine import Lent, measure, measure_here, running
 from tests.functions import CODE
 from tests.keeping import put
 from tests.subjects import leave_the_machine
-from workloads import functions
 from workloads.functions import Given
 
 
@@ -33,24 +30,12 @@ def code(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def _lent(host: HostLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands in this process, with a host that is there."""
-    for known in ("_derived", "_workloads"):
-        monkeypatch.setattr(functions, known, {})
+def test_a_size_is_swept_and_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(
+    host: Launcher, tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+):
     measure_here(Lent(host), monkeypatch)
     monkeypatch.setattr("signal.signal", lambda *_: None)
-
-
-def measured(tmp_path: Path, *arguments: str) -> Run:
-    """The run of a command that measures."""
     file = tmp_path / "run.json"
-    assert command_line.main([*arguments, "--budget", "300", "--json", str(file), "--quiet"]) == 0
-    return decode(file.read_bytes())
-
-
-@pytest.mark.usefixtures("_lent")
-def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: Path, code: Path):
     code.write_text(
         CODE
         + "\n\ndef contrast_of_all(batch):\n    return tf.image.adjust_contrast(batch, 2.0)\n"
@@ -58,22 +43,16 @@ def test_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(tmp_path: P
         + "    return (batch - mean) * 2 + mean\n"
     )
     np.save(tmp_path / "images.npy", np.random.default_rng(0).random((5, 4, 4, 3), dtype=np.float32))
-    arguments = [f"{code}:contrast", "--elems", str(tmp_path / "images.npy"), "--batched", "contrast_of_all"]
-    strategies = ["--strategies", "map_fn.graph,batched.graph", "--size", "batch=7"]
-    run = measured(tmp_path, "compare", *arguments, "--reference", "right", *strategies)
-    outcomes = {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
-    assert outcomes == {"map_fn.graph": "ok", "batched.graph": "ok"}
+    own = ["--elems", str(tmp_path / "images.npy"), "--batched", "contrast_of_all", "--reference", "right"]
+    more = ["--strategies", "map_fn.graph,batched.graph", "--size", "batch=2,7", "--budget", "300", "--quiet"]
+    assert command_line.main(["sweep", f"{code}:contrast", *own, *more, "--json", str(file)]) == 0
+    run = decode(file.read_bytes())
+    measured = [item for point in run.points for item in point.measurements if item.twin_of is None]
+    assert [(item.outcome, item.correctness.leaves[0].shape[0]) for item in measured] == [  # type: ignore[union-attr]
+        ("ok", batch) for batch in (2, 2, 7, 7)
+    ]
     assert run.request.own.facts.reference == "given"  # type: ignore[union-attr]
     assert str(tmp_path) not in run.request.own.given.code  # type: ignore[union-attr]
-
-
-@pytest.mark.usefixtures("_lent")
-def test_a_size_of_the_elements_can_be_swept(tmp_path: Path, code: Path):
-    arguments = ["--elems", "images", "--size", "side=4,6", "--strategies", "map_fn.graph"]
-    run = measured(tmp_path, "sweep", f"{code}:contrast", *arguments)
-    items = [item for point in run.points for item in point.measurements if item.twin_of is None]
-    shapes = [item.correctness.leaves[0].shape for item in items]  # type: ignore[union-attr]
-    assert shapes == [[16, 4, 4, 3], [16, 6, 6, 3]]
 
 
 def test_a_sweep_that_is_continued_brings_its_function_but_not_from_elsewhere(
@@ -124,7 +103,7 @@ def test_what_is_wrong_is_said_before_anything_starts(
         (["{code}x.py:flip", "--elems", "images"], "cannot be read: No such file or directory"),
         (["{code}:flip", "--elems", "other.py:images"], "--elems other.py:images is in another file than flip"),
         (["{code}:flip", "--elems", "no_such.npy"], "no_such.npy cannot be read: No such file or directory"),
-        (["{code}:flop", "--elems", "images"], "the code has no 'flop', which was named as the function: it defines"),
+        (["{code}:flop", "--elems", "images"], "the code has no 'flop': it defines"),
         (["{broken}:f", "--elems", "e"], "error: line 1: '(' was never closed"),
     ):
         status = command_line.main(["compare", *(part.format(code=code, broken=broken) for part in arguments)])
@@ -135,60 +114,26 @@ def test_what_is_wrong_is_said_before_anything_starts(
 # --- what becomes of each strategy ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def own(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
-    with pytest.MonkeyPatch.context() as patch:
-        # Where values are wrong, a fresh interpreter would look whether oneDNN is to blame.
-        patch.setattr(stages, "FreshLauncher", lambda *_, **__: Lent(host))
-        leave_the_machine(patch)
-        with running(host, tmp_path_factory.mktemp("own")) as own:
-            yield own
-
-
-def compared(own: Own, function: str, elems: str, strategies: Sequence[str]) -> Run:
-    slug = own.look_at(Given(code=CODE, function=function, elems=elems))
-    return measure(own, parse({"workload": slug, "strategies": list(strategies), "budget_s": 300.0}))
-
-
-def outcomes(run: Run) -> dict[str, str]:
-    return {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
-
-
-def test_a_strategy_that_would_leave_out_an_effect_is_not_measured(own: Own):
-    run = compared(own, "positive", "vectors", ["loop.eager", "vectorized_map.graph"])
-    assert outcomes(run) == {"loop.eager": "ok", "vectorized_map.graph": "unsupported"}
-    error = run.measurement("vectorized_map.graph").error
-    assert error is not None
-    assert error.message == "the function has assertions (Assert), here for the first element alone"
-
-
-def test_named_tuples_are_plain_ones_in_every_strategy(own: Own):
-    slugs = ["loop.eager", "map_fn.graph", "while_loop.graph", "vectorized_map.graph", "map_fn.xla", "dataset.graph"]
-    run = compared(own, "largest", "vectors", slugs)
-    assert outcomes(run) == dict.fromkeys(slugs, "ok")
-    leaves = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
-    assert [leaf.path for leaf in leaves] == [".k[0]", ".k[1]"]
-
-
-def test_of_many_elements_some_are_compared_and_the_run_says_so(own: Own, monkeypatch: pytest.MonkeyPatch):
+def test_strategies_end_as_the_function_allows(host: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Effects and results without a fixed shape are not measured where they would be lost; named tuples are plain ones;
+    of random values shapes are compared, and of many elements some."""
+    # Where values are wrong, a fresh interpreter would look whether oneDNN is to blame.
+    monkeypatch.setattr(comparison, "Launcher", lambda *_: Lent(host))
     monkeypatch.setattr(own_script, "MOST_COMPARED", 3)
-    run = compared(own, "contrast", "images", ["map_fn.graph"])
-    assert outcomes(run) == {"map_fn.graph": "ok"}
-    (warning,) = [warning.message for warning in run.warnings if warning.code == "some_compared"]
-    assert warning.startswith("results of 3 of 16 elements are compared with right ones")
-
-
-def test_values_that_are_random_are_compared_by_their_shapes(own: Own):
-    run = compared(own, "flip", "images", ["map_fn.graph"])
-    assert outcomes(run) == {"map_fn.graph": "ok"} and run.ranking == [["map_fn.graph"]]
-    assert CODE.strip() in run.measurement("map_fn.graph").code.source  # type: ignore[union-attr]
-    (leaf,) = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
-    assert (leaf.shape, leaf.max_abs) == ([16, 8, 8, 3], None)
-
-
-def test_results_without_a_fixed_shape_are_ragged_and_what_has_no_form_for_them_is_said(own: Own):
-    cannot = ["map_fn.xla", "while_loop.graph", "vectorized_map.graph"]
-    run = compared(own, "large", "vectors", ["map_fn.graph", *cannot])
-    assert outcomes(run) == {"map_fn.graph": "ok", **dict.fromkeys(cannot, "unsupported")}
-    leaves = run.measurement("map_fn.graph").correctness.leaves  # type: ignore[union-attr]
-    assert [leaf.path for leaf in leaves] == [".row_lengths[0]", ".values"]
+    leave_the_machine(monkeypatch)
+    with running(host, tmp_path) as own:
+        for function, elems, right, cannot, paths in (
+            ("positive", "vectors", ["loop.eager"], ["vectorized_map.graph"], [""]),
+            ("largest", "vectors", ["loop.eager", "map_fn.xla", "while_loop.graph"], [], [".k[0]", ".k[1]"]),
+            ("flip", "images", ["map_fn.graph"], [], [""]),
+            ("large", "vectors", ["map_fn.graph"], ["map_fn.xla", "while_loop.graph"], [".row_lengths[0]", ".values"]),
+        ):
+            slug = own.look_at(Given(code=CODE, function=function, elems=elems))
+            run = measure(own, parse({"workload": slug, "strategies": [*right, *cannot], "budget_s": 300.0}))
+            outcomes = {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
+            assert outcomes == dict.fromkeys(right, "ok") | dict.fromkeys(cannot, "unsupported"), function
+            first = run.measurement(right[0])
+            assert [leaf.path for leaf in first.correctness.leaves] == paths and CODE.strip() in first.code.source
+            assert all((leaf.max_abs is None) == (function == "flip") for leaf in first.correctness.leaves)
+            # Of rows of different lengths all are compared.
+            assert ("some_compared" in {warning.code for warning in run.warnings}) == (function != "large")

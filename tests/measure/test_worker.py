@@ -15,21 +15,21 @@ import pytest
 from measure import client, recording, worker
 from measure.admission import NOBODY, Visitor
 from measure.claims import known
+from measure.claims.tries import chosen
 from measure.client import Busy, Client
 from measure.engine import deriving
 from measure.engine.comparison import Comparison
 from measure.hosting import Limits
 from measure.local import Local
-from measure.making import Making
-from measure.model.job import WorkerState
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.run import Run
+from measure.machine import flags
 from measure.pool.launcher import HostState
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.run.sweep_request import parse_sweep
 from measure.store import database
 from measure.store.store import Store
 from measure.subject.messages import Spec
-from measure.sweep.request import parse_sweep
 from tests.deadlines import RUN_S
 from tests.engine import Own, eventually, measure_here, running, small_request
 from tests.subjects import Message, Subjects
@@ -61,9 +61,9 @@ class Hanging(Subjects):
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MAPBENCH_LOCK", str(tmp_path / "measure.lock"))
     monkeypatch.setattr(recording, "LOOK_S", 0.01)
-    monkeypatch.setattr(recording, "_TELL_S", 0.0)
+    monkeypatch.setattr(recording, "_STAND_S", 0.0)
     monkeypatch.setattr(worker, "_LOOK_S", 0.01)
-    monkeypatch.setattr(worker, "_WAIT_S", 0.01)
+    monkeypatch.setattr(recording, "_WAIT_S", 0.01)
 
 
 @pytest.fixture
@@ -113,7 +113,9 @@ def test_a_run_can_be_watched_and_one_that_is_cancelled_ends_with_what_it_had(ow
     assert finished(own, own.submit(small_request("batched.eager"))).status == "complete", "the next one runs"
 
 
-def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_other(own: Own):
+def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_other(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+):
     first = own.submit(small_request(HANGS))
     eventually(lambda: hangs(own, first), "it has begun")
     second, third, fourth = (own.submit(small_request("batched.eager", seed=seed)) for seed in range(3))
@@ -125,7 +127,12 @@ def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_oth
     run = finished(own, second)
     assert run.status == "cancelled" and run.measurements[0].outcome == "cancelled"
     assert own.queue() == (first, third, fourth)
+    stopped = threading.Event()
+    stop = Comparison.stop
+    monkeypatch.setattr(Comparison, "stop", lambda self: (stop(self), stopped.set()))
     own.stop(third)
+    own.stop(first)
+    assert stopped.wait(RUN_S), "an order to stop reaches what is measured"
     own.cancel(first)
     runs = [finished(own, run_id) for run_id in (first, third, fourth)]
     assert [run.status for run in runs] == ["cancelled", "complete", "complete"]
@@ -135,17 +142,6 @@ def test_runs_wait_in_their_order_and_one_that_is_cancelled_there_hinders_no_oth
     assert finished(own, third).status == "complete", "what has finished cannot be cancelled"
     own.cancel("0" * 24)
     assert own.snapshot("0" * 24) is None and own.snapshot("../../etc/passwd") is None
-
-
-def test_an_order_to_stop_reaches_what_is_measured(own: Own, monkeypatch: pytest.MonkeyPatch):
-    stopped = threading.Event()
-    monkeypatch.setattr(Comparison, "stop", lambda self: stopped.set())
-    run_id = own.submit(small_request(HANGS))
-    eventually(lambda: hangs(own, run_id), "it is timed")
-    own.stop(run_id)
-    assert stopped.wait(RUN_S)
-    own.cancel(run_id)
-    assert finished(own, run_id).status == "cancelled"
 
 
 def test_what_the_device_and_the_memory_do_not_allow_is_refused_before_it_is_queued(idle: Own):
@@ -162,7 +158,7 @@ def test_two_on_one_machine_take_turns_and_say_for_whom_they_wait(own: Own, tmp_
     with running(Subjects(), tmp_path / "other") as other:
         other.begin()
         second, third = (other.submit(small_request("batched.eager", seed=seed)) for seed in range(2))
-        waits = f"waiting for a test (process {os.getpid()})"
+        waits = f"waiting for a test (process {os.getpid()} on "
         eventually(lambda: waits in other.snapshot(second).message, "the second one says for whom it waits")
         other.cancel(second)
         assert finished(other, second).status == "cancelled"
@@ -179,9 +175,9 @@ def test_what_waits_when_a_worker_ends_is_measured_by_the_next_one_in_its_order(
     eventually(lambda: hangs(own, first), "the first one is timed")
     waiting = [
         own.submit(small_request("map_fn.eager", seed=7), visitor=ANN, why=True),
-        own.submit_sweep(parse_sweep(SWEEP), visitor=ANN),
+        own.submit(parse_sweep(SWEEP), visitor=ANN),
         own.submit(small_request("map_fn.graph"), visitor=ANN, parent=first),
-        own.submit_claims([known.all_claims()[0].id], visitor=ANN),
+        own.submit(chosen([known.all_claims()[0].id]), visitor=ANN),
         own.explain(explained, ANN),
     ]
     asked = {run_id: own.snapshot(run_id).run for run_id in waiting[:-1]}
@@ -260,9 +256,9 @@ def test_a_host_that_cannot_start_is_told_and_ends_what_waits_with_its_reason(tm
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        (worker, "machine_lock"),
+        (recording, "machine_lock"),
         (Subjects, "wait_ready"),
-        (Making, "waiting"),
+        (worker.Worker, "_made"),
         (deriving, "look"),
         (Comparison, "run"),
         (recording.Recording, "end"),
@@ -354,11 +350,27 @@ def test_a_command_line_begins_its_run_in_the_store_when_that_can_be_written(
 
     monkeypatch.setattr(local.store, "begin", failing)
     request = small_request("batched.eager")
-    ended = local.measure(
-        lambda making, run_id, publish, keep: making.comparison(run_id, request, publish), lambda view: None
-    )
+    ended = local.measure(request, lambda view: None)
     assert ended.run.status == "complete" and not ended.problem and tries[0] >= 2
     assert local.store.load(ended.run.id) == ended.run
+    local.close()
+
+
+@pytest.mark.parametrize(("step", "status"), [("measure", "cancelled"), ("end", "complete")])
+def test_an_interrupt_just_before_it_is_measured_ends_it_and_while_it_is_written_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, status: str
+):
+    measure_here(Subjects(), monkeypatch)
+    local = Local("a test", store=Store(tmp_path))
+    real = getattr(recording.Recording, step)
+
+    def interrupted(self: recording.Recording, *arguments: Any) -> Any:
+        local.cancel()
+        return real(self, *arguments)
+
+    monkeypatch.setattr(recording.Recording, step, interrupted)
+    ended = local.measure(small_request("batched.eager"), lambda view: None)
+    assert ended.run.status == status and local.store.load(ended.run.id) == ended.run
     local.close()
 
 
@@ -396,8 +408,8 @@ def test_a_function_is_looked_at_before_all_that_waits_and_is_a_workload_then(
 WAYS_IN = {
     "a comparison": lambda own, visitor, run_id: own.submit(small_request("loop.eager"), None, visitor),
     "a repetition": lambda own, visitor, run_id: own.submit(small_request("batched.eager"), run_id, visitor),
-    "a sweep": lambda own, visitor, run_id: own.submit_sweep(parse_sweep(SWEEP), None, visitor),
-    "claims": lambda own, visitor, run_id: own.submit_claims((), None, visitor),
+    "a sweep": lambda own, visitor, run_id: own.submit(parse_sweep(SWEEP), None, visitor),
+    "claims": lambda own, visitor, run_id: own.submit(chosen(()), None, visitor),
     "an explanation": lambda own, visitor, run_id: own.explain(run_id, visitor),
 }
 
@@ -443,7 +455,7 @@ def test_who_waits_is_told_how_long_at_most_by_the_bounds_of_those_before(idle: 
     monkeypatch.setenv("MAPBENCH_SWEEP_S", "300")
     ids = [
         idle.submit(small_request("batched.eager")),
-        idle.submit_sweep(parse_sweep(SWEEP)),
+        idle.submit(parse_sweep(SWEEP)),
         idle.submit(small_request("loop.eager")),
     ]
     shown = [idle.snapshot(run_id) for run_id in ids]
@@ -469,24 +481,20 @@ def test_only_who_started_a_run_ends_explains_or_deletes_it(idle: Own):
     assert idle.explanation(run_id) is None and idle.delete([run_id], ANN) == [run_id]
 
 
-def test_an_equal_request_is_answered_by_a_recent_run_and_measured_where_it_repeats_one(idle: Own):
+def test_only_a_complete_run_that_is_still_here_answers_an_equal_request(idle: Own):
     idle.client.limits = Limits(recent_s=3_600)
-    run_id = idle.submit(small_request("batched.eager"), None, ANN)
-    cancelled = idle.submit(small_request("batched.eager", seed=1), None, ANN)
+    cancelled = idle.submit(small_request("batched.eager"), None, ANN)
     idle.cancel(cancelled)
+    run_id = idle.submit(small_request("batched.eager"), None, ANN)
     idle.work()
-    assert idle.submit(small_request("batched.eager"), None, BOB) == run_id and idle.queue() == ()
-    anew = idle.submit(small_request("batched.eager"), run_id, BOB)
-    assert anew != run_id and idle.submit(small_request("batched.eager", seed=1), None, BOB) != cancelled
-    idle.work()
-    assert idle.submit(small_request("batched.eager"), None, ANN) == anew, "the newest"
-    assert idle.delete([anew]) == [anew] and idle.submit(small_request("batched.eager"), None, ANN) == run_id
+    assert run_id != cancelled and idle.submit(small_request("batched.eager"), None, BOB) == run_id
+    assert idle.queue() == () and idle.submit(small_request("batched.eager"), run_id, BOB) != run_id, "it repeats one"
+    assert idle.delete([run_id]) == [run_id] and idle.submit(small_request("batched.eager"), None, ANN) != run_id
 
 
-def test_a_worker_tells_what_it_has_done(idle: Own):
-    idle.submit(small_request("batched.eager", "map_fn.eager"))
-    idle.work()
-    idle.worker.tell()
-    told: WorkerState = idle.host()
-    assert told.state == "ready" and told.devices[0] == "CPU:0" and told.measured_s > 0
-    assert told.runs == {"compare complete": 1} and told.outcomes == {"ok": 2}
+def test_a_worker_measures_with_the_flags_of_its_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    started: list[dict[str, str]] = []
+    monkeypatch.setattr(client, "Python", lambda *_, environment, **__: started.append(environment))
+    Client(Store(tmp_path), starts_worker=True).ensure_worker()
+    assert [flags.read({**os.environ, **variables}) for variables in started] == [flags.read(os.environ)]

@@ -1,18 +1,14 @@
 """Several element functions of one workload: an option of its strategies, so that they compete in one run."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-import strategies
 import workloads
-from measure.model import listing
-from measure.model.request import RequestError, parse
+from measure.run import listing
+from measure.run.request import RequestError, parse
 from strategies import script
-from strategies.spec import Strategy
 from tests.engine import ROOT
-from tests.strategies.test_strategies import EVERY_OTHER
 from tests.test_docs import blocks
 from workloads.case import Case
 from workloads.discovery import DiscoveryError
@@ -29,19 +25,6 @@ def slope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "workloads" / "slope.py"
     path.write_text(SLOPE)
     return path
-
-
-def test_a_slug_names_one_beside_other_options() -> None:
-    slug = "chunked.graph?chunk=8&element=by_hand"
-    assert strategies.parse("chunked.graph?element=by_hand&chunk=8").slug == slug
-    assert strategies.parse(slug) == Strategy("chunked", "graph", {"chunk": 8, "element": "by_hand"})
-    for wrong, says in (
-        ("map_fn.graph?element=By hand", "map_fn: element 'By hand' is not valid"),
-        ("map_fn.graph?element=a&element=b", "gives element twice"),
-        ("batched.graph?element=by_hand", "batched has no option 'element': it has none"),
-    ):
-        with pytest.raises(strategies.StrategyError, match=re.escape(says)):
-            strategies.parse(wrong)
 
 
 def test_words_stand_for_all_of_those_that_a_workload_has_and_the_default_for_one(slope: Path) -> None:
@@ -69,15 +52,6 @@ def test_its_script_holds_the_function_that_it_maps(tmp_path: Path) -> None:
     ours, theirs = (script.build(case, slug) for slug in (BY_HAND, "map_fn.graph"))
     assert "def by_hand(x):" in ours and "def by_gradient_tape" not in ours and "(by_hand, elems" in ours
     assert "def by_hand" not in theirs and "(by_gradient_tape, elems" in theirs
-    for old, new, says in (
-        ('{"by_hand": by_hand}', '{"By hand": by_hand}', "slope: element function 'By hand' is not valid"),
-        ('{"by_hand": by_hand}', '{"by_hand": lambda x: x}', "cannot be put into a script: a top-level 'def' can"),
-        ("def by_hand(x):", "def by_hand(x, *, angle):", "slope: by_hand asks for 'angle': it can have batch, width"),
-    ):
-        path.write_text(SLOPE.replace(old, new))
-        with pytest.raises(DiscoveryError, match=re.escape(says)):
-            workloads.load_file(path)
-    option = 'options=(Option("element", 1, "which"),), order=15'
-    path.write_text(EVERY_OTHER.replace("order=15", option).replace("import Mapper", "import Mapper, Option"))
-    with pytest.raises(ValueError, match="an option is named 'element', which is every mapper's"):
-        strategies.load_file(path)
+    path.write_text(SLOPE.replace("def by_hand(x):", "def by_hand(x, *, angle):"))
+    with pytest.raises(DiscoveryError, match="slope: by_hand asks for 'angle': it can have batch, width"):
+        workloads.load_file(path)

@@ -1,20 +1,17 @@
 """What the further mappers need of the engine: limits, choices, the memory of NumPy, and workloads of one's own."""
 
-from measure.engine.bench import Settings
-from measure.model.request import parse
-from measure.model.run import Run
-from measure.pool.host_launcher import HostLauncher
 from measure.pool.launcher import Launcher
-from tests.deadlines import RUN_S
+from measure.run.request import parse
+from measure.run.run import Run
 from tests.grid import untimed
 from tests.subjects import Subjects
 
 
 def outcomes(launcher: Launcher, **request: object) -> Run:
-    return untimed(parse(request), launcher, Settings(timeout_floor_s=RUN_S))
+    return untimed(parse(request), launcher)
 
 
-def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
+def test_chunks_take_little_memory_and_say_why(host: Launcher) -> None:
     """256 elements with 16⁴ products of 4 bytes each: 64 MiB for all, 0.25 MiB for each, of which 39 fit a chunk."""
     chosen = ["vectorized_map.graph", "chunked.graph", "chunked.graph?chunk=2"]
     run = outcomes(host, workload="outer_reduce", size={"batch": 256, "side": 16}, strategies=chosen)
@@ -30,7 +27,7 @@ def test_chunks_take_little_memory_and_say_why(host: HostLauncher) -> None:
     assert by_slug["chunked.graph?chunk=2"].warnings == []
 
 
-def test_memory_of_numpy_is_seen_by_python(host: HostLauncher) -> None:
+def test_memory_of_numpy_is_seen_by_python(host: Launcher) -> None:
     chosen = ["numpy_batched.eager", "numpy_function.graph"]
     run = outcomes(host, workload="outer_reduce", size={"batch": 64, "side": 16}, strategies=chosen)
     batched, called = (item.memory for item in run.measurements)

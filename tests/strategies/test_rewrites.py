@@ -6,20 +6,10 @@ import pytest
 
 import strategies
 import workloads
-from measure.engine.bench import Settings
-from measure.model import listing
-from measure.model.request import parse
-from measure.model.run_file import decode, encode
-from measure.output import table
-from measure.pool import process
-from measure.pool.host_launcher import HostLauncher
+from measure.run import listing
+from measure.run.request import parse
 from strategies import rewrites
 from strategies.spec import Strategy
-from tests.deadlines import RUN_S
-from tests.engine import measure, running
-from tests.grid import untimed
-from tests.subjects import Subjects
-from tests.warm import WARM
 from tests.workloads.test_workloads import CUBE
 from workloads.discovery import DiscoveryError
 
@@ -69,30 +59,9 @@ def test_a_name_that_cannot_stand_in_a_link_or_means_something_else_is_refused_a
     tricks.write_text(TRICKS.replace("my_trick", "My trick"))
     with pytest.raises(DiscoveryError, match="cube: rewrite 'My trick' is not valid: small letters, digits and _ are"):
         workloads.in_file(tricks)
-    for name, says in (
-        ("loop", "the rewrite 'loop' is not offered: a mapper has this name already"),
-        ("graph", "the rewrite 'graph' is not offered: all, default, none, eager, graph, xla mean several strategies"),
-    ):
+    for name in ("loop", "graph"):
         tricks.write_text(TRICKS.replace("my_trick", name))
-        assert listing.broken()[str(tricks)].startswith(f"{tricks}: {says}")
+        sentence = f"{tricks}: the rewrite {name!r} is not offered: choose another name, a mapper or a word"
+        assert listing.broken()[str(tricks)].startswith(sentence)
         assert chosen("other_trick.graph,loop.graph") == ("other_trick.graph", "loop.graph")
         assert strategies.mapper("loop").apply is not None
-
-
-def test_its_runs_are_shown_where_nobody_has_heard_of_it(tricks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tricks.parent.parent
-    with running(Subjects(latencies_s={"my_trick.graph": 0.001}), home) as measuring:
-        run = measure(measuring, parse({"workload": "cube", "strategies": "loop.eager,my_trick.graph,my_trick.xla"}))
-    assert run.status == "complete" and run.ranking[0] == ["my_trick.graph"]
-    tricks.unlink()
-    monkeypatch.setenv("MAPBENCH_HOME", str(home / "another"))
-    assert "my_trick.graph" in table.render(decode(encode(run)))
-
-
-def test_it_is_measured_and_checked_like_any_other(
-    tricks: Path, host: HostLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "subprocess", WARM)
-    asked = parse({"workload": "cube", "strategies": "my_trick.graph,other_trick.graph"})
-    run = untimed(asked, host, Settings(timeout_floor_s=RUN_S))
-    assert [item.correctness and item.correctness.ok for item in run.measurements] == [True, False]

@@ -7,7 +7,7 @@ import pytest
 
 import strategies
 import workloads
-from strategies import chunks, script
+from strategies import chunks
 from strategies.spec import MODES, Mapper, Strategy
 from workloads.case import Case
 
@@ -56,6 +56,7 @@ def test_a_slug_has_one_canonical_form() -> None:
         ("vectorized_map.xla?fallback_to_while_loop=False", "vectorized_map.xla?fallback_to_while_loop=false"),
         ("vectorized_map.xla?fallback_to_while_loop=TRUE", "vectorized_map.xla"),
         ("chunked.graph?chunk=0", "chunked.graph"),
+        ("chunked.graph?element=by_hand&chunk=8", "chunked.graph?chunk=8&element=by_hand"),
         ("  loop.eager ", "loop.eager"),
     ):
         strategy = strategies.parse(written)
@@ -75,6 +76,8 @@ def test_errors_name_what_is_valid() -> None:
             f"{number}=3&parallel_iterations=4",
             f"strategy '{number}=3&parallel_iterations=4' gives parallel_iterations tw",
         ),
+        ("map_fn.graph?element=By hand", "map_fn: element 'By hand' is not valid"),
+        ("batched.graph?element=by_hand", "batched has no option 'element': it has none"),
         ("map_fn.xla?&", "strategy 'map_fn.xla?&' is malformed: '' should read option=value"),
         ("", "strategy '' is malformed: write mapper.mode or mapper.mode?option=value&option=value"),
         (".eager", "strategy '.eager' is malformed"),
@@ -137,6 +140,10 @@ def test_the_default_chunk_is_what_fits_the_room() -> None:
     assert chunk_of("chunked.graph", size) == chunks.CPU_BYTES // element == 620
     assert chunk_of("chunked.graph", size, memory_limit_mib=1) == 2**18 // element == 15
     assert chunk_of("chunked.graph", size, device="GPU:0") == chunks.GPU_BYTES // element == 31_775
+    assert chunk_of("chunked.graph?chunk=7", size) == 7
+    case = Case(workloads.get("outer_reduce"), size, "float32")
+    reason = chunks.reason(case, strategies.parse("chunked.graph"))
+    assert reason == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
     assert chunk_of("chunked.graph", {"batch": 256, "side": 2}) == 256
     assert chunk_of("chunked.graph", {"batch": 256, "side": 64}) == 1
     assert chunk_of("chunked.graph", {"batch": 0, "side": 32}) == 1
@@ -152,27 +159,6 @@ def test_where_chunks_save_little_memory_the_whole_batch_is_chosen_unless_memory
     assert chunks.chosen(case, chunked, memory_limit_mib=64) == {"chunk": fits}
     # Their sum needs next to nothing in chunks.
     assert chunks.length(case, strategies.parse("accumulate.graph")) < 4_096
-
-
-def test_the_chosen_chunk_stands_in_the_script_with_its_reason_and_one_that_is_asked_for_is_kept() -> None:
-    assert chunk_of("chunked.graph?chunk=7", {"batch": 256, "side": 32}) == 7
-    case = Case(workloads.get("outer_reduce"), {"batch": 2_560, "side": 8}, "float32")
-    assert "    return map_in_chunks(element, elems, signature, chunk=620)\n" in script.build(case, "chunked.graph")
-    assert "chunk=15)" in script.build(case, "chunked.graph", memory_limit_mib=1)
-    reason = chunks.reason(case, strategies.parse("chunked.graph"))
-    assert reason == "chunk=620 was chosen: its tensors take 9.99 of 10 MiB"
-
-
-def test_arrays_of_numpy_stay_in_the_process_too_and_a_gpu_has_a_pool_of_its_own() -> None:
-    case = Case(workloads.get("square"), {"batch": 4}, "float32")
-    tensors, arrays = "TF_CPU_ALLOCATOR_USE_BFC", "mallopt"
-    for slug, has_arrays in (("map_fn.graph", False), ("numpy.eager", True), ("numpy_function.graph", True)):
-        assert tensors in (text := script.build(case, slug)) and (arrays in text) == has_arrays
-        for without in (
-            script.build(case, slug, allocator="default"),
-            script.build(dataclasses.replace(case, device="GPU:0"), slug),
-        ):
-            assert tensors not in without and arrays not in without and "import os" not in without
 
 
 def test_limits_that_are_known_are_said() -> None:

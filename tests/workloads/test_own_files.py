@@ -1,23 +1,26 @@
 """Files of a person's own: one is all that adding something takes, and one that is broken costs only itself."""
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import strategies
 import workloads
 from measure import client
-from measure.model import listing
+from measure.run import listing
+from strategies import script
 from tests.deadlines import ANSWER_S
-from tests.engine import ROOT
-from tests.pages import FakeClient, words
+from tests.engine import ROOT, running
+from tests.pages import words
 from tests.strategies.test_strategies import EVERY_OTHER
+from tests.subjects import Subjects
 from tests.workloads.test_workloads import CUBE
-from workloads import functions
+from workloads import descriptions
 from workloads.case import Case
 from workloads.discovery import DiscoveryError
-from workloads.spec import Leaf
+from workloads.spec import Workload
 
 
 @pytest.fixture
@@ -41,44 +44,64 @@ def test_one_setting_turns_them_off_where_strangers_come(home: Path, monkeypatch
 
 BROKEN = {
     "exits": ("import sys\nsys.exit(3)", "cannot be loaded: SystemExit: 3 (line 2)"),
-    "fails_at_its_most": (
-        CUBE.replace("def cost():", "def cost(batch):\n    assert batch < 100, 'too many'"),
-        "cube: cost(batch=100) fails: AssertionError: too many",
+    "fails": (
+        CUBE.replace("def cost():", "def cost(batch):\n    assert batch < 4, 'too many'"),
+        "cube: cost(batch=4) fails: AssertionError: too many",
     ),
     "mine": ("WORKLOAD = squares", "cannot be loaded: NameError: name 'squares' is not defined (line 1)"),
 }
 
 
-def test_they_are_offered_and_broken_ones_are_said_on_the_page_and_in_the_list(
+def test_who_measures_executes_them_and_pages_know_them_from_its_row_in_the_store(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Executed anywhere but where the worker is, each of them would be broken.
+    measures = "import os\n\nos.environ['WHO_MEASURES']\n\n"
+    monkeypatch.setenv("WHO_MEASURES", "1")
     for name, (text, _) in BROKEN.items():
         (home / "workloads" / f"{name}.py").write_text(text)
-    (home / "workloads" / "cube.py").write_text(CUBE)
-    (home / "mappers" / "through_dataset.py").write_text(EVERY_OTHER)
+    cube, mapper = home / "workloads" / "cube.py", home / "mappers" / "through_dataset.py"
+    cube.write_text(measures + CUBE)
+    mapper.write_text(measures + EVERY_OTHER)
     assert workloads.names()[-1] == "cube"
-    assert strategies.mapper("through_dataset").modes == ("eager", "graph")
-    expected = {f"{home}/workloads/{name}.py": says for name, (_, says) in BROKEN.items()}
-    assert listing.broken() == {
-        path: f"{path}{':' if says.startswith('cube') else ''} {says}" for path, says in expected.items()
+    case = Case(workloads.get("cube"), {"batch": 50}, "float32")
+    written = script.build(case, "through_dataset.graph")
+    broken = listing.broken()
+    assert broken == {
+        f"{home}/workloads/{name}.py": f"{home}/workloads/{name}.py{':' if says.startswith('cube') else ''} {says}"
+        for name, (_, says) in BROKEN.items()
     }
-    (home / "workloads" / "cube.py").write_text(CUBE.replace("def cost():", "def cost(batch):\n    1 / (batch - 3)"))
-    with pytest.raises(DiscoveryError, match=r"^cube: cost\(batch=3\) fails: ZeroDivisionError: division by zero$"):
-        _ = Case(workloads.get("cube"), {"batch": 3}, "float32").cost
-    fake = FakeClient()
-    monkeypatch.setattr(client, "shared", lambda: fake)
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
-    app.query_params["workload"] = "cube"
-    app.run()
+    with running(Subjects(), home) as own:
+        monkeypatch.delenv("WHO_MEASURES")
+        for path in (cube, mapper):
+            path.write_text(f"{path.read_text()}\n# changed\n")
+        monkeypatch.setattr(client, "shared", lambda: own.client)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
+        app.query_params["workload"] = "cube"
+        app.run()
     assert not app.exception and not app.error
     assert f"mine.py {BROKEN['mine'][1]}" in words(app) and "Cube" in words(app)
     assert {"loop.eager", "through_dataset.graph"} <= {box.label for box in app.checkbox}
+    assert listing.broken() == broken
+    assert script.build(replace(case, workload=workloads.get("cube")), "through_dataset.graph") == written
 
 
-def test_tuples_named_ones_lists_and_dicts_of_leaves_can_be_told_apart() -> None:
-    leaf = Leaf((3,), "float32")
-    nest = {"pair": (leaf, [leaf, leaf]), "names": {"shape": leaf, "dtype": leaf}, "one": functions.Named((leaf,))}
-    again = functions.leaves_from_wire(functions.leaves_to_wire(nest))
-    assert (
-        again == nest and isinstance(again["one"], functions.Named) and not isinstance(again["pair"], functions.Named)
-    )
+@pytest.mark.parametrize("slug", ["augment", "keras_gradients", "cholesky", "ragged_in", "top_k"])
+def test_described_as_data_a_workload_has_its_shapes_at_every_size_and_its_scripts(slug: str) -> None:
+    item = workloads.get(slug)
+    again = descriptions.of_data(descriptions.described(item), Workload)
+    names = ("slug", "sizes", "presets", "dtypes", "options", "unsupported")
+    assert [getattr(again, name) for name in names] == [getattr(item, name) for name in names]
+    sizes = [item.default_size(), *({**item.default_size(), **size} for size in item.presets.values())]
+    chosen = [{}, *({name: value} for name, by_value in item.variants.items() for value in by_value)]
+    for dtype, size, options in itertools.product(item.dtypes, sizes, chosen):
+        case, shown = (Case(one, size, dtype, options) for one in (item, again))
+        assert (case.input_bytes, case.output, case.captured_bytes) == (
+            shown.input_bytes, shown.output, shown.captured_bytes,
+        )  # fmt: skip
+        # Sums of several powers are forecast within a factor of two.
+        for name in ("ops", "flops", "temporary_bytes"):
+            right, forecast = getattr(case.cost, name), getattr(shown.cost, name)
+            assert right / 2 <= forecast <= 2 * right, (name, size)
+        assert script.build(shown, "map_fn.graph") == script.build(case, "map_fn.graph")
+        assert script.build_reference(shown) == script.build_reference(case)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from measure.model.run import Measurement, Point, Run
+from measure.judge.lines import Line, lines, readable
 from measure.output.notes import by_sentence
-from measure.sweep.lines import Line, lines, readable
+from measure.run.run import Measurement, Point, Run
 from views.ui import look
 
 

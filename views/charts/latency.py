@@ -7,8 +7,8 @@ import altair as alt
 import pandas as pd
 
 from measure.judge import limit
-from measure.model.run import Limit, Run
 from measure.output.rows import Row
+from measure.run.run import Limit, Run
 from views.charts import base, texts
 from views.charts.base import (
     COLOUR,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 import altair as alt
 import pandas as pd
 
-from measure.model.run import Measurement, Run
+from measure.run.run import Measurement, Run
 from views.charts import names, texts
 from views.charts.base import COLOUR, PADDING, SHAPE, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look

@@ -8,10 +8,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from measure.model.run import Measurement, Run
-from measure.statistics import pareto
-from measure.sweep import findings
-from measure.sweep.needs import DOES_NOT_FIT
+from measure.judge import pareto, sweep_analysis
+from measure.run.run import Measurement, Run
+from measure.run.sweep_forecast import DOES_NOT_FIT
 from views.charts import texts
 from views.charts.base import (
     COLOUR,
@@ -88,7 +87,7 @@ def offered(run: Run) -> list[int]:
     return [
         index
         for index, point in enumerate(run.points)
-        if pareto.known(point.measurements) and findings.asked_for(run, point)
+        if pareto.placed(point.measurements) and sweep_analysis.asked_for(run, point)
     ]
 
 
@@ -111,7 +110,7 @@ def by_option(run: Run) -> bool:
 def frame(measurements: Sequence[Measurement], limit_bytes: float | None) -> pd.DataFrame:
     """Return the rows of the chart, in MiB and seconds. Strategies that take more than ``limit_bytes``, the slider's
     amount, fade as well."""
-    known = pareto.known(measurements)
+    known = pareto.placed(measurements)
     if not known:
         return pd.DataFrame()
     front = pareto.front(measurements)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from measure.model.run import Axis, Crossover, Measurement, Point, Run
-from measure.sweep.crossovers import sentence
-from measure.sweep.lines import Line, lines
+from measure.judge.crossovers import sentence
+from measure.judge.lines import Line, lines
+from measure.run.run import Axis, Crossover, Measurement, Point, Run
 from views.charts import names, texts
 from views.charts.base import (
     COLOUR,

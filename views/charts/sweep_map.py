@@ -6,10 +6,9 @@ from collections.abc import Iterable
 import altair as alt
 import pandas as pd
 
-from measure.model import text
-from measure.model.run import Point, Run
-from measure.sweep import findings
-from measure.sweep.lines import Line, inferred, leaders, lines, place, readable
+from measure.judge.lines import Line, inferred, leaders, lines, place, readable
+from measure.run import text
+from measure.run.run import Point, Run
 from views.charts import failures, texts
 from views.charts.base import COLOUR, COLOUR_SCALE, INK, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look
@@ -115,7 +114,7 @@ def frame(run: Run) -> pd.DataFrame:
                 "letters": shown or _SIGNS.get(shade(point), ""),
                 "at": readable({across: point.at[across], up: point.at[up]}),
                 "fastest": " and ".join(first) if first else look.MISSING,
-                "by": lead(point, run),
+                "by": point.verdict or look.MISSING,
                 "without": failures.without(point) or look.MISSING,
                 "state": state(point),
             }
@@ -157,17 +156,6 @@ def state(point: Point) -> str:
     if point.status == "complete":
         return texts.SHADES["without"]
     return text.standing(texts.STATES.get(point.status, point.status), point.reason)
-
-
-def lead(point: Point, run: Run) -> str:
-    """Say by how much the fastest leads the next group, or where all tie, the best of the others, with its interval."""
-    measured = findings.lead(run, point)
-    if measured is None:
-        return look.MISSING
-    over, other = measured
-    factor, interval = look.factor_with_interval(over.ratio, over.low, over.high)
-    said = texts.LEAD_TIE if len(point.ranking) == 1 else texts.LEAD
-    return said.format(factor=factor, interval=interval, other=other)
 
 
 def legend_html(run: Run) -> str:

@@ -91,8 +91,6 @@ SHADES = {
     "missed": NOT_REACHED,
 }
 STATES = {"running": BEING_MEASURED, "budget": NOT_REACHED, "skipped": "left out"}
-LEAD = "{factor} {interval} faster than {other}"
-LEAD_TIE = "{factor} {interval} faster than {other}, a tie"
 NO_MAP = "Map of winners over {across} and {up}: nothing has been measured yet."
 MAP = "Map of winners over {across} and {up}, {count} cells. Fastest or tied: {winners}."
 CELLS_WON = "{strategy} in {count}"

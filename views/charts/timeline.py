@@ -5,8 +5,8 @@ import functools
 import altair as alt
 import pandas as pd
 
-from measure.model.run import Measurement
 from measure.output.rows import Row
+from measure.run.run import Measurement
 from views.charts import names, texts
 from views.charts.base import COLOUR, DASH, MIB, MIB_AXIS, PADDING, Spec, spec, tooltip, unfilled
 from views.ui import look

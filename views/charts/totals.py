@@ -7,9 +7,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from measure.model.run import Latency
+from measure.judge import break_even
 from measure.output.rows import Row
-from measure.statistics import break_even
+from measure.run.run import Latency
 from views.charts import names, texts
 from views.charts.base import COLOUR, DASH, PADDING, Spec, seconds_axis, spec, tooltip, unfilled
 from views.ui import look

@@ -13,7 +13,7 @@ from typing import Any
 
 import strategies
 import workloads
-from measure.model.request import (
+from measure.run.request import (
     ALLOCATORS,
     DEFAULT_BUDGET_S,
     RequestError,
@@ -23,7 +23,7 @@ from measure.model.request import (
     parse_size,
     parse_workload,
 )
-from measure.model.run import Request
+from measure.run.run import Request
 from views.choices import texts
 from views.ui import look
 from views.ui.parameters import option_key, size_key

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure import beginning
-from measure.model import forecast
-from measure.model.request import (
+from measure import admission
+from measure.run import forecast
+from measure.run.request import (
     ALLOCATORS,
     DEFAULT_BUDGET_S,
     MOST_BUDGET_S,
@@ -20,7 +20,7 @@ from measure.model.request import (
     case_of,
     parse,
 )
-from measure.model.run import Run
+from measure.run.run import Run
 from views.choices import address, grid, texts
 from views.choices.address import AUTOMATIC, NONE, WORDS, Field, Form
 from views.choices.case import (
@@ -170,7 +170,7 @@ def _judge(case: Case, chosen: tuple[str, ...], problem: str | None, advanced: d
         request = parse(raw_request(case, chosen, advanced))
     except RequestError as error:
         return Choices(None, str(error), base)
-    refusal = beginning.refusal(request) or problem
+    refusal = admission.refusal(request) or problem
     if refusal or not chosen:
         return Choices(None, refusal or texts.NONE_CHOSEN, base)
     return Choices(request, None, base, forecast.forecast_run(case, chosen, request.budget_s))

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 import strategies
-from measure.beginning import sweep_needs
-from measure.sweep.request import SweepRequest, parse_sweep
+from measure.admission import sweep_needs
+from measure.run.sweep_request import SweepRequest, parse_sweep
 from views.choices import address, texts
 from views.choices.sweep import fields, form_of
 from views.ui import look

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 import strategies
-from measure.model import forecast
-from measure.model.request import RequestError, default_strategies, parse_strategies
+from measure.run import forecast
+from measure.run.request import RequestError, default_strategies, parse_strategies
 from strategies.spec import ELEMENT, MODES, Mapper
 from views.choices import texts
 from views.choices.address import NONE, WORDS

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from measure.client import Busy
-from measure.model.request import RequestError
+from measure.run.request import RequestError
 from views.choices import texts
 from views.ui import guard, look, permission
 from views.ui.memo import Memo

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import structs
 
 import strategies
-from measure.model.request import RequestError
-from measure.model.run import Axis
-from measure.sweep.needs import forecast_sweep
-from measure.sweep.request import DEFAULT_POINTS, MOST_POINTS, SweepRequest, parse_range, parse_sweep
+from measure.run.request import RequestError
+from measure.run.run import Axis
+from measure.run.sweep_forecast import forecast_sweep
+from measure.run.sweep_request import DEFAULT_POINTS, MOST_POINTS, SweepRequest, parse_range, parse_sweep
 from views.choices import grid
 from views.ui.memo import Memo
 from workloads.spec import Workload
@@ -137,7 +137,7 @@ def fits(request: SweepRequest) -> bool:
     largest = tuple(structs.replace(axis, values=axis.values[-2:]) for axis in request.axes)
     for part in (replace(request, axes=largest), request):
         needs = forecast_sweep(part, MODEST_BYTES)
-        if needs.skipped or needs.left_out:
+        if needs.skipped or needs.too_long or needs.peak_bytes > MODEST_BYTES:
             return False
     return True
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from measure.judge import answer
-from measure.model.request import Request
-from measure.sweep.request import SweepRequest
+from measure.run.request import Request
+from measure.run.sweep_request import SweepRequest
 from views.choices import address, texts
 
 # In place of a second size, where one is swept alone.

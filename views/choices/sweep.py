@@ -8,11 +8,11 @@ import streamlit as st
 
 import strategies
 import workloads
-from measure import beginning
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.sweep.needs import SweepForecast
-from measure.sweep.request import (
+from measure import admission
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.run.sweep_forecast import SweepForecast
+from measure.run.sweep_request import (
     DEFAULT_BUDGET_S,
     MOST_POINTS,
     SCALES,
@@ -20,7 +20,7 @@ from measure.sweep.request import (
     parse_range,
     parse_sweep,
 )
-from measure.sweep.request import of_run as request_of_run
+from measure.run.sweep_request import of_run as request_of_run
 from views.choices import address, compare, ranges, texts
 from views.choices.address import NONE, WORDS, Field, Form
 from views.choices.case import (
@@ -94,11 +94,10 @@ def choose(devices: tuple[str, ...]) -> SweepChoices:
         return SweepChoices(None, str(error), baseline)
     needs = _memo.get(
         (strategies.version(), repr(request)),
-        lambda: beginning.sweep_needs(request),
+        lambda: admission.sweep_needs(request),
     )
     if not needs.peak_bytes:  # nothing is left to measure
-        reasons = [reason for _, reason in needs.skipped] or needs.strategies_left_out()
-        return SweepChoices(None, texts.NOTHING_FITS.format(reason=reasons[0]), baseline)
+        return SweepChoices(None, texts.NOTHING_FITS.format(reason=needs.skipped[0][1]), baseline)
     return SweepChoices(request, None, baseline, needs)
 
 

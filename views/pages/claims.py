@@ -6,15 +6,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from measure import beginning, client
+from measure import admission, client
 from measure.claims import known
-from measure.claims.tries import seconds_of, summary
-from measure.client import Snapshot
+from measure.claims.tries import chosen, seconds_of
+from measure.claims.verdicts import summary
 from measure.machine import environment
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.model.run_file import decode
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.run.run_file import decode
+from measure.store.store import Snapshot
 from views.pages import newest, opening, texts
 from views.result import actions, claims, heading, progress
 from views.result.claims import Tried
@@ -72,7 +73,7 @@ def _overview() -> None:
     if _one(tried, imported=places.viewer() and bool(runs)):
         return
     if not places.viewer():
-        refusal = beginning.claims_refusal(known.all_claims())
+        refusal = admission.claims_refusal(known.all_claims())
         time = look.duration(seconds_of(known.all_claims()))
         st.button(
             texts.TRY_ALL.format(count=len(tried), time=time), key="try_all", type="primary",
@@ -137,7 +138,7 @@ def _one(tried: list[Tried], *, imported: bool) -> bool:
 
 def _try(ids: tuple[str, ...]) -> None:
     try:
-        run_id = client.shared().submit_claims(ids, None, session.visitor())
+        run_id = client.shared().submit(chosen(ids), None, session.visitor())
     except RequestError as error:
         st.session_state["refusal"] = str(error)
         return

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from measure.client import Snapshot
-from measure.model.run import Run
-from measure.model.run_file import decode
+from measure.run.run import Run
+from measure.run.run_file import decode
+from measure.store.store import Snapshot
 from views.choices.address import fields
 from views.choices.compare import Choices, choose, of_run, unasked
 from views.pages import frame, texts

@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from measure.model import place
-from measure.model.place import StoreError
+from measure.run import place
+from measure.run.place import StoreError
 from views.pages import opening, texts
 from views.result import exports
 from views.result.exports import NoFile

@@ -12,10 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 import strategies
 from measure import client, hosting
 from measure.admission import beyond
-from measure.client import Snapshot
-from measure.model.request import Request
-from measure.model.run import Run
-from measure.sweep.request import SweepRequest
+from measure.run.request import Request
+from measure.run.run import Run
+from measure.run.sweep_request import SweepRequest
+from measure.store.store import Snapshot
 from views.choices import address, summary
 from views.choices.address import Fields, Form
 from views.pages import opening, texts, trust

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from measure import client
 from measure.claims import known, verdicts
 from measure.claims.tries import WORKLOAD
-from measure.model.run import Run
+from measure.run.run import Run
 from measure.store.entries import RUNNING, Entry, Query
 from views.pages import opening
 from views.ui.memo import Memo

@@ -8,14 +8,13 @@ import streamlit as st
 
 import strategies
 from measure import client
-from measure.client import Snapshot
-from measure.model import place
-from measure.model.place import StoreError
-from measure.model.run import Run
+from measure.run import place
+from measure.run.place import StoreError
+from measure.run.run import Run
+from measure.store.store import Snapshot
 from views.choices import address
 from views.choices.address import Fields, Form
 from views.pages import texts
-from views.ui import times
 from views.ui.memo import Memo
 
 _OPENED, _LEFT_AS = "opened", "left_as"
@@ -99,15 +98,6 @@ def find(run_id: str) -> tuple[Snapshot | None, str]:
         return None, texts.NO_ID.format(text=run_id[:60])
     try:
         snapshot = client.shared().snapshot(run_id)
-        return snapshot, "" if snapshot is not None else _missing(run_id)
+        return snapshot, "" if snapshot is not None else texts.UNKNOWN.format(id=run_id)
     except (ValueError, StoreError) as error:
         return None, texts.UNREADABLE.format(id=run_id, reason=error)
-
-
-def _missing(run_id: str) -> str:
-    """Return the sentence on a run that is not here."""
-    removed = client.shared().store.keeping.removed(run_id)
-    if removed is None:
-        return texts.UNKNOWN.format(id=run_id)
-    said = texts.MADE_ROOM if removed.made_room else texts.WAS_DELETED
-    return said.format(id=run_id, date=times.local(removed.at)[:10])

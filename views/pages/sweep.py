@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from measure.client import Snapshot
-from measure.sweep.lines import readable
+from measure.judge.lines import readable
+from measure.store.store import Snapshot
 from views.choices import examples
 from views.choices.sweep import SweepChoices, choose, fields, of_run, unasked
 from views.pages import frame, texts
@@ -24,8 +24,8 @@ def _needs(chosen: SweepChoices) -> str:
     )
     for at, reason in chosen.needs.skipped:
         needs += texts.POINT_LEFT_OUT.format(point=look.plain(readable(at)), reason=look.plain(reason))
-    for sentence in chosen.needs.strategies_left_out():
-        needs += f"\n- :material/timer_off: {look.plain(sentence)}"
+    if chosen.needs.too_long:
+        needs += f"\n- :material/timer_off: {look.plain(look.sentence(chosen.needs.too_long))}"
     return needs
 
 

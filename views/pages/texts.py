@@ -7,9 +7,7 @@ ABOUT = "Which way of mapping a function over a batch to use in TensorFlow: late
 PREVIEW_UNFINISHED = "This run is being measured."
 NO_ID = "«{text}» is not the id of a run: an id is 24 digits and letters from a to f."
 UNREADABLE = "Run {id} cannot be read: {reason}."
-MADE_ROOM = "Run {id} was removed on {date} to make room for newer ones."
-WAS_DELETED = "Run {id} was deleted on {date}."
-UNKNOWN = "Run {id} is not known here: it was measured on another machine, or deleted."
+UNKNOWN = "Run {id} is not known here: it was measured on another machine, deleted, or removed to make room."
 # Parts of a page, which a fault may keep from being shown.
 PAGE = "the page"
 CHOICES = "the choices"

@@ -3,8 +3,8 @@
 import msgspec
 import streamlit as st
 
-from measure.model.request import RequestError
-from measure.model.run import Run
+from measure.run.request import RequestError
+from measure.run.run import Run
 from views.pages import texts
 from views.result import actions, lookup
 from views.ui import look, permission

@@ -6,14 +6,15 @@ import msgspec
 import streamlit as st
 
 from measure import client
-from measure.client import Snapshot
+from measure.claims.tries import chosen
+from measure.engine import continuing
 from measure.machine import environment
-from measure.model.place import StoreError
-from measure.model.request import Request, RequestError
-from measure.model.request import again as asked_again
-from measure.model.run import Run
-from measure.sweep import continuing
-from measure.sweep.request import SweepRequest, of_run
+from measure.run.place import StoreError
+from measure.run.request import Request, RequestError
+from measure.run.request import again as asked_again
+from measure.run.run import Run
+from measure.run.sweep_request import SweepRequest, of_run
+from measure.store.store import Snapshot
 from views.result import exports, heading, lookup, reproduction, sweep_continue, texts
 from views.ui import guard, look, session, share, steps, times
 from views.ui.memo import Memo
@@ -35,10 +36,7 @@ def queue(request: Request | SweepRequest, parent: str | None = None, continue_f
     """Queue a run as `start` does, for the page to show later; its id."""
     shared = client.shared()
     try:
-        if isinstance(request, SweepRequest):
-            run_id = shared.submit_sweep(request, parent, session.visitor(), continue_from)
-        else:
-            run_id = shared.submit(request, parent, session.visitor())
+        run_id = shared.submit(request, parent, session.visitor(), continue_from=continue_from)
         st.session_state["refusal"] = None
         st.session_state["notices"] = ()
     except RequestError as error:
@@ -62,7 +60,7 @@ def again(run_id: str) -> None:
     try:
         run = lookup.find(run_id)
         if run.kind == "claims":
-            show(client.shared().submit_claims(run.claims or [], run.id, session.visitor()))
+            show(client.shared().submit(chosen(run.claims or ()), run.id, session.visitor()))
         elif run.kind == "sweep":
             start(of_run(run), parent=run.id)
         else:

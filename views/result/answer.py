@@ -5,8 +5,8 @@ import streamlit as st
 
 from measure.judge import answer
 from measure.judge.answer import Take
-from measure.model.request import RequestError, again
-from measure.model.run import Run
+from measure.run.request import RequestError, again
+from measure.run.run import Run
 from strategies import script
 from views.result import actions, details, heading, lookup, texts
 from views.ui import look

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from measure import beginning
+from measure import admission
 from measure.claims import verdicts
 from measure.claims.spec import QUESTIONS, Claim, Question, Seen, Truth
 from measure.claims.tries import seconds_of, words_of
 from measure.claims.verdicts import Verdict, Word
-from measure.model.run import Evidence, Run
-from measure.model.script_end import ScriptEnd
+from measure.run.run import Evidence, Run, ScriptEnd
 from views.result import texts
 from views.ui import guard, look
 
@@ -97,7 +96,7 @@ def _question(
         refusal = None
         if try_ is not None and len(ids) > 1:
             claims = [item.claim for item in asked]
-            seconds, refusal = seconds_of(claims), beginning.claims_refusal(claims)
+            seconds, refusal = seconds_of(claims), admission.claims_refusal(claims)
             st.button(
                 texts.TRY_GROUP.format(count=len(ids), time=look.duration(seconds)), key=f"try_{question}",
                 type="tertiary", icon=":material/play_arrow:", on_click=try_, args=(ids,), disabled=bool(refusal),

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
-from measure.model.run import Run
 from measure.output import rows
 from measure.output.rows import Row
+from measure.run.run import Run
 from views.charts import base, latency, memory
 from views.result import answer, correctness, details, heading, problems, strategy_table, tables, texts
 from views.ui import guard, look

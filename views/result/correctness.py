@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 from msgspec import UNSET
 
-from measure.model.run import Correctness, LeafCheck, Measurement, Request
 from measure.output.rows import Row
+from measure.run.run import Correctness, LeafCheck, Measurement, Request
 from views.result import strategy_table, texts
 from views.ui import look
 from views.ui.memo import packed

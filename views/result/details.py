@@ -10,9 +10,9 @@ import streamlit as st
 
 from measure.judge import limit
 from measure.machine import environment
-from measure.model.request import script_of
-from measure.model.run import Measurement, Run
 from measure.output.rows import Row
+from measure.run.request import script_of
+from measure.run.run import Measurement, Run
 from views.charts import base, names, samples, timeline, totals
 from views.result import strategy_table, tables, texts, why
 from views.ui import guard, look, scroll

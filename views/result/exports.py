@@ -11,10 +11,10 @@ from typing import IO
 from urllib.parse import urlencode
 
 from measure import client
-from measure.model.place import StoreError
-from measure.model.run import Run
-from measure.model.run_file import encode
 from measure.output import export
+from measure.run.place import StoreError
+from measure.run.run import Run
+from measure.run.run_file import encode
 from views.result import texts
 from views.ui import look
 

@@ -4,12 +4,11 @@ import html
 
 import streamlit as st
 
-from measure.claims import tries
-from measure.judge import answer
+from measure.claims.verdicts import summary
+from measure.judge import answer, sweep_analysis
 from measure.judge import verdict as verdicts
-from measure.model.run import Analysis, Run
 from measure.output import table
-from measure.sweep import findings
+from measure.run.run import Analysis, Run
 from views.result import texts
 from views.ui import look
 
@@ -33,8 +32,8 @@ def verdict(run: Run) -> str:
     if run.kind == "compare":
         return verdicts.verdict(run)
     if run.kind == "claims":
-        return tries.summary(run)
-    return run.verdict if is_earlier(run) or not run.verdict else findings.verdict(run)
+        return summary(run)
+    return run.verdict if is_earlier(run) or not run.verdict else sweep_analysis.verdict(run)
 
 
 def is_earlier(run: Run) -> bool:

@@ -2,9 +2,9 @@
 has the page open."""
 
 from measure import client
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.run import Run
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.run import Run
 from views.result import texts
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 import streamlit as st
 
 from measure.judge import rules
-from measure.model.run import Run
 from measure.output.notes import by_sentence, in_words
 from measure.output.rows import Row
+from measure.run.run import Run
 from views.result import correctness, texts
 from views.ui import look
 

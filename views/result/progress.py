@@ -9,18 +9,18 @@ import streamlit as st
 
 import workloads
 from measure import client
-from measure.client import Snapshot
 from measure.judge import answer
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.run import Run, Stage
+from measure.judge.lines import line_of
 from measure.output.rows import strategies_of
-from measure.sweep.lines import line_of
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.run import Run, Stage
+from measure.store.store import Snapshot
 from views.result import texts
 from views.ui import guard, look, session
 
-# While nothing is timed the page may look often; while timing it would take from what is measured, and most of all
-# where it is drawn anew, charts and all.
+# Until something is timed the page may look often; then it would take from what is measured, and most of all
+# where it is drawn anew, charts and all: what has arrived meanwhile stands in the list of strategies.
 _EAGER_POLL_S = 1.0
 _CALM_POLL_S = 3.0
 _CALM_REDRAW_S = 8.0
@@ -44,11 +44,11 @@ class Drawn:
     at_s: float
 
     def is_outdated(self, snapshot: Snapshot, now_s: float) -> bool:
-        """True if the page is to be drawn anew: with results that it has not; but seldom while latencies are timed,
-        unless a sweep has had no line to show yet."""
+        """True if the page is to be drawn anew: with results that it has not, and seldom, as that takes a sixth of a
+        second of a core; but at once for a sweep that has had no line to show yet."""
         if snapshot.state != self.state:
             return True
-        may_wait = _is_timing(snapshot) and poll_s(snapshot) != _FIRST_POLL_S
+        may_wait = poll_s(snapshot) != _FIRST_POLL_S
         return snapshot.version != self.version and (not may_wait or now_s - self.at_s >= _CALM_REDRAW_S)
 
 
@@ -63,7 +63,7 @@ def poll_s(snapshot: Snapshot) -> float:
     """Return the seconds between two looks at a run."""
     if snapshot.run.kind == "sweep" and snapshot.state == "running" and not _has_line(snapshot.run):
         return _FIRST_POLL_S
-    return _CALM_POLL_S if _is_timing(snapshot) else _EAGER_POLL_S
+    return _CALM_POLL_S if any(stage in _SAMPLED for stage in snapshot.stages.values()) else _EAGER_POLL_S
 
 
 def _has_line(run: Run) -> bool:

@@ -3,12 +3,11 @@
 import streamlit as st
 
 from measure import client
-from measure.judge import reproduction
+from measure.judge import reproduction, sweep_reproduction
 from measure.judge.reproduction import Compared, Reproduction
-from measure.model.place import StoreError
-from measure.model.run import Run
-from measure.sweep import repetition
-from measure.sweep.repetition import SweepReproduction, continues
+from measure.judge.sweep_reproduction import SweepReproduction, continues
+from measure.run.place import StoreError
+from measure.run.run import Run
 from views.result import texts
 from views.ui import look, steps
 from views.ui.memo import Memo
@@ -35,7 +34,7 @@ def draw(run: Run, version: int) -> None:
         return
     with st.container(border=True, key="reproduction", gap="small"):
         if run.kind == "sweep":
-            _sweep_reproduction(_memo.get(key, lambda: repetition.compare(first.run, run)))
+            _sweep_reproduction(_memo.get(key, lambda: sweep_reproduction.compare(first.run, run)))
         else:
             _reproduction(_memo.get(key, lambda: reproduction.compare(first.run, run)))
         st.button(texts.SHOW_FIRST, key="parent", type="tertiary", on_click=steps.to_run, args=(run.parent,))
@@ -52,11 +51,11 @@ def _sweep_reproduction(answer: SweepReproduction) -> None:
             st.dataframe(
                 [
                     {
-                        **{name: f"{value:,}" for name, value in point.at.items()},
-                        texts.POINT_OUTCOME: point.answer.outcome,
-                        texts.POINT_RANKS: _moves(point.answer) or texts.NONE,
+                        **{name: f"{value:,}" for name, value in at.items()},
+                        texts.POINT_OUTCOME: of_point.outcome,
+                        texts.POINT_RANKS: _moves(of_point) or texts.NONE,
                     }
-                    for point in answer.points
+                    for at, of_point in answer.points
                 ],
                 hide_index=True, key="reproduction_table", row_height=30,
                 alt=texts.REPEATED_SWEEP_ALT,

@@ -6,9 +6,9 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
-from measure.model.run import Run
 from measure.output import columns
 from measure.output.rows import Row
+from measure.run.run import Run
 from views.result import texts
 from views.ui import look
 from views.ui.memo import Memo, packed

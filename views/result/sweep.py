@@ -1,21 +1,18 @@
 """A sweep's result: lines with their crossovers, or the map of winners; scaling; latency against memory; each point."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
 from measure import client
-from measure.judge import rules
-from measure.model.run import Crossover, Measurement, Run
+from measure.judge import rules, scaling, sweep_analysis
+from measure.judge.crossovers import sentence
+from measure.judge.lines import inferred, lines, place, readable
 from measure.output.sweep_table import cost
-from measure.statistics.growth import Growth
-from measure.sweep import findings, scaling
-from measure.sweep.crossovers import sentence
-from measure.sweep.evidence import evidence
-from measure.sweep.lines import inferred, lines, place, readable
+from measure.run.run import Crossover, Measurement, Run
 from views.charts import base, failures, sweep_front, sweep_lines, sweep_map
 from views.charts import texts as chart_texts
 from views.result import heading, sweep_pair, sweep_point, texts
@@ -32,7 +29,7 @@ def draw_sweep(run: Run, version: int, *, finished: bool, baseline: str | None, 
     with guard.calm(texts.THE_RESULT):
         if finished:
             _standing(run, version, imported=imported)
-        heading.draw_doubts([*heading.doubts(run), *doubts(run)], "sweep_doubts")
+        heading.draw_doubts(doubts(run), "sweep_doubts")
         event = _map(run, version) if len(run.axes) == 2 else _latency(run, version)
         if len(run.axes) == 1:
             _crossovers(run, version, finished)
@@ -66,7 +63,8 @@ def _standing(run: Run, version: int, *, imported: bool) -> None:
 
 
 def doubts(run: Run) -> list[str]:
-    """Return what the sweep cannot tell: for each kind the first point that has it, and how many more do."""
+    """Return what the sweep cannot tell, each warning once: of its points with the first one that has it, and how many
+    more do; then those of the whole."""
     places: dict[str, list[str]] = {}
     first: dict[str, str] = {}
     for point in run.points:
@@ -79,7 +77,7 @@ def doubts(run: Run) -> list[str]:
         count = len(others)
         where = texts.DOUBT_AT_MORE if count > 1 else texts.DOUBT_AT_TWO if count else texts.DOUBT_AT
         said.append(look.sentence(where.format(place=first_place, count=count, doubt=first[code])))
-    return said
+    return said + [look.sentence(warning.message) for warning in run.warnings if warning.code not in places]
 
 
 # --- one axis --------------------------------------------------------------------------------------------------------
@@ -92,7 +90,7 @@ def _latency(run: Run, version: int) -> Any:
     st.markdown(texts.SWEEP_LATENCY.format(axis=look.plain(axis.name)))
     st.html(look.legend_html(mappers, modes, lines=True))
     pair = sweep_pair.asked(run) or ()
-    crossings = sweep_pair.answer(run, version, pair).crossings if pair else ()
+    crossings = sweep_pair.crossings(run, version, pair) if pair else ()
     frame = _frame(run, version, "latency", pair, crossings)
     if not frame.num_rows:
         return None
@@ -101,27 +99,7 @@ def _latency(run: Run, version: int) -> Any:
         selection_mode=sweep_map.SELECTION, alt=_alt(run, version, "latency"),
     )  # fmt: skip
     st.caption(texts.SWEEP_LATENCY_ABOUT)
-    _fast_growth(run, version)
     return event
-
-
-def _growths(run: Run, version: int) -> Mapping[str, Growth]:
-    """Return the growth of each strategy; none until the sweep is analysed: its costs stand beside it."""
-    if not run.fits:
-        return {}
-    return _memo.get(
-        (run.id, version, "growth"),
-        lambda: scaling.growths(evidence(run.points, run.axes), run.analysis.confidence),
-    )
-
-
-def _fast_growth(run: Run, version: int) -> None:
-    """Draw a sentence for each strategy that clearly grows faster than in proportion."""
-    axis = run.axes[0].name
-    fast = {slug: growth for slug, growth in _growths(run, version).items() if scaling.is_fast(growth)}
-    said = [texts.GROWS_FAST.format(strategy=slug, power=scaling.power(axis, growth)) for slug, growth in fast.items()]
-    if said:
-        st.caption("\n\n".join(map(look.plain, said)))
 
 
 def _memory(run: Run, version: int) -> None:
@@ -148,7 +126,7 @@ def _alt(run: Run, version: int, quantity: sweep_lines.Quantity) -> str:
 
 def _crossovers(run: Run, version: int, finished: bool) -> None:
     """Draw the question about two strategies, and where others that lead overtake each other."""
-    if not run.crossovers and not (finished and findings.measured(run)):
+    if not run.crossovers and not (finished and sweep_analysis.measured(run)):
         return
     st.markdown(texts.CROSSOVERS)
     with st.container(key="crossovers", gap="small"):
@@ -186,7 +164,8 @@ def _scaling(run: Run, version: int) -> None:
     if not run.fits:
         return
     modes = {line.slug: line.mode for line in lines(run.points, run.axes)}
-    axis, growths = run.axes[0].name, _growths(run, version)
+    axis = run.axes[0].name
+    growths = _memo.get((run.id, version, "growth"), lambda: scaling.growths(run))
     slope = texts.PER_ELEMENT if axis == "batch" else texts.PER_OTHER.format(axis=axis)
     st.markdown(texts.SCALING.format(axis=look.plain(axis)))
     st.dataframe(

@@ -6,12 +6,12 @@ from dataclasses import replace
 import streamlit as st
 from msgspec import structs
 
-from measure import beginning
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.sweep import continuing
-from measure.sweep.needs import OVER_BUDGET, SweepForecast
-from measure.sweep.request import SweepRequest, of_run
+from measure import admission
+from measure.engine import continuing
+from measure.run.request import RequestError
+from measure.run.run import Run
+from measure.run.sweep_forecast import SweepForecast
+from measure.run.sweep_request import SweepRequest, of_run
 from views.result import lookup, texts
 from views.ui import look
 from views.ui.memo import Memo
@@ -32,7 +32,7 @@ def ahead(run: Run, budget_s: float) -> SweepForecast:
     when it is continued.
     """
     asked = request(run, budget_s)
-    return beginning.sweep_needs(asked, continuing.taken_over(run, asked, run.environment))
+    return admission.sweep_needs(asked, continuing.taken_over(run, asked, run.environment))
 
 
 def sentence(needs: SweepForecast, budget_s: float) -> str:
@@ -40,9 +40,8 @@ def sentence(needs: SweepForecast, budget_s: float) -> str:
     budget = look.duration(budget_s)
     if not needs.points:
         return texts.CONTINUE_IN_VAIN.format(budget=budget)
-    short = sum(error.type == OVER_BUDGET for _, _, error in needs.left_out)
-    said = texts.CONTINUE_SHORT if short else texts.CONTINUE_FITS
-    return said.format(points=len(needs.points), needed=look.duration(needs.seconds), budget=budget, short=short)
+    said = texts.CONTINUE_SHORT if needs.too_long else texts.CONTINUE_FITS
+    return said.format(points=len(needs.points), needed=look.duration(needs.seconds), budget=budget)
 
 
 def draw(run: Run, version: int, start: Callable[[SweepRequest, str], None]) -> str:

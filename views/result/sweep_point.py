@@ -5,9 +5,9 @@ from typing import Any
 import streamlit as st
 from msgspec.structs import replace
 
-from measure.model.run import Point, Run
-from measure.sweep import findings
-from measure.sweep.lines import place, readable
+from measure.judge import sweep_analysis
+from measure.judge.lines import place, readable
+from measure.run.run import Point, Run
 from views.charts import sweep_map
 from views.result import texts
 from views.result.compare import draw_comparison
@@ -23,7 +23,7 @@ def point_run(run: Run, point: Point) -> Run:
     """One point of a sweep as the comparison that it is."""
     at = "-".join(f"{name}-{value}" for name, value in point.at.items())
     # What is computed of it is kept under its id.
-    return replace(findings.comparison(run, point), id=f"{run.id}-{at}")
+    return replace(sweep_analysis.comparison(run, point), id=f"{run.id}-{at}")
 
 
 def draw(run: Run, version: int, baseline: str | None, event: Any, *, imported: bool) -> None:
@@ -71,8 +71,7 @@ def _take_click(run: Run, event: Any) -> None:
 
 
 def choose(chosen: str, widget: str, run_id: str) -> None:
-    """Keep what is picked in a list of points for this run. A list tells points by their place, not by their number, as
-    points are added between others while crossings are refined."""
+    """Keep what is picked in a list of points, which are told by their place, for this run."""
     st.session_state[chosen] = (run_id, st.session_state[widget])
 
 

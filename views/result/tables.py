@@ -2,10 +2,9 @@
 
 import pandas as pd
 
-from measure.judge import payoff, rules
-from measure.model import text
-from measure.model.run import Run
-from measure.statistics import break_even
+from measure.judge import break_even, payoff, rules
+from measure.run import text
+from measure.run.run import Run
 from views.result import texts
 from views.ui import look
 

@@ -78,8 +78,8 @@ CONTINUE_HELP = "Measures the points that are not complete; those that are stay 
 CONTINUE_FITS = "Continue measures {points} more points in about {needed}."
 CONTINUE_IN_VAIN = "A time budget of {budget} is too short for what is missing: set a longer one under Advanced."
 CONTINUE_SHORT = (
-    "Continue measures {points} more points in about {needed}; a time budget of {budget} leaves out {short} "
-    "measurements that take long: set a longer one under Advanced."
+    "Continue measures {points} more points in about {needed}; a time budget of {budget} is short for all of it: set a "
+    "longer one under Advanced."
 )
 NOT_CONTINUED = "This cannot be continued here: {error}."
 
@@ -87,7 +87,7 @@ NOT_CONTINUED = "This cannot be continued here: {error}."
 
 REPEATS_UNKNOWN = ":material/replay: It repeats a run that is not known here."
 CONTINUES_UNKNOWN = ":material/replay: It repeats or continues a run that is not known here."
-CONTINUES = ":material/resume: It continues an earlier sweep, and has all that was measured in it."
+CONTINUES = ":material/resume: It continues an earlier sweep, and has those of its points that were measured whole."
 SHOW_FIRST = "Show the first run"
 THEN_AND_NOW = "Then and now"
 RANKS_CHANGED = "Ranks that changed: {moves}."
@@ -290,7 +290,6 @@ SWEEP_LATENCY = "**Latency** of one call over {axis}"
 SWEEP_LATENCY_ABOUT = (
     "Band: 95 % interval. Ring: one overtakes another, with its interval. ✕: did not work, or was not run."
 )
-GROWS_FAST = "{strategy} grows as {power}: faster than in proportion."
 CROSSOVERS = "**Where one overtakes another**"
 PAIR_ONE = "Where does"
 PAIR_OTHER = "overtake"

@@ -8,11 +8,11 @@ import streamlit as st
 
 from measure import client
 from measure.judge import limit, reasons
-from measure.model import why
-from measure.model.place import StoreError
-from measure.model.request import RequestError
-from measure.model.run import Measurement, Run
 from measure.output.rows import Row
+from measure.run import why
+from measure.run.place import StoreError
+from measure.run.request import RequestError
+from measure.run.run import Measurement, Run
 from views.result import exports, texts
 from views.result.progress import cancel
 from views.ui import guard, look, session
@@ -159,7 +159,7 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
                 "call": 1e3 * reason.call_s,
                 **{name: 100 * share or None for name, share in why.shares(reason).items()},
                 "on the GPU": 1e3 * (reason.in_streams_s or 0.0) or None,
-                "ops": why.op_count(reason) or None,
+                "ops": reason.op_count or None,
                 "kernels": reason.kernel_count or None,
                 "fusions": reason.fusion_count if reason.loops is not None else None,
                 "traces": reason.traces_per_call or None,
@@ -174,7 +174,7 @@ def _figures(rows: list[Row], by_slug: dict[str, Measurement]) -> pd.DataFrame:
 
 def _ran(item: Measurement, prefix: str) -> None:
     """Draw the ops and kernels of a call of one strategy."""
-    tables = (("Ops", "op", why.op_rows(item.why)), ("Kernels", "kernel", item.why.kernels))
+    tables = (("Ops", "op", item.why.ops), ("Kernels", "kernel", item.why.kernels))
     with st.grid(2, min_column_width=300, gap="medium", key=f"{prefix}why_tables") as grid:
         for title, column, rows in tables:
             if rows:

@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterable
 
-from measure.model.text import (
+from measure.run.text import (
     GLYPHS,
     MISSING,
     OUTCOMES,

@@ -3,19 +3,21 @@
 `st.cache_data` would copy each of them at every look, and both of Streamlit's caches would hash a whole run to find it.
 """
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
-
-from measure.model.cache import Cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 _T = TypeVar("_T")
-# Of all memos together: what some hundred usual runs have on their pages.
-_kept = Cache(64 * 2**20)
+# Of all memos together, the least recently used out first: a page of a run asks for about ten.
+_MOST_VALUES = 300
+_values: OrderedDict[Hashable, Any] = OrderedDict()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,17 @@ class Memo:
     name: str
 
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        return _kept.get((self.name, key), make)
+        place = (self.name, key)
+        with _lock:
+            if place in _values:
+                _values.move_to_end(place)
+                return _values[place]
+        value = make()  # outside of the lock: at worst two sessions make the same
+        with _lock:
+            _values[place] = value
+            while len(_values) > _MOST_VALUES:
+                _values.popitem(last=False)
+        return value
 
 
 def packed(frame: "pd.DataFrame") -> "pa.Table":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from measure import client
-from measure.model.request import RequestError
+from measure.run.request import RequestError
 from workloads import places
 from workloads.functions import Given
 

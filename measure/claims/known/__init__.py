@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from measure.claims.known import examples, gpu, limits, memory, speed, tracing
+from measure.claims.known import gpu, limits, memory, speed, tracing
 from measure.claims.spec import QUESTIONS, Claim
 
-_ALL = [claim for file in (speed, memory, tracing, limits, examples, gpu) for claim in file.CLAIMS]
+_ALL = [claim for file in (speed, memory, tracing, limits, gpu) for claim in file.CLAIMS]
 _ORDER = list(QUESTIONS)
 _BY_ID: Mapping[str, Claim] = {claim.id: claim for claim in _ALL}
 

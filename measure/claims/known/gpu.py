@@ -2,7 +2,7 @@
 
 from measure.claims.known.needs import timed
 from measure.claims.predicates import Ends, Faster, Figure
-from measure.claims.spec import Claim, Compare, Script
+from measure.claims.spec import Compare, Script, claim
 
 _M, _V, _B = "map_fn.graph", "vectorized_map.graph", "batched.graph"
 _POLYNOMIAL = Compare("polynomial", (_M, _V, _B), device="GPU:0")
@@ -63,35 +63,36 @@ report_times(9, {
 _ON_GPU = "{value} % of its results are on the GPU"
 
 CLAIMS = (
-    Claim(
-        "gpu_runs_map_fn", "limits", "`tf.map_fn` of a function of TensorFlow ops runs on a GPU.", ("seed 3",),
-        (Ends(_POLYNOMIAL, _M), Figure(_PLACES, "ops", _ON_GPU, 100)), needs_gpu=True,
-    ),
-    Claim(
-        "gpu_falls_back", "limits",
-        "Python code in the function, and ops that a GPU has no kernel for, make it run on the CPU.", ("seed 3",),
-        (
-            Figure(_PLACES, "loop", _ON_GPU, most=0, when="a Python loop"),
-            Figure(_PLACES, "text", _ON_GPU, most=0, when="an op on text"),
-        ),
-        "A Python loop is unrolled into ops, which run on the GPU.", needs_gpu=True,
-    ),
-    Claim(
-        "gpu_copies_cost", "speed", "A copy to the CPU and back for each element makes `tf.map_fn` on a GPU slower.",
-        ("seed 2", "seed 3"), (Faster(_TIMES, "a map on the GPU", "a map on the GPU with copies", 1.2),),
+    claim(
+        "gpu_runs_map_fn", "limits", ("seed 3",), "`tf.map_fn` of a function of TensorFlow ops runs on a GPU.",
+        Ends(_POLYNOMIAL, _M),
+        Figure(_PLACES, "ops", _ON_GPU, 100),
         needs_gpu=True,
     ),
-    Claim(
-        "gpu_map_fn_faster_than_cpu", "speed", "`tf.map_fn` of a thousand numbers is faster on a GPU than on a CPU.",
-        ("seed 1", "seed 3"), (Faster(_TIMES, "a map on the GPU", "a map on the CPU"),), needs_gpu=True,
+    claim(
+        "gpu_falls_back", "limits", ("seed 3",),
+        "Python code in the function, and ops that a GPU has no kernel for, make it run on the CPU.",
+        Figure(_PLACES, "loop", _ON_GPU, most=0, when="a Python loop"),
+        Figure(_PLACES, "text", _ON_GPU, most=0, when="an op on text"),
+        advice="A Python loop is unrolled into ops, which run on the GPU.", needs_gpu=True,
     ),
-    Claim(
-        "gpu_whole_batch_faster", "speed",
-        "On a GPU, what works on the whole batch is at least ten times as fast as `tf.map_fn`.", ("seed 1", "seed 3"),
-        (
-            Faster(_POLYNOMIAL, _B, _M, 10, "ops on the batch"),
-            Faster(_POLYNOMIAL, _V, _M, 10, "`tf.vectorized_map`"),
-        ),
+    claim(
+        "gpu_copies_cost", "speed", ("seed 2", "seed 3"),
+        "A copy to the CPU and back for each element makes `tf.map_fn` on a GPU slower.",
+        Faster(_TIMES, "a map on the GPU", "a map on the GPU with copies", 1.2),
+        needs_gpu=True,
+    ),
+    claim(
+        "gpu_map_fn_faster_than_cpu", "speed", ("seed 1", "seed 3"),
+        "`tf.map_fn` of a thousand numbers is faster on a GPU than on a CPU.",
+        Faster(_TIMES, "a map on the GPU", "a map on the CPU"),
+        needs_gpu=True,
+    ),
+    claim(
+        "gpu_whole_batch_faster", "speed", ("seed 1", "seed 3"),
+        "On a GPU, what works on the whole batch is at least ten times as fast as `tf.map_fn`.",
+        Faster(_POLYNOMIAL, _B, _M, 10, "ops on the batch"),
+        Faster(_POLYNOMIAL, _V, _M, 10, "`tf.vectorized_map`"),
         needs_gpu=True,
     ),
 )  # fmt: skip

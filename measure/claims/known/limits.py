@@ -2,9 +2,10 @@
 
 from measure.claims.known.needs import ROTATED, SUMS, TEXTS
 from measure.claims.predicates import Ends, Fails, FallsBack, Figure, Runs
-from measure.claims.spec import Claim, Compare, Script
+from measure.claims.spec import Compare, Script, claim
 
 _V = "vectorized_map.graph"
+_ISSUES = "https://github.com/tensorflow/tensorflow/issues"
 _TAKES = Script(
     """import numpy as np
 import tensorflow as tf
@@ -76,104 +77,89 @@ _CONDITION, _WHILE, _SHAPES = (Compare(workload, (_V,)) for workload in ("branch
 _CONTRAST, _FLIP = (Compare("augment", (_V,), ROTATED.size, {"op": name}) for name in ("contrast", "flip"))
 
 CLAIMS = (
-    Claim(
-        "results_stand_in_order", "correctness",
-        "`tf.vectorized_map` maps along the first axis, and result number i is that of element number i.", ("seed 5",),
-        (Figure(_TAKES, "order", "{value} of 20 results are right", 20),),
+    claim(
+        "results_stand_in_order", "correctness", ("seed 5",),
+        "`tf.vectorized_map` maps along the first axis, and result number i is that of element number i.",
+        Figure(_TAKES, "order", "{value} of 20 results are right", 20),
     ),
-    Claim(
-        "elements_must_not_depend", "correctness",
+    claim(
+        "elements_must_not_depend", "correctness", ("seed 5",),
         "Where an element needs what those before it left, `tf.map_fn` is right, and `tf.vectorized_map` is not.",
-        ("seed 5",),
-        (
-            Figure(_TAKES, "totals", "`tf.map_fn` gets {value} of 5 running totals right", 5),
-            Fails(_TAKES, "assigned"),
-        ),
-        "Use `tf.scan`, or an op such as `tf.cumsum`.",
+        Figure(_TAKES, "totals", "`tf.map_fn` gets {value} of 5 running totals right", 5),
+        Fails(_TAKES, "assigned"),
+        advice="Use `tf.scan`, or an op such as `tf.cumsum`.",
     ),
-    Claim(
-        "same_random_numbers_for_all", "correctness",
+    claim(
+        "same_random_numbers_for_all", "correctness", ("https://github.com/keras-team/keras-cv/issues/1382",),
         "In `tf.vectorized_map`, every image gets the same random number.",
-        ("https://github.com/keras-team/keras-cv/issues/1382",),
-        tuple(
+        *(
             Figure(_TAKES, name, "distinct numbers of eight images: {value}", most=1, when=when)
             for name, when in (
-                ("draws", "`tf.random.uniform`"),
-                ("stateless", "`tf.random.stateless_uniform` with one seed"),
+                ("draws", "`tf.random.uniform`"), ("stateless", "`tf.random.stateless_uniform` with one seed"),
                 ("layer", "Keras' `RandomBrightness`"),
             )
         ),
-        "Give a layer the whole batch, or each element a seed of its own.",
+        advice="Give a layer the whole batch, or each element a seed of its own.",
     ),
-    Claim(
-        "bytes_need_a_cast", "correctness", "`tf.sqrt` of 8-bit images needs a cast to floats.", ("seed 1",),
-        (Fails(_TAKES, "uint8", words="uint8"),),
+    claim(
+        "bytes_need_a_cast", "correctness", ("seed 1",), "`tf.sqrt` of 8-bit images needs a cast to floats.",
+        Fails(_TAKES, "uint8", words="uint8"),
     ),
-    Claim(
-        "nests_in_and_out", "limits",
+    claim(
+        "nests_in_and_out", "limits", ("seed 5",),
         "`tf.vectorized_map` takes nested elements, and gives nested results of another structure, or operations.",
-        ("seed 5",),
-        (
-            Figure(_TAKES, "nested", "{value} of 20 nested results are right", 20, when="nested tensors"),
-            Runs(_TAKES, "operation", when="a `tf.Operation`, in a graph"),
-        ),
+        Figure(_TAKES, "nested", "{value} of 20 nested results are right", 20, when="nested tensors"),
+        Runs(_TAKES, "operation", when="a `tf.Operation`, in a graph"),
     ),
-    Claim(
-        "stateful_ops_do_not_work", "limits", "Ops with state do not work in `tf.vectorized_map`.", ("seed 5",),
-        (
-            Fails(_TAKES, "assigned", "assigning to a variable"),
-            Figure(_TAKES, "variable", "{value} of 20 results are right", most=19, when="reading a variable"),
-            Figure(_TAKES, "draws", "distinct numbers of eight images: {value}", most=1, when="random numbers"),
-        ),
+    claim(
+        "stateful_ops_do_not_work", "limits", ("seed 5",), "Ops with state do not work in `tf.vectorized_map`.",
+        Fails(_TAKES, "assigned", "assigning to a variable"),
+        Figure(_TAKES, "variable", "{value} of 20 results are right", most=19, when="reading a variable"),
+        Figure(_TAKES, "draws", "distinct numbers of eight images: {value}", most=1, when="random numbers"),
     ),
-    Claim(
-        "control_flow_does_not_work", "limits", "Control flow does not work in `tf.vectorized_map`.", ("seed 5",),
-        (Ends(_CONDITION, _V, "failed", when="`tf.cond`"), Ends(_WHILE, _V, "failed", when="`tf.while_loop`")),
-        "Both sides of a `tf.cond` are computed for all elements, and a loop runs as long as its longest element.",
+    claim(
+        "control_flow_does_not_work", "limits", ("seed 5",), "Control flow does not work in `tf.vectorized_map`.",
+        Ends(_CONDITION, _V, "failed", when="`tf.cond`"),
+        Ends(_WHILE, _V, "failed", when="`tf.while_loop`"),
+        advice="Both sides of a `tf.cond` are computed for all, and a loop runs as long as its longest element.",
     ),
-    Claim(
-        "shapes_must_not_depend_on_values", "limits",
-        "`tf.vectorized_map` fails where the shape of a tensor in the function depends on the values.", ("seed 5",),
-        (
-            Fails(_TAKES, "shape", "in between", "shape"),
-            Ends(_SHAPES, _V, "failed", when="as a result"),
-        ),
-        "Pad to one shape, or use `tf.map_fn` with a ragged signature.",
+    claim(
+        "shapes_must_not_depend_on_values", "limits", ("seed 5",),
+        "`tf.vectorized_map` fails where the shape of a tensor in the function depends on the values.",
+        Fails(_TAKES, "shape", "in between", "shape"),
+        Ends(_SHAPES, _V, "failed", when="as a result"),
+        advice="Pad to one shape, or use `tf.map_fn` with a ragged signature.",
     ),
-    Claim(
-        "python_loop_cannot_be_vectorized", "limits",
-        "A Python loop in the mapped function keeps `tf.vectorized_map` from vectorising it.", ("seed 3",),
-        (FallsBack(SUMS, _V),),
-        "It is unrolled into ops first, which are vectorised like others.",
+    claim(
+        "python_loop_cannot_be_vectorized", "limits", ("seed 3",),
+        "A Python loop in the mapped function keeps `tf.vectorized_map` from vectorising it.",
+        FallsBack(SUMS, _V),
+        advice="It is unrolled into ops first, which are vectorised like others.",
     ),
-    Claim(
-        "ops_fall_back", "limits",
+    claim(
+        "ops_fall_back", "limits", ("https://github.com/keras-team/keras-cv/issues/291", f"{_ISSUES}/24774"),
         "Augmenting images, and decoding strings, makes `tf.vectorized_map` fall back to a loop.",
-        ("https://github.com/keras-team/keras-cv/issues/291", "https://github.com/tensorflow/tensorflow/issues/24774"),
-        tuple(
+        *(
             FallsBack(need, _V, when)
             for need, when in (
                 (ROTATED, "a rotation"), (_CONTRAST, "a contrast"), (_FLIP, "a flip"), (TEXTS, "numbers in strings")
             )
         ),
-        "Such ops take a whole batch: give it to them without a map.",
+        advice="Such ops take a whole batch: give it to them without a map.",
     ),
-    Claim(
-        "linear_algebra_vectorized", "limits",
+    claim(
+        "linear_algebra_vectorized", "limits", (f"{_ISSUES}/55639", f"{_ISSUES}/42419"),
         "`tf.vectorized_map` vectorises linear algebra, and sums by key.",
-        ("https://github.com/tensorflow/tensorflow/issues/55639",
-         "https://github.com/tensorflow/tensorflow/issues/42419"),
-        tuple(
+        *(
             Figure(_TAKES, name, "while loops: {value}", most=0, when=f"`{name}`")
             for name in ("cholesky", "eigvalsh", "det", "svd", "unique", "segment_sum", "unsorted_segment_sum")
         ),
     ),
-    Claim(
-        "vectorized_map_takes_no_ragged", "limits",
+    claim(
+        "vectorized_map_takes_no_ragged", "limits", (f"{_ISSUES}/51771", f"{_ISSUES}/36232"),
         "`tf.vectorized_map` fails on ragged tensors whose rows differ in length, and `tf.map_fn` maps over them.",
-        ("https://github.com/tensorflow/tensorflow/issues/51771",
-         "https://github.com/tensorflow/tensorflow/issues/36232"),
-        (Fails(_TAKES, "ragged", words="shape"), Runs(_TAKES, "ragged_mapped")),
-        "Give `tf.map_fn` a `fn_output_signature`, or use the ops of the ragged tensor.",
+        Fails(_TAKES, "ragged", words="shape"),
+        Runs(_TAKES, "ragged_mapped"),
+        advice="Give `tf.map_fn` a `fn_output_signature`, or use the ops of the ragged tensor.",
     ),
 )  # fmt: skip

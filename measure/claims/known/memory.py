@@ -2,7 +2,7 @@
 
 from measure.claims.known.needs import IMAGES, REPEATS
 from measure.claims.predicates import Figure, MoreMemory
-from measure.claims.spec import Claim, Compare, Script
+from measure.claims.spec import Compare, Script, claim
 
 _M, _V = "map_fn.graph", "vectorized_map.graph"
 _MAXIMA = Compare("outer_reduce", ("map_fn.eager", _M, _V, "vectorized_map.xla"), budget_s=30.0)
@@ -81,89 +81,73 @@ for name, end in (("plain", lambda dataset: dataset), ("cached", lambda dataset:
 )
 
 CLAIMS = (
-    Claim(
-        "vectorized_map_needs_more_memory", "memory", "`tf.vectorized_map` needs more memory than `tf.map_fn`.",
-        ("seed 5",),
-        (
-            MoreMemory(_MAXIMA, _V, _M, 2, "large intermediate tensors"),
-            MoreMemory(IMAGES, _V, _M, when="no intermediate tensors"),
-        ),
-        "It holds the intermediate tensors of all elements; `tf.map_fn` holds all results twice while it stacks them.",
+    claim(
+        "vectorized_map_needs_more_memory", "memory", ("seed 5",),
+        "`tf.vectorized_map` needs more memory than `tf.map_fn`.",
+        MoreMemory(_MAXIMA, _V, _M, 2, "large intermediate tensors"),
+        MoreMemory(IMAGES, _V, _M, when="no intermediate tensors"),
+        advice="It holds intermediate tensors of all elements, and `tf.map_fn` all results twice while it stacks them.",
     ),
-    Claim(
-        "intermediates_pile_up", "memory", "Intermediate tensors pile up with the number of elements.",
-        ("seed 4", "seed 5"),
-        (
-            MoreMemory(REPEATS, _M, _V, 0.5, "`tf.map_fn`, against all of them at once"),
-            MoreMemory(REPEATS, "dataset.graph", _V, 0.5, "`Dataset.map`"),
-            MoreMemory(REPEATS, _V, "batched.graph", 100, "`tf.vectorized_map`, against none of them"),
-        ),
-        "A map in a graph holds those of as many elements as are in work: ten by default.",
+    claim(
+        "intermediates_pile_up", "memory", ("seed 4", "seed 5"),
+        "Intermediate tensors pile up with the number of elements.",
+        MoreMemory(REPEATS, _M, _V, 0.5, "`tf.map_fn`, against all of them at once"),
+        MoreMemory(REPEATS, "dataset.graph", _V, 0.5, "`Dataset.map`"),
+        MoreMemory(REPEATS, _V, "batched.graph", 100, "`tf.vectorized_map`, against none of them"),
+        advice="A map in a graph holds those of as many elements as are in work: ten by default.",
     ),
-    Claim(
-        "fewer_tensors_less_memory", "memory",
-        "A function that makes no large intermediate tensor takes less memory for the same result.", ("seed 4",),
-        (MoreMemory(REPEATS, _V, "batched.graph", 2),),
+    claim(
+        "fewer_tensors_less_memory", "memory", ("seed 4",),
+        "A function that makes no large intermediate tensor takes less memory for the same result.",
+        MoreMemory(REPEATS, _V, "batched.graph", 2),
     ),
-    Claim(
-        "graphs_need_less_memory", "memory", "`tf.map_fn` in a `tf.function` needs less memory than eager.",
-        ("seed 4",),
-        (
-            MoreMemory(_MAXIMA, "map_fn.eager", _M, when="large intermediate tensors"),
-            MoreMemory(IMAGES, "map_fn.eager", _M, when="no intermediate tensors"),
-        ),
-        "Eager, one element is in work at a time, and in a graph ten.",
+    claim(
+        "graphs_need_less_memory", "memory", ("seed 4",),
+        "`tf.map_fn` in a `tf.function` needs less memory than eager.",
+        MoreMemory(_MAXIMA, "map_fn.eager", _M, when="large intermediate tensors"),
+        MoreMemory(IMAGES, "map_fn.eager", _M, when="no intermediate tensors"),
+        advice="Eager, one element is in work at a time, and in a graph ten.",
     ),
-    Claim(
-        "xla_needs_less_memory", "memory", "`jit_compile=True` lowers the peak of memory.", ("seed 4",),
-        (
-            MoreMemory(REPEATS, _M, "map_fn.xla", when="`tf.map_fn` of repeated numbers"),
-            MoreMemory(REPEATS, _V, "vectorized_map.xla", when="`tf.vectorized_map` of the same"),
-            MoreMemory(_MAXIMA, _V, "vectorized_map.xla", when="`tf.vectorized_map` of maxima of products"),
-        ),
-        "It fuses what is made with what uses it, so that large tensors in between are never made.",
+    claim(
+        "xla_needs_less_memory", "memory", ("seed 4",), "`jit_compile=True` lowers the peak of memory.",
+        MoreMemory(REPEATS, _M, "map_fn.xla", when="`tf.map_fn` of repeated numbers"),
+        MoreMemory(REPEATS, _V, "vectorized_map.xla", when="`tf.vectorized_map` of the same"),
+        MoreMemory(_MAXIMA, _V, "vectorized_map.xla", when="`tf.vectorized_map` of maxima of products"),
+        advice="It fuses what is made with what uses it, so that large tensors in between are never made.",
     ),
-    Claim(
-        "parallel_iterations_take_memory", "memory",
+    claim(
+        "parallel_iterations_take_memory", "memory", ("https://www.tensorflow.org/api_docs/python/tf/while_loop",),
         "In a graph, large intermediate tensors need more memory the more `parallel_iterations` there are.",
-        ("https://www.tensorflow.org/api_docs/python/tf/while_loop",),
-        (MoreMemory(_IN_FLIGHT, f"{_M}?parallel_iterations=32", f"{_M}?parallel_iterations=1", 1.4),),
-        "Lower it where memory is short.",
+        MoreMemory(_IN_FLIGHT, f"{_M}?parallel_iterations=32", f"{_M}?parallel_iterations=1", 1.4),
+        advice="Lower it where memory is short.",
     ),
-    Claim(
-        "intermediates_outlive_the_function", "memory",
+    claim(
+        "intermediates_outlive_the_function", "memory", ("seed 4",),
         "Intermediate tensors of a mapped function stay in memory after its end unless they are deleted.",
-        ("seed 4",),
-        (
-            Figure(_LIVES, "plain_after", "{value} of 50 tensors are left", 50, when="nothing refers to them"),
-            Figure(_LIVES, "storing_after", "{value} of 50 tensors are left", 50, when="a list refers to them"),
-        ),
-        "Keep no references to them.",
+        Figure(_LIVES, "plain_after", "{value} of 50 tensors are left", 50, when="nothing refers to them"),
+        Figure(_LIVES, "storing_after", "{value} of 50 tensors are left", 50, when="a list refers to them"),
+        advice="Keep no references to them.",
     ),
-    Claim(
-        "del_frees_at_once", "memory",
-        "An intermediate tensor lives until the mapped function returns; `del` frees it at once.", ("seed 4",),
-        (
-            Figure(_LIVES, "plain", "without `del`, {value} tensor is left at the return", 1, 1, "eager"),
-            Figure(_LIVES, "deleting", "with it {value}", 0, 0, "eager"),
-            Figure(_LIVES, "ops_deleting", "`del` takes {value} ops away", 1, when="in a graph"),
-        ),
-        "In a graph, and in `Dataset.map` too, `del` takes a Python name away, and nothing from memory.",
+    claim(
+        "del_frees_at_once", "memory", ("seed 4",),
+        "An intermediate tensor lives until the mapped function returns; `del` frees it at once.",
+        Figure(_LIVES, "plain", "without `del`, {value} tensor is left at the return", 1, 1, "eager"),
+        Figure(_LIVES, "deleting", "with it {value}", 0, 0, "eager"),
+        Figure(_LIVES, "ops_deleting", "`del` takes {value} ops away", 1, when="in a graph"),
+        advice="In a graph, and in `Dataset.map` too, `del` takes a Python name away, and nothing from memory.",
     ),
-    Claim(
-        "check_numerics_frees", "memory", "`tf.debugging.check_numerics` helps to free intermediate tensors.",
-        ("seed 4",),
-        (Figure(_LIVES, "checking", "with it, {value} tensor is left at the return", most=0),),
-        "It fails on NaN and on infinities, and does nothing else; in a graph it is one more op.",
+    claim(
+        "check_numerics_frees", "memory", ("seed 4",),
+        "`tf.debugging.check_numerics` helps to free intermediate tensors.",
+        Figure(_LIVES, "checking", "with it, {value} tensor is left at the return", most=0),
+        advice="It fails on NaN and on infinities, and does nothing else; in a graph it is one more op.",
     ),
-    Claim(
-        "cache_takes_memory", "memory",
-        "`Dataset.cache` keeps all results in memory and calls the function once for each element.", ("seed 4",),
-        (
-            Figure(_LIVES, "calls_cached", "50 elements, gone through twice, take {value} calls with it", most=50),
-            Figure(_LIVES, "calls_plain", "{value} without it", 100),
-            Figure(_LIVES, "mib_cached", "100 MB of results take {value} MiB", 45),
-        ),
-        "Cache what is small and dear, and before what makes it large.", needs_linux=True,
+    claim(
+        "cache_takes_memory", "memory", ("seed 4",),
+        "`Dataset.cache` keeps all results in memory and calls the function once for each element.",
+        Figure(_LIVES, "calls_cached", "50 elements, gone through twice, take {value} calls with it", most=50),
+        Figure(_LIVES, "calls_plain", "{value} without it", 100),
+        Figure(_LIVES, "mib_cached", "100 MB of results take {value} MiB", 45),
+        advice="Cache what is small and dear, and before what makes it large.", needs_linux=True,
     ),
 )  # fmt: skip

@@ -1,6 +1,5 @@
 """A run ends when it was said to end, whatever its subjects do; and what there was no time for is no failure."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +7,13 @@ import pytest
 
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
-from measure.engine.explanation import Explanation
-from measure.model import deadline, why
-from measure.model.request import RequestError, parse
-from measure.model.run import Run
-from measure.model.why import Explained
-from measure.sweep.request import parse_sweep
-from tests.engine import QUICK, running
+from measure.run import deadline
+from measure.run.request import RequestError, parse
+from measure.run.run import Run
+from measure.run.sweep_request import parse_sweep
+from tests.engine import running
 from tests.hanging import Clock, Slow
-from tests.subjects import Subjects
+from tests.subjects import Message, Subjects
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager", "map_fn.graph", "vectorized_map.graph")
 HANGS = "map_fn.graph"
@@ -61,22 +58,26 @@ def test_one_that_hangs_where_the_others_do_not_costs_them_nothing(
     clock: Clock, step: str, times: float, words: set[str]
 ) -> None:
     run = compare(Slow(clock=clock, times=times, hangs=lambda at, slug: (at, slug) == (step, HANGS)))
-    found = outcomes(run)
-    assert found.pop(HANGS) in words and {*found.values()} == {"ok"}
-    assert sorted(slug for group in run.ranking for slug in group) == sorted(found)
+    others = outcomes(run)
+    assert others.pop(HANGS) in words and {*others.values()} == {"ok"}
+    assert sorted(slug for group in run.ranking for slug in group) == sorted(others)
+
+
+def test_one_that_goes_on_when_others_are_done_has_the_time_that_these_show_to_be_usual(clock: Clock) -> None:
+    class Slower(Slow):
+        def _answer(self, subject: int, step: str, messages: list[Message]) -> None:
+            if step == "memory" and self._names[subject] == SLUGS[1]:
+                self.busy_until_s[subject] = clock.now_s + 2.0
+            super()._answer(subject, step, messages)
+
+    item = compare(Slower(clock=clock, times=8)).measurement(SLUGS[1])
+    assert item.memory is not None, item.error
 
 
 @pytest.mark.parametrize("step", ["reference", "memory", "first_call", "turn"])
 def test_where_everything_hangs_nothing_is_a_timeout(clock: Clock, step: str) -> None:
     run = compare(subjects := Slow(clock=clock, hangs=lambda at, slug: at == step))
     assert {*outcomes(run).values()} == {"not_run"} and not run.ranking and subjects.living == []
-
-
-def test_two_that_hang_first_leave_the_others_time(clock: Clock) -> None:
-    subjects = Slow(clock=clock)
-    subjects.hangs = lambda at, slug: at == "memory" and subjects.roles.count("memory") <= 2
-    run = compare(subjects)
-    assert {*outcomes(run).values()} <= {"ok", "not_run"} and len(run.ranking[0]) >= 2
 
 
 def test_one_by_itself_is_waited_for_until_the_end_of_the_run(clock: Clock) -> None:
@@ -86,21 +87,10 @@ def test_one_by_itself_is_waited_for_until_the_end_of_the_run(clock: Clock) -> N
 
 @pytest.mark.parametrize("at", ["probes", "process_peak", "why"])
 def test_after_the_verdict_it_costs_what_is_shown_beside_it_alone_and_is_said(clock: Clock, at: str) -> None:
-    hangs: Callable[[str, str], bool] = lambda step, slug: step == at  # noqa: E731
-    run = compare(Slow(clock=clock, hangs=hangs), keep=lambda *_: True)
+    run = compare(Slow(clock=clock, hangs=lambda step, slug: step == at), keep=lambda *_: True)
     assert run.status in ("complete", "budget") and run.ranking and {*outcomes(run).values()} == {"ok"}
     assert "cut_short" in {warning.code for warning in run.warnings}
     assert (run.limit is None) == (at == "probes")
-
-
-def test_an_explanation_ends_too_and_what_it_has_found_is_stored(clock: Clock) -> None:
-    run = compare(Slow(clock=clock), most_processes=QUICK)
-    reasons: dict[str, Any] = {}
-    subjects = Slow(clock=clock, hangs=lambda step, slug: step == "why" and len(reasons) == 1)
-    Explanation(run, subjects, lambda view: None, lambda slug, found, _: not reasons.update({slug: found}),
-                settings=Settings(bound_s=30.0)).run()  # fmt: skip
-    first, second, *_ = reasons.values()
-    assert why.explained(first) is not None and isinstance(second, Explained) and second.note
 
 
 @pytest.mark.parametrize("server", ["a person's own", "hosted"])
@@ -112,5 +102,5 @@ def test_a_runner_refuses_what_cannot_end_in_time(tmp_path: Path, monkeypatch: p
         with pytest.raises(RequestError, match=r"^A budget of 1.00 s is too short: before the first sample "):
             own.submit(parse({**raw, "size": {"batch": 10**6}}))
         with pytest.raises(RequestError, match=r"^This cannot end in time: "):
-            own.submit_sweep(parse_sweep({**raw, "axes": [{"name": "batch", "values": [500_000, 10**6]}]}))
+            own.submit(parse_sweep({**raw, "axes": [{"name": "batch", "values": [500_000, 10**6]}]}))
         assert own.store.ids() == [] and subjects.specs == []

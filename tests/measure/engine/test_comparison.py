@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from measure.engine import stages
+from measure.engine import comparison
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.record import View
-from measure.model import why
-from measure.model.run import Run
+from measure.run import why
+from measure.run.run import Run
 from measure.subject.messages import Spec
-from strategies import parse
 from tests.engine import QUICK, small_request
-from tests.subjects import LOST, RATES, Message, Subjects, error, leave_the_machine, measured
+from tests.subjects import LOST, RATES, Subjects, error, leave_the_machine, measured
 
 SLUGS = ("batched.eager", "batched.graph", "loop.eager")
 ID = "0" * 24
@@ -71,35 +70,10 @@ def test_the_pool_is_a_line_of_the_script_that_runs_and_the_systems_view_of_a_ca
         assert all((pool in item.code.source) == (allocator == "pool") for item in run.measurements if item.code)
 
 
-def test_nothing_lives_and_no_file_is_left_when_a_comparison_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen: list[bool] = []
-
-    def reference(spec: Spec) -> list[Message]:
-        seen.append((Path(spec.case_dir) / "expected.pickle").exists())
-        return [{"event": "saved"}]
-
-    subjects = Subjects(answers={"reference": reference, "process_peak": lambda spec: [LOST]})
-    run = compare(subjects)
-    assert run.status == "interrupted" and seen == [True]
-    assert subjects.living == [] and list(tmp_path.iterdir()) == []
-
-
-def test_a_strategy_that_is_known_not_to_work_is_never_started(monkeypatch: pytest.MonkeyPatch):
-    bad = parse("loop.eager")
-    monkeypatch.setattr(stages.strategies, "unsupported", lambda one, workload: "it cannot" if one == bad else None)
-    subjects = Subjects()
-    run = compare(subjects)
-    item = run.measurement("loop.eager")
-    assert (item.outcome, item.stage) == ("unsupported", "request") and item.error and item.error.message == "it cannot"
-    assert "loop.eager" not in {spec.name for spec in subjects.specs}
-    assert outcomes(run)["batched.eager"] == "ok"
-
-
 def test_what_is_wrong_is_timed_and_not_ranked_and_what_fails_costs_nobody_else(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # nothing else is to blame
-    said = {"batched.graph": measured(right=False), "loop.eager": [error("out_of_memory", "too much")]}
-    subjects = Subjects(answers={"memory": lambda spec: said.get(spec.name) or measured()})
+    answers = {"batched.graph": measured(right=False), "loop.eager": [error("out_of_memory", "too much")]}
+    subjects = Subjects(answers={"memory": lambda spec: answers.get(spec.name) or measured()})
     run = compare(subjects)
     assert outcomes(run) == {"batched.eager": "ok", "batched.graph": "wrong", "loop.eager": "out_of_memory"}
     wrong, failed = run.measurement("batched.graph"), run.measurement("loop.eager")
@@ -125,53 +99,47 @@ def test_failures_after_the_verdict_cost_nothing_else():
     assert {item.why.note for item in run.measurements if not item.twin_of} == {"broken"}
 
 
-@pytest.mark.parametrize(("room_bytes", "at_once"), [(2**40, 2), (2**20, 1), (0, 1)])
-def test_two_memory_subjects_live_at_a_time_and_one_where_two_do_not_fit(
-    monkeypatch: pytest.MonkeyPatch, room_bytes: int, at_once: int
-):
-    monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: room_bytes)
-    published: list[View] = []
-    waiting: list[int] = []
-
-    def memory(spec: Spec) -> list[Message]:
-        done = sum(item.memory is not None for item in published[-1].run.measurements)
-        waiting.append(subjects.roles.count("memory") - done)
-        return measured()
-
-    subjects = Subjects(answers={"memory": memory})
-    compare(subjects, published=published)
-    assert len(waiting) == len(SLUGS) and max(waiting) == at_once
-
-
 @pytest.fixture
 def without_onednn(monkeypatch: pytest.MonkeyPatch) -> Subjects:
     """The launcher that a comparison gets where it asks for one with oneDNN off; it says what is right."""
     fresh = Subjects(start_method="fresh")
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
-    monkeypatch.setattr(stages, "FreshLauncher", lambda environment, **_: fresh if environment == OFF else None)
+    monkeypatch.setattr(comparison, "Launcher", lambda start_method, environment: fresh if environment == OFF else None)
     return fresh
 
 
 OFF = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
-def test_what_is_right_without_onednn_says_so(without_onednn: Subjects):
+def test_what_is_right_without_onednn_says_so_and_only_what_is_wrong_is_run_again(
+    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
+):
     wrong = {"batched.graph", "loop.eager"}
     without_onednn.answers = {"memory": lambda spec: measured(right=spec.name != "loop.eager")}
     run = compare(Subjects(answers={"memory": lambda spec: measured(right=spec.name not in wrong)}))
-    assert {spec.name for spec in without_onednn.specs} == wrong
+    assert {spec.name for spec in without_onednn.specs} == wrong and without_onednn.living == []
     blamed = {item.strategy for item in run.measurements if "onednn" in {warning.code for warning in item.warnings}}
     assert blamed == {"batched.graph"}
-    assert without_onednn.living == []
-
-
-def test_nothing_is_run_again_where_nothing_is_wrong_or_onednn_is_off_anyway(
-    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
-):
+    without_onednn.specs.clear()
     compare(Subjects())
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     compare(Subjects(answers={"memory": lambda spec: measured(right=False)}))
-    assert without_onednn.specs == []
+    assert without_onednn.specs == [], "nothing is wrong, or oneDNN is off anyway"
+
+
+def test_a_host_without_onednn_that_does_not_start_costs_the_run_nothing(without_onednn: Subjects):
+    without_onednn.is_lost = True
+    run = compare(Subjects(answers={"memory": lambda spec: measured(right=spec.name != "loop.eager")}))
+    assert run.status == "complete" and outcomes(run)["loop.eager"] == "wrong" and run.ranking
+
+
+def test_a_cancel_while_the_host_without_onednn_ends_is_heard(
+    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
+):
+    subjects = Subjects(answers={"memory": lambda spec: measured(right=False)})
+    running = Comparison(ID, small_request(*SLUGS), subjects, lambda view: None)
+    monkeypatch.setattr(without_onednn, "close", running.cancel)
+    assert running.run().status == "cancelled"
 
 
 @pytest.mark.parametrize("role", ["memory", "timing", "probes", "why"])
@@ -179,14 +147,14 @@ def test_what_was_measured_before_a_cancel_is_kept_and_the_verdict_stands(role: 
     class Cancelling(Subjects):
         def start(self, spec: Spec, events: Any) -> int:
             if spec.role == role:
-                comparison.cancel()
+                running.cancel()
             return super().start(spec, events)
 
     subjects, settings = Cancelling(), Settings(most_processes=QUICK)
-    comparison = Comparison(
+    running = Comparison(
         ID, small_request(*SLUGS), subjects, lambda view: None, settings=settings, keep=lambda *_: True
     )
-    run = comparison.run()
+    run = running.run()
     assert subjects.living == [] and subjects.roles[-1] == role, "nothing is started after a cancel"
     if role == "why":  # all that was asked for is measured
         assert run.status == "complete"
@@ -199,8 +167,13 @@ def test_what_was_measured_before_a_cancel_is_kept_and_the_verdict_stands(role: 
 
 
 @pytest.mark.parametrize("role", ["reference", "timing", "process_peak"])
-def test_the_loss_of_the_host_interrupts_the_run_and_keeps_what_is_known(role: str):
-    run = compare(Subjects(answers={role: lambda spec: [LOST]}))
+def test_the_loss_of_the_host_interrupts_the_run_which_keeps_what_is_known_and_leaves_no_file(
+    role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = compare(subjects := Subjects(answers={role: lambda spec: [LOST]}))
     assert run.status == "interrupted" and "ended unexpectedly" in run.stop_reason
-    assert bool(run.ranking) == (role in ("probes", "process_peak", "why"))
+    assert bool(run.ranking) == (role == "process_peak")
     assert set(outcomes(run).values()) == {"ok" if run.ranking else "not_run"}
+    (folder,) = {spec.case_dir for spec in subjects.specs if spec.case_dir}
+    assert Path(folder).parent == tmp_path and list(tmp_path.iterdir()) == [] and subjects.living == []

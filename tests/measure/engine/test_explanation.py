@@ -3,25 +3,22 @@
 import gzip
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from measure.engine import explanation
 from measure.judge import reasons
-from measure.model import why
-from measure.model.request import RequestError
-from measure.model.run import Run
-from measure.pool.host_launcher import HostLauncher
-from measure.subject.messages import Spec
+from measure.pool.launcher import Launcher
+from measure.run import why
+from measure.run.request import RequestError
+from measure.run.run import Run
 from tests.engine import Own, measure, running, small_request
 from tests.keeping import put
-from tests.subjects import Message, Subjects
 
 
 @pytest.fixture(scope="module")
-def own(host: HostLauncher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+def own(host: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
     with running(host, tmp_path_factory.mktemp("why")) as own:
         yield own
 
@@ -67,7 +64,12 @@ def test_what_cannot_be_explained_here_is_said(own: Own, measured: Run):
     assert "comes from elsewhere" in explanation.refusal(measured, details, imported=True)
     elsewhere = replace(measured, environment={"cpu_model": "another"})
     assert "another machine" in explanation.refusal(elsewhere, details, imported=False)
-    with pytest.raises(RequestError, match="when it has ended"):
+    other = replace(measured, environment=measured.environment | {"tensorflow": "2.20.0"})
+    refusal = explanation.refusal(other, details, imported=False)
+    assert "tensorflow was 2.20.0 when this run was measured, and is" in refusal and "«Measure again here»" in refusal
+    on_gpu = replace(measured, environment=measured.environment | {"tensorflow": None, "cuda": "11.0"})
+    assert explanation.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
+    with pytest.raises(RequestError, match="is not known here"):
         own.explain("f" * 24)
     other = replace(
         measured,
@@ -77,31 +79,3 @@ def test_what_cannot_be_explained_here_is_said(own: Own, measured: Run):
     put(own.store, other)
     with pytest.raises(RequestError, match=r"the code of map_fn\.graph has changed"):
         own.explain(other.id)
-
-
-def test_a_run_of_another_tensorflow_is_not_explained_by_this_one(own: Own, measured: Run):
-    details = own.host().details
-    for key, was, words in (
-        ("tensorflow", "2.20.0", "(TensorFlow: 2.20.0 then, "),
-        ("flags", {"XLA_FLAGS": "--xla_x"}, "(Flags: XLA_FLAGS=--xla_x then, "),
-        ("threads_intra_used", 999, "(Threads within an op: 999 then, "),
-    ):
-        before = replace(measured, environment=measured.environment | {key: was})
-        refusal = explanation.refusal(before, details, imported=False)
-        assert refusal is not None and words in refusal and "«Measure again here»" in refusal
-    unknown = replace(measured, environment=measured.environment | {"tensorflow": None})
-    assert explanation.refusal(unknown, details, imported=False) is None
-    on_gpu = replace(measured, environment=measured.environment | {"cuda": "11.0"})
-    assert explanation.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
-
-
-def test_a_run_that_is_deleted_meanwhile_does_not_come_back(tmp_path: Path):
-    def why_of(spec: Spec) -> list[Message]:
-        own.delete([run.id])
-        return [{"event": "why", "why": {"op_count": 1}}]
-
-    with running(Subjects(answers={"why": why_of}), tmp_path) as own:
-        run = measure(own, small_request("batched.eager"))
-        own.explain(run.id)
-        own.work()
-        assert own.snapshot(run.id) is None and own.queue() == ()

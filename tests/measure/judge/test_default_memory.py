@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from measure.judge import default_memory
 from measure.judge.analysis import analyse
-from measure.model.run import DEFAULT_MEMORY, Code, Measurement, Run
 from measure.output import columns, export, rows, table
-from measure.statistics.levels import levels_of
+from measure.run.run import DEFAULT_MEMORY, Code, Measurement, Run
 from tests.samples import FACTORS, constant, measurement, run_of
 
 CURE = "TF_CPU_ALLOCATOR_USE_BFC=true before importing TensorFlow avoids them."
@@ -59,23 +58,6 @@ def test_a_leader_of_numpy_is_told_of_its_own_lines() -> None:
 )
 def test_nothing_is_said_where_there_is_nothing_to_tell(known: Run) -> None:
     assert "default memory" not in known.verdict
-
-
-def test_they_change_no_level_no_rank_and_no_control() -> None:
-    twin = measurement("a#twin", constant(4e-3, FACTORS), twin_of="a")
-    noisy = replace(measurement("b" + DEFAULT_MEMORY, [[5e-3, 50e-3, 7e-3, 90e-3, 6e-3]], twin_of="b"))
-    plain = run()
-    plain = analyse(replace(plain, measurements=[*plain.measurements, twin]))
-    more = analyse(replace(plain, measurements=[*plain.measurements, noisy]))
-    ours, theirs = levels_of(more.measurements), levels_of(plain.measurements)
-    for slug, level in theirs.by_slug.items():
-        assert ours.by_slug[slug].log_mean == pytest.approx(level.log_mean)
-        assert ours.by_slug[slug].variance == pytest.approx(level.variance)
-    assert ours.pace == pytest.approx(theirs.pace) and more.ranking == plain.ranking
-    assert more.control is not None and plain.control is not None and more.control.strategy == "a"
-    assert more.control.resolution == pytest.approx(plain.control.resolution)
-    only = replace(plain, measurements=[*run().measurements, noisy])
-    assert analyse(only).control is None
 
 
 def test_the_column_is_there_where_it_was_timed_and_in_csv_always() -> None:

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 import workloads
 from measure.judge import limit
-from measure.model.request import parse
-from measure.model.roofline import Rates, Work
-from measure.model.run import Limit, Run
-from measure.model.why import Why
 from measure.output import rows, table
-from measure.pool.host_launcher import HostLauncher
+from measure.pool.launcher import Launcher
+from measure.run.request import parse
+from measure.run.roofline import Rates, Work
+from measure.run.run import Limit, Run
+from measure.run.why import Why
 from tests import subjects, synthetic
 from tests.engine import measure, running, small_request
 from tests.subjects import Subjects
@@ -38,7 +38,7 @@ def test_the_highest_roof_is_the_limit_and_is_named() -> None:
     assert of().bandwidth_bytes_per_s == RATES.bytes_per_s
     earlier = replace(of(flops=100_000_000), seconds=0.003, functions={"sin": 3_000_000}, functions_per_s={"sin": GIGA})
     assert limit.describe(earlier) == "3.00 ms, compute-bound: 3.00 M sin at 1 G/s", "as runs of before have it"
-    assert "an eager op 8.00 µs" in limit.probes(earlier) and "1 G sin/s" in limit.probes(earlier)
+    assert "1 G sin/s" in limit.probes(earlier)
 
 
 def test_what_a_case_asks_for_is_its_bytes_and_some_of_its_elements_are_counted() -> None:
@@ -52,7 +52,7 @@ def test_what_a_case_asks_for_is_its_bytes_and_some_of_its_elements_are_counted(
     assert limit.few_of(Case(workloads.get("outer_product"), {"batch": 10, "side": 64}, "float32")).batch == 1
 
 
-def test_arithmetic_is_counted_at_the_size_of_the_run(host: HostLauncher, tmp_path: Path) -> None:
+def test_arithmetic_is_counted_at_the_size_of_the_run(host: Launcher, tmp_path: Path) -> None:
     size, flops = {"batch": 20, "side": 8, "products": 3}, 20 * 3 * 2 * 8**3
     with running(host, tmp_path, probes=True) as own:
         asked = parse({"workload": "matmul_chain", "size": size, "strategies": "batched.eager", "budget_s": 30})
@@ -73,9 +73,6 @@ def test_a_run_has_its_limit_and_probes_that_fail_cost_nothing_else(tmp_path: Pa
     assert all(limit.multiple(item) or limit.note(item) for item in run.measurements)
     assert failed.limit is None and failed.status == "complete" and failed.ranking == [["batched.eager"]]
     assert "division by zero" in next(warning.message for warning in failed.warnings if warning.code == "no_limit")
-
-
-# --- multiples -------------------------------------------------------------------------------------------------------
 
 
 def judged(seconds: float) -> Any:
@@ -105,9 +102,6 @@ def test_a_limit_says_nothing_where_dispatch_sets_it_or_a_right_strategy_beats_i
     assert not limit.tells(replace(run, measurements=[beaten, *others]))
     assert limit.tells(replace(run, measurements=[replace(beaten, outcome="wrong"), *others]))
     assert limit.tells(replace(run, measurements=[replace(beaten, twin_of="a.xla"), *others]))
-
-
-# --- what fresh pages are part of ------------------------------------------------------------------------------------
 
 
 def paged(faults: float, share: float) -> Run:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from measure.judge import modes
 from measure.judge.analysis import analyse
-from measure.model.run import Limit, Measurement
+from measure.run.run import Limit, Measurement
 from tests.samples import measurement as timed_as
 from tests.samples import run_of
 

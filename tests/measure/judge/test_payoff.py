@@ -1,7 +1,7 @@
 """Break-even points in words: for the page's table, the terminal and the summary."""
 
 from measure.judge import payoff
-from measure.model.run import BreakEven
+from measure.run.run import BreakEven
 from tests import synthetic
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from measure.judge import reproduction
 from measure.judge.analysis import analyse
-from measure.model.run import Run
+from measure.run.run import Run
 from tests import synthetic
 from tests.simulation import Model, simulate
 

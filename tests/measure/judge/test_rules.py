@@ -3,16 +3,13 @@
 from msgspec.structs import replace
 
 from measure.judge import advice, analysis, rules
-from measure.model.run import Control, Run, Warning
+from measure.run.run import Control, Run, Warning
 from tests.samples import measurement, run_of
 from tests.simulation import Model, simulate
 
 
 def codes(run: Run) -> list[str]:
     return [warning.code for warning in rules.of_run(run)]
-
-
-# --- of a run --------------------------------------------------------------------------------------------------------
 
 
 def test_others_at_work_before_the_run_are_named() -> None:
@@ -59,15 +56,9 @@ def test_ordinary_runs_are_not_warned_about() -> None:
     assert warned <= 2
 
 
-# --- of a strategy ---------------------------------------------------------------------------------------------------
-
-
 def test_a_latency_of_one_or_two_samples_is_named() -> None:
     for samples, expected in (([1.0], ["few_rounds"]), ([1.0] * 2, ["few_rounds"]), ([1.0] * 3, []), ([], [])):
         assert [warning.code for warning in rules.of_measurement(measurement("a", [samples]))] == expected
-
-
-# --- analysed anew ---------------------------------------------------------------------------------------------------
 
 
 def test_derived_warnings_are_computed_anew_and_seen_ones_are_kept() -> None:

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure.judge import limit
-from measure.model import why
-from measure.model.run import Crossover, Error, Run, Warning
-from measure.model.run_file import encode
 from measure.output import export, table
-from measure.store import imports
+from measure.run import why
+from measure.run.run import Crossover, Error, Run, Warning
+from measure.run.run_file import encode
 from measure.store.store import Store
 from tests import synthetic
 from tests.keeping import put
@@ -36,52 +35,37 @@ def lines(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def hostile(text: str) -> Run:
-    """A run in which every text is this one."""
-    run = synthetic.run(ID)
-    item = run.measurement("batched.xla")
-    evil = replace(item, strategy=text, mapper=text, mode=text, error=Error(type=text, message=text, detail=text))
-    return replace(
-        run,
-        measurements=[evil],
-        ranking=[[text]],
-        verdict=text,
-        status="interrupted",
-        stop_reason=text,
-        environment={"cpu_model": text, "os": text},
-        request=replace(run.request, workload=text, dtype=text, device=text, size={text: 1}),
-    )
-
-
-def hostile_sweep(text: str, axes: int) -> Run:
-    """A sweep in which every text is this one, the names of its axes as well."""
-    run = synthetic.sweep(ID) if axes == 1 else synthetic.winners(ID)
+def hostile(text: str, axes: int = 0) -> Run:
+    """A comparison, or a sweep over so many axes, in which every text is this one, the names of its axes as well."""
+    run = (synthetic.run, synthetic.sweep, synthetic.winners)[axes](ID)
+    named = {"strategy": text, "mapper": text, "mode": text}
+    request = replace(run.request, workload=text, dtype=text, device=text, size={text: 1}, strategies=[text])
+    ended = {"verdict": text, "status": "interrupted", "stop_reason": text, "request": request}
+    if not axes:
+        evil = replace(run.measurement("batched.xla"), **named, error=Error(type=text, message=text, detail=text))
+        environment = {"cpu_model": text, "os": text}
+        return replace(run, measurements=[evil], ranking=[[text]], environment=environment, **ended)
     names = {axis.name: f"{text}{' ' * number}" for number, axis in enumerate(run.axes)}
     points = [
         replace(
             point,
             at={names[name]: value for name, value in point.at.items()},
             reason=text,
-            measurements=[replace(item, strategy=text, mapper=text, mode=text) for item in point.measurements[:1]],
+            measurements=[replace(item, **named) for item in point.measurements[:1]],
             ranking=[[text]],
         )
         for point in run.points
     ]
     axis = names[run.axes[0].name]
+    crossed, fits = Crossover(a=text, b=text, axis=axis, none=text), run.fits[:1]
     return replace(
         run,
         axes=[replace(axis, name=names[axis.name]) for axis in run.axes],
         points=points,
-        crossovers=[Crossover(a=text, b=text, axis=axis, none=text)],
-        fits=[replace(fit, strategy=text, axis=axis, note=text) for fit in run.fits[:1]],
-        verdict=text,
-        status="interrupted",
-        stop_reason=text,
-        request=replace(run.request, workload=text, dtype=text, device=text, size={text: 1}, strategies=[text]),
+        crossovers=[crossed],
+        fits=[replace(fit, strategy=text, axis=axis, note=text) for fit in fits],
+        **ended,
     )
-
-
-# --- CSV -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_has_a_line_for_each_strategy_with_exact_numbers():
@@ -111,7 +95,7 @@ def test_every_sample_is_in_the_samples():
 
 def test_no_cell_is_a_formula_and_no_text_a_command_to_a_terminal():
     for text in (*FORMULAS, *COMMANDS):
-        for run in (hostile(text), hostile_sweep(text, 1), hostile_sweep(text, 2)):
+        for run in (hostile(text, axes) for axes in range(3)):
             tables = ("".join(export.table_csv(run)), "".join(export.samples_csv(run)))
             for each in tables:
                 cells = [cell for line in csv.reader(io.StringIO(each, newline="")) for cell in line]
@@ -119,9 +103,6 @@ def test_no_cell_is_a_formula_and_no_text_a_command_to_a_terminal():
                 assert text not in FORMULAS or "'" + text.replace("\r", "\n") in cells
             for each in (*tables, export.markdown(run)) if text in COMMANDS else ():
                 assert not [sign for sign in each if not sign.isprintable() and sign not in "\n\u2060"], text
-
-
-# --- Markdown --------------------------------------------------------------------------------------------------------
 
 
 def rendered(text: str) -> str:
@@ -132,7 +113,8 @@ def rendered(text: str) -> str:
 def test_a_text_stays_a_text_in_a_summary():
     allowed = {"p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "ul", "li"}
     for text in TEXTS:
-        for run, columns in ((hostile(text), 0), (hostile_sweep(text, 1), 1), (hostile_sweep(text, 2), 2)):
+        for columns in range(3):
+            run = hostile(text, columns)
             page = rendered(export.markdown(run, None))
             assert set(re.findall(r"<([a-z0-9]+)", page)) <= allowed, page
             before = page.split("<details>")[0]
@@ -153,30 +135,26 @@ def test_a_text_stays_a_text_in_a_summary():
 def test_warnings_limits_and_reasons_are_in_the_summary_and_on_the_terminal_once_each():
     run = synthetic.run(ID)
     same = run.measurement("vectorized_map.eager").warnings[0]
-    measurements = [replace(m, warnings=[same]) if m.mapper == "map_fn" else m for m in run.measurements]
+    first, *others = [replace(m, warnings=[same]) if m.mapper == "map_fn" else m for m in run.measurements]
     noted = [Warning(code="busy", message="others were busy"), Warning(code="tensorflow", message="long " * 100)]
     ran = [why.Ran(name="</details>", count=1, seconds=9e-4)]
     reasons = why.Why(call_s=1e-3, profiled_s=1e-3, op_count=1, in_ops_s=9e-4, ops=ran)
-    measurements = [replace(measurements[0], why=reasons), *measurements[1:]]
-    run = replace(run, measurements=measurements, warnings=noted)
+    run = replace(run, measurements=[replace(first, why=reasons), *others], warnings=noted)
     shared = "map_fn.xla, map_fn.graph, vectorized_map.eager, map_fn.eager: "
     assert table.notes(run) == ["others were busy", f"{'long ' * 59}long …", f"{shared}{same.message}"]
-    page = rendered(export.markdown(run))
-    assert [line[2:] for line in table.render(run).splitlines() if line.startswith("- ")] == table.notes(run)
+    page, shown = rendered(export.markdown(run)), table.render(run)
+    assert [line[2:] for line in shown.splitlines() if line.startswith("- ")] == table.notes(run)
     fold = page.split("<summary>Why</summary>")[1].split("</details>")[0]
-    assert fold.count("<li>") == 1 and run.measurements[0].strategy in fold and "&lt;/details&gt;" in fold
+    assert fold.count("<li>") == 1 and first.strategy in fold and "&lt;/details&gt;" in fold
     assert re.findall(r"<li>(.*?)</li>", page.replace(fold, "")) == table.notes(run)
     judged = limit.judge(replace(run, limit=replace(run.limit, seconds=0.0018, term="memory-bound")))
-    page = rendered(export.markdown(judged))
-    assert all(line in page and line in table.render(judged) for line in table.limits(judged))
+    page, shown = rendered(export.markdown(judged)), table.render(judged)
+    assert all(line in page and line in shown for line in table.limits(judged))
     assert any("batched.xla is faster than the theoretical floor" in line for line in table.limits(judged))
 
 
-# --- pictures --------------------------------------------------------------------------------------------------------
-
-
 def test_texts_in_pictures_are_texts():
-    for run in (hostile(PICTURE), hostile_sweep(PICTURE, 1), hostile_sweep(PICTURE, 2)):
+    for run in (hostile(PICTURE, axes) for axes in range(3)):
         for name in files.of(run) if run.kind == "sweep" else ("latency",):
             svg = (files.convert(run, name, "svg") or b"").decode()
             assert "&lt;script&gt;" in svg and "<script" not in svg and "<image" not in svg, name
@@ -197,37 +175,11 @@ def test_every_chart_becomes_a_picture_of_its_own(tmp_path: Path, capsys: pytest
     assert svg.startswith("<svg") and "batched.xla" in svg and "currentColor" not in svg
 
 
-# --- the command line ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
-    path = tmp_path / "run.json"
-    path.write_bytes(encode(synthetic.run(ID)) + b"\n")
-    return path
-
-
-def test_texts_are_written_beside_each_other(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    out = tmp_path / "out"
-    options = ["--json", "--csv", "--samples", "--markdown"]
-    assert command_line.main(["export", str(file), *options, "--into", str(out), "--link", "http://x/?run=1"]) == 0
-    run = synthetic.run(ID)
-    assert (out / "run.json").read_bytes() == file.read_bytes()
-    assert (out / "run.csv").read_text() == "".join(export.table_csv(run))
-    assert (out / "run.samples.csv").read_text() == "".join(export.samples_csv(run))
-    assert (out / "run.md").read_text() == export.markdown(run, "http://x/?run=1")
-    assert len(capsys.readouterr().out.split()) == 4
-    put(Store(tmp_path / "home"), run)
-    assert command_line.main(["export", ID, "--markdown", "--into", "-"]) == 0
-    told = capsys.readouterr()
-    assert told.out == export.markdown(run) and told.err == ""
-
-
 def test_artifacts_of_explanations_are_written_for_a_run_that_is_kept(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    run = synthetic.run(ID)
+    monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path / "home"))
+    file, run = tmp_path / "run.json", synthetic.run(ID)
     first = run.measurements[0]
     second = replace(run.measurement("loop.xla"), strategy="loop.xla?a=1&b=../x")
     run = replace(run, measurements=[second if item.strategy == "loop.xla" else item for item in run.measurements])
@@ -246,21 +198,3 @@ def test_artifacts_of_explanations_are_written_for_a_run_that_is_kept(
         "run.loop.xla-a-1-b-..-x.graph.txt": b"more",
         "run.loop.xla-a-1-b-..-x.hlo.txt": b"ENTRY",
     }
-
-
-def test_what_cannot_be_exported_is_said(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    broken, large = tmp_path / "broken.json", tmp_path / "large.json"
-    broken.write_bytes(file.read_bytes().replace(b'"budget_s": 30.0', b'"budget_s": -1'))
-    large.write_bytes(b" " * (imports.MOST_BYTES + 1))
-    for arguments, says in (
-        ([file], "nothing is chosen to be written: name at least one of --json, --csv"),
-        ([file, "--csv", "--markdown", "--into", "-"], "--into - writes one of --json, --csv"),
-        ([file, "--csv", "--into", file], "cannot be written into"),
-        (["nowhere.json", "--csv"], "nowhere.json cannot be read: No such file"),
-        (["f" * 24, "--csv"], f"run {'f' * 24} is not known here"),
-        ([broken, "--csv"], r"not a valid run file: .* - at `\$\.request\.budget_s`"),
-        ([large, "--csv"], "this file is too large"),
-    ):
-        assert command_line.main(["export", *map(str, arguments)]) == 2
-        told = capsys.readouterr()
-        assert re.search(says, told.err) and told.err.startswith("error: ") and told.out == "", told.err

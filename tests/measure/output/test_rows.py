@@ -58,3 +58,11 @@ def test_the_largest_error_is_relative_to_the_scale_of_the_result():
     (row,) = rows.listed(run)
     assert row.max_of_scale == pytest.approx(2e-7)
     assert "2.00e-07" in table.render(run) and "ULP" not in table.render(run)
+
+
+def test_a_strategy_that_was_not_run_has_its_stage_only_while_the_run_goes_on() -> None:
+    run = synthetic.run()
+    item = replace(run.measurements[0], outcome="not_run", stage="waiting")
+    for finished, status in ((None, "waiting"), (run.finished, "not run")):
+        row = rows.listed(replace(run, finished=finished, measurements=[item], ranking=[]))[0]
+        assert row.status == status

@@ -1,18 +1,18 @@
 """No folder of a person's is in a run: every text of a process comes in through one door, and is cleaned there."""
 
-import queue
 from typing import Any
 
 import msgspec
 import pytest
 
 from measure.pool.dialogue import Dialogue, Dialogues, SubjectFailed
-from measure.pool.launcher import Event, HostState
+from measure.pool.launcher import Event
 from measure.pool.privacy import without_folders
 from measure.subject import messages, subject
 from measure.subject.errors import describe
 from measure.subject.messages import Measured, Reasons, Spec, encode
 from tests.deadlines import RUN_S
+from tests.subjects import Subjects
 from workloads.discovery import DiscoveryError
 
 PATHS = {
@@ -38,35 +38,12 @@ def test_paths_become_names_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
         assert without_folders(text) == without_folders(told or text) == (told or text)
 
 
-SECRET = "/srv/alice/clients"
-
-
-class Says:
-    """A launcher whose subject says what it is told to, and ends."""
-
-    start_method = "fork"
-
-    def __init__(self, *fields: dict[str, Any], kind: Any = "message") -> None:
-        self._fields, self._kind = fields, kind
-
-    def state(self) -> HostState:
-        return HostState("ready", "")
-
-    def start(self, spec: Spec, events: "queue.Queue[Event]") -> int:
-        for fields in self._fields:
-            events.put(Event(1, self._kind, encode(fields) if self._kind == "message" else fields))
-        return 1
-
-    def next(self, events: "queue.Queue[Event]", timeout_s: float) -> Event:
-        return events.get(timeout=timeout_s)
-
-    def kill(self, subject: int) -> None:
-        pass
-
-
-def heard(launcher: Says, wanted: type[messages.Said] = Measured) -> Any:
-    """The message that a subject's words make, or else the error."""
-    dialogues, outcome = Dialogues(launcher), []  # type: ignore[arg-type]
+def heard(said: Any, wanted: type[messages.Said] = Measured) -> Any:
+    """The message that a subject's words make, or else the error; an exit is an event of its own."""
+    event = said if isinstance(said, Event) else Event(1, "message", encode(said))
+    launcher = Subjects()
+    launcher.start = lambda spec, events: events.append(event) or 1  # type: ignore[method-assign, func-returns-value]
+    dialogues, outcome = Dialogues(launcher), []
 
     def dialogue() -> Dialogue:
         started = dialogues.start(Spec(role="memory"))
@@ -81,29 +58,26 @@ def heard(launcher: Says, wanted: type[messages.Said] = Measured) -> Any:
 
 MEMORY = {"peak_bytes": 8, "output_bytes": 8, "temporary_bytes": 0, "input_bytes": 0, "captured_bytes": 0,
           "method": "events", "at_peak": [{"op": "map/while/mul (3 ops)", "bytes": 8}]}  # fmt: skip
-MEASURED = {"event": "memory", "memory": MEMORY, "warnings": ["careful"], "fallbacks": [], "retraces": 0}
+MEASURED = {"event": "memory", "memory": MEMORY, "fallbacks": ["careful"], "retraces": 0}
 
 
-def test_whatever_a_process_says_comes_in_without_folders() -> None:
-    path = f"{SECRET}/data.csv"
-    for launcher in (
-        Says(msgspec.to_builtins(describe(FileNotFoundError(2, "No such file or directory", path)))),
-        Says(msgspec.to_builtins(messages.disturbed(f"a line that is none: '{path}'"))),
-        Says({"event": "surprise", "said": path}),
-        Says({"status": None, "signal": 6, "tail": f"abort in {path}"}, kind="exit"),
-        Says(MEASURED | {"warnings": [f"slow: {path}"]}),
+def test_whatever_a_process_says_comes_in_without_folders_and_addresses() -> None:
+    path = "/srv/alice/clients/data.csv"
+    for said in (
+        describe(FileNotFoundError(2, "No such file or directory", path)),
+        messages.disturbed(f"a line that is none: '{path}'"),
+        {"event": "surprise", "said": path},
+        Event(1, "exit", {"status": -6, "tail": f"abort in {path}"}),
+        MEASURED | {"fallbacks": [f"slow: {path}"]},
     ):
-        told = str(heard(launcher))
+        told = str(heard(said))
         assert "data.csv" in told and "alice" not in told and "clients" not in told
     reasons = {"event": "why", "why": {"note": path, "fallbacks": [path]}}
-    assert heard(Says(reasons), Reasons).why.note == "data.csv"
-
-
-def test_an_address_in_memory_does_not_come_in() -> None:
-    for said, told in (
+    assert heard(reasons, Reasons).why.note == "data.csv"
+    for text, told in (
         ("<function fn at 0x7f12ab34cd56> is no tensor", "<function fn> is no tensor"),
         ("free(): invalid pointer: 0x00007f12ab34cd56 ***", "free(): invalid pointer: ***"),
         ("colour 0xff, 0x1f and map/while_0x12345678", "colour 0xff, 0x1f and map/while_0x12345678"),
     ):
-        assert heard(Says(MEASURED | {"warnings": [said]})).warnings == [told]
-        assert str(DiscoveryError(said)) == told
+        assert heard(MEASURED | {"fallbacks": [text]}).fallbacks == [told]
+        assert str(DiscoveryError(text)) == told

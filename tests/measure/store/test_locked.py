@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +10,9 @@ import filelock
 import pytest
 import sqlalchemy as sa
 
-from measure.model.place import StoreError
+from measure.run.place import StoreError
 from measure.store import database, store
 from tests import synthetic
-from tests.deadlines import ANSWER_S
 from tests.keeping import put
 
 ID = "0123456789abcdef01234567"
@@ -35,39 +33,11 @@ def written_by_another(home: Path) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
-def test_who_reads_waits_for_nobody_who_waits_to_write(
-    kept: store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_who_reads_waits_for_nobody_who_writes(kept: store.Store, tmp_path: Path):
     put(kept, synthetic.run(ID))
-    waits, patience = threading.Event(), list[float]()
-    real = database.for_writing
-
-    def note(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get("writes"):
-            waits.set()
-
-    def patiently(engine: sa.Engine, seconds: float) -> sa.Engine:
-        patience.append(seconds)
-        return real(engine, 10 * ANSWER_S)
-
-    monkeypatch.setattr(database, "for_writing", patiently)
-    sa.event.listen(sa.Engine, "begin", note)
-    try:
-        with written_by_another(tmp_path):
-            writer = threading.Thread(target=kept.begin, args=(synthetic.partial(0, "f" * 24),), daemon=True)
-            writer.start()
-            assert waits.wait(ANSWER_S)
-            assert kept.load(ID) == synthetic.run(ID) and [entry.id for entry in kept.entries()] == [ID]
-            assert kept.count() == 1 and kept.values() and kept.load("e" * 24) is None
-            assert writer.is_alive(), "and it waits still"
-        writer.join(ANSWER_S)
-    finally:
-        sa.event.remove(sa.Engine, "begin", note)
-    assert kept.count() == 2, "who writes has its turn in the end"
-    kept.save(synthetic.partial(1, "f" * 24))
-    kept.save(synthetic.partial(1, "f" * 24), ended=True)
-    # Without its first write a run would not be measured; the next results come soon, and the end is awaited.
-    assert patience[-3:] == [database.WRITING_S, database.READING_S, database.WRITING_S]
+    with written_by_another(tmp_path):
+        assert kept.load(ID) == synthetic.run(ID) and [entry.id for entry in kept.entries()] == [ID]
+        assert kept.count() == 1 and kept.values() and kept.load("e" * 24) is None
 
 
 def test_while_another_writes_a_run_whose_process_is_gone_is_shown_as_it_was(

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 from sqlalchemy.dialects import mysql, postgresql
 
-from measure.model import place, why
-from measure.model.place import StoreError
-from measure.model.run import Run
-from measure.model.run_file import encode
+from measure.run import place, why
+from measure.run.place import StoreError
+from measure.run.run import Run
+from measure.run.run_file import encode
 from measure.store import database, documents, entries, imports, store
 from tests import synthetic
 from tests.keeping import put
@@ -71,53 +71,16 @@ def test_a_run_that_grows_is_read_as_it_last_was_and_each_save_is_a_version(kept
     for done in (0, 1, 4, 11):
         put(kept, running(done), live=True)
         seen = other.look(ID)
-        assert seen is not None and seen.work is not None and seen.run == running(done)
+        assert seen is not None and seen.state != "finished" and seen.run == running(done)
         versions.append(seen.version)
     put(kept, a_run())
     seen = other.look(ID)
-    assert seen is not None and seen.work is None and seen.run == a_run() and encode(seen.run) == encode(a_run())
+    assert seen is not None and seen.state == "finished" and seen.run == a_run() and encode(seen.run) == encode(a_run())
     versions.append(seen.version)
     assert versions == sorted(set(versions))
     fewer = replace(a_run(), measurements=a_run().measurements[:2])
     put(kept, fewer)
     assert other.load(ID) == fewer
-
-
-def test_runs_are_kept_in_memory_within_a_bound_of_bytes(home: Path, monkeypatch: pytest.MonkeyPatch):
-    """A page asks for its run at every interaction: one that fits is not read anew, one that does not is."""
-    for most, is_same in ((2**20, True), (2**16, False)):
-        monkeypatch.setattr(store, "_DECODED_BYTES", most)
-        opened = store.Store(home)
-        put(opened, a_run())
-        assert (opened.load(ID) is opened.load(ID)) is is_same
-        opened.close()
-
-
-def test_a_run_that_is_deleted_while_it_is_measured_is_not_written_again(kept: store.Store, home: Path):
-    put(kept, running(1), live=True)
-    with sqlite(home) as connection:
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("DELETE FROM runs")
-    assert not kept.save(running(2)) and not kept.save(a_run(), ended=True)
-    assert kept.load(ID) is None and kept.entries() == []
-    for path in home.glob("runs.db*"):
-        path.unlink()
-    put(kept, a_run())
-    assert kept.load(ID) == a_run(), "a database that was deleted is made anew"
-
-
-def test_what_has_not_changed_is_not_written_again(kept: store.Store, home: Path):
-    run = a_run()
-    put(kept, run, live=True)
-    with sqlite(home) as connection:
-        connection.execute("CREATE TABLE noted (place INTEGER)")
-        connection.execute("CREATE TRIGGER note AFTER INSERT ON parts BEGIN INSERT INTO noted VALUES (new.place); END")
-    changed = replace(run.measurements[3], stage="elsewhere")
-    run = replace(run, measurements=[*run.measurements[:3], changed, *run.measurements[4:]])
-    put(kept, run, live=True)
-    with sqlite(home) as connection:
-        assert connection.execute("SELECT place FROM noted ORDER BY place").fetchall() == [(0,), (4,)]
-    assert kept.load(ID) == run
 
 
 def test_what_fails_while_it_is_written_leaves_what_was(kept: store.Store, other: store.Store, home: Path):
@@ -149,7 +112,7 @@ def test_a_run_whose_process_is_gone_is_interrupted_with_what_it_had(kept: store
     kept.close()  # the lock is let go of, as when a process ends
     assert [entry.status for entry in other.entries()] == ["interrupted"], "the list finds it too"
     seen = other.look(ID)
-    assert seen is not None and seen.work is None and seen.run.status == "interrupted"
+    assert seen is not None and seen.state == "finished" and seen.run.status == "interrupted"
     assert "ended unexpectedly" in seen.run.stop_reason and seen.run.finished is not None
     done = [m.strategy for m in seen.run.measurements if m.latency is not None]
     assert done == [m.strategy for m in running(4).measurements[:4]]
@@ -221,7 +184,7 @@ def test_what_can_be_imported_fits_its_columns_and_weighs_no_list_down(kept: sto
 def test_a_run_from_elsewhere_is_kept_and_marked(kept: store.Store, other: store.Store):
     assert kept.add(a_run())
     seen = other.look(ID)
-    assert seen is not None and seen.imported and seen.work is None and seen.run == a_run()
+    assert seen is not None and seen.imported and seen.state == "finished" and seen.run == a_run()
     assert not kept.add(a_run()), "it is here already"
     with pytest.raises(ValueError, match=f"another run with the id {ID} is here already"):
         kept.add(a_run(verdict="a forgery"))
@@ -247,74 +210,41 @@ def test_deleted_runs_are_gone_running_ones_stay_and_an_owner_deletes_only_their
 # --- versions of the database ----------------------------------------------------------------------------------------
 
 
-def test_a_database_is_brought_to_the_next_version_with_all_that_is_in_it(kept: store.Store, url: sa.URL):
-    put(kept, a_run())
-    kept.close()
-
-    def add_notes(connection: sa.Connection) -> None:
-        connection.execute(sa.text("ALTER TABLE runs ADD COLUMN note VARCHAR(10) DEFAULT 'none'"))
-
-    def fail(connection: sa.Connection) -> None:
-        add_notes(connection)
-        raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        database.connect(url, [*database.MIGRATIONS, fail])
-    assert kept.load(ID) == a_run(), "one that fails leaves what was"
-    kept.close()
-    for _ in range(2):  # once is enough
-        engine = database.connect(url, [*database.MIGRATIONS, add_notes])
-        with engine.connect() as connection:
-            assert connection.execute(sa.text("SELECT id, note FROM runs")).all() == [(ID, "none")]
-            assert connection.execute(sa.text("SELECT version FROM mapbench_store")).scalars().all() == [1, 2, 3, 4, 5]
-        engine.dispose()
-    with pytest.raises(StoreError, match="made by a newer Mapbench"):
-        kept.load(ID)
-
-
-def test_a_database_of_the_first_version_is_opened_with_all_that_is_in_it(kept: store.Store, url: sa.URL):
-    """As a Mapbench made it that knew of no explanations: filled by that version's own tables, row by row."""
-    engine = database.connect(url, database.MIGRATIONS[:1])
-    ids = [f"{number:024x}" for number in range(3)]
-    with database.for_writing(engine).begin() as connection:
-        assert not sa.inspect(connection).has_table("artifacts")
-        first = sa.Table("runs", sa.MetaData(), autoload_with=connection)
-        for number, run_id in enumerate(ids):
-            more = {"version": number + 1, "holder": None, "owner": "ann", "imported": number == 1}
-            connection.execute(sa.insert(first).values(entries.row(a_run(run_id)) | more))
-            documents.write(connection, a_run(run_id))
-    engine.dispose()
-    assert sorted(kept.ids()) == ids
-    assert [kept.look(run_id).imported for run_id in ids] == [False, True, False]
-    assert kept.load(ids[2]) == a_run(ids[2])
-    slug = a_run().measurements[0].strategy
-    assert kept.explain(ids[0], slug, why.Explained(note="now"), {why.GRAPH: b"a graph"})
-    assert kept.artifact(ids[0], slug, why.GRAPH) == b"a graph"
-    assert kept.delete(ids[:1], owner="ann") == ids[:1]
-
-
-def test_what_waited_or_was_measured_in_a_database_of_the_third_version_does_so_in_this_one(
+def test_a_database_of_an_earlier_version_is_opened_with_its_runs_and_what_was_not_done_is_interrupted(
     kept: store.Store, url: sa.URL, home: Path
 ):
-    engine = database.connect(url, database.MIGRATIONS[:3])
-    with database.for_writing(engine).begin() as connection:
+    home.mkdir(parents=True)
+    engine, earlier = sa.create_engine(url), sa.MetaData()
+    runs = database.runs.to_metadata(earlier)
+    runs.append_column(sa.Column("holder", sa.String(32), index=True))
+    for table in (database.parts, database.orders):
+        table.to_metadata(earlier)
+    earlier.create_all(engine)
+    database.versions.create(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.insert(database.versions).values(version=3))
         connection.execute(sa.text("CREATE TABLE waiting (run TEXT, place INTEGER, asked BLOB)"))
-        third = sa.Table("runs", sa.MetaData(), autoload_with=connection)
-        for number, holder in enumerate((None, "a" * 24, "nobody")):
-            more = {"version": 1, "holder": holder, "owner": "ann", "imported": False}
-            run = running(1, f"{number:024x}") if holder else a_run(f"{number:024x}")
-            connection.execute(sa.insert(third).values(entries.row(run) | more))
-            documents.write(connection, run)
-        asked = {"run": f"{2:024x}", "place": 7, "asked": b'{"why": true}'}
-        connection.execute(sa.text("INSERT INTO waiting VALUES (:run, :place, :asked)"), asked)
         connection.execute(sa.text("INSERT INTO orders VALUES ('drain'), ('explain:0')"))
+        for run, holder in ((a_run(), None), (running(1, OTHER), "nobody")):
+            more = {"version": 1, "holder": holder, "owner": "ann", "imported": True}
+            connection.execute(sa.insert(runs).values(entries.row(run) | more))
+            documents.write(connection, run)
     engine.dispose()
-    (work,) = (work for work in kept.queue.all() if work.holder is None)
-    assert (work.run_id, work.kind, work.owner, work.job.why) == (f"{2:024x}", "measure", "ann", True)
-    assert {entry.id[-1]: entry.status for entry in kept.entries()} == {
-        "0": "complete", "1": "interrupted", "2": "running",
-    }  # fmt: skip
-    assert kept.queue.is_drained() and kept.queue.resume()
+    assert {entry.id: entry.status for entry in kept.entries()} == {ID: "complete", OTHER: "interrupted"}
+    assert kept.look(ID).imported and kept.look(ID).owner == "ann" and kept.load(ID) == a_run()
+    assert kept.queue.all() == [] and kept.queue.is_drained() and kept.queue.resume()
+    slug = a_run().measurements[0].strategy
+    assert kept.explain(ID, slug, why.Explained(note="now"), {why.GRAPH: b"a graph"})
+    assert kept.artifact(ID, slug, why.GRAPH) == b"a graph" and kept.delete([ID], owner="ann") == [ID]
+
+
+def test_a_database_of_a_later_version_is_left_as_it_is(kept: store.Store, home: Path):
+    put(kept, a_run())
+    kept.close()
+    with sqlite(home) as connection:
+        connection.execute("INSERT INTO mapbench_store VALUES (99)")
+    with pytest.raises(StoreError, match="made by a newer Mapbench"):
+        kept.load(ID)
 
 
 # --- other databases, and ones that cannot be used -------------------------------------------------------------------

@@ -17,10 +17,7 @@ def test_results_that_move_further_than_elements_are_allowed_as_much(tf: Any, mo
     for function, element, least, most in (
         (tf.sqrt, numbers, 1, 1),
         (tf.round, numbers * 10, 1, 1),
-        (tf.reduce_sum, numbers, 1, 1),
-        (tf.sqrt, tf.cast(numbers, tf.bfloat16), 1, 1),
         (lambda x: x * 2, tf.range(3), 1, 1),
-        (lambda x: x, tf.ones([0]), 1, 1),
         (tf.strings.as_string, numbers, 1, 1),
         (lambda x: x / 0.0, numbers, 1, 1),
         (lambda x: x**3, numbers, 2, 8),

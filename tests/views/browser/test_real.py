@@ -6,11 +6,9 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from measure.model.run import Run
-from tests.browser import AppServer, free_port, wait_idle
-from tests.deadlines import ANSWER_S, RUN_S
-from tests.engine import eventually
-from tests.measure.test_metrics import DIRECT, read
+from measure.run.run import Run
+from tests.browser import AppServer, wait_idle
+from tests.deadlines import RUN_S
 from tests.steps import click, ended, finish, headline, open_page, press, shown, start
 
 CODE = """import numpy as np
@@ -27,23 +25,15 @@ def softened(row):
 STRATEGIES = ("batched.graph", "loop.eager")
 
 
-@pytest.fixture(scope="module")
-def metrics_port() -> int:
-    return free_port()
-
-
 @pytest.fixture
-def server(start_app: Callable[..., AppServer], metrics_port: int) -> AppServer:
-    return start_app(MAPBENCH_METRICS=f"127.0.0.1:{metrics_port}")
+def server(start_app: Callable[..., AppServer]) -> AppServer:
+    return start_app()
 
 
-def found(run: Run) -> dict[str, tuple[str, int | None]]:
+def outcomes(run: Run) -> dict[str, tuple[str, int | None]]:
     """Strategy → its outcome and the bytes of its output."""
-    return {
-        item.strategy: (item.outcome, item.memory.output_bytes if item.memory else None)
-        for item in run.measurements
-        if item.twin_of is None
-    }
+    items = [item for item in run.measurements if not item.twin_of]
+    return {item.strategy: (item.outcome, item.memory and item.memory.output_bytes) for item in items}
 
 
 def libraries(pid: int) -> set[str]:
@@ -57,23 +47,13 @@ def test_a_workload_is_measured_in_one_process_beside_the_server(page: Page, ser
     run_id = start(page)
     finish(page)
     run = ended(server, run_id)
-    assert found(run) == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
+    ended_as = {
+        item.strategy: (item.outcome, item.memory.output_bytes) for item in run.measurements if not item.twin_of
+    }
+    assert ended_as == dict.fromkeys(STRATEGIES, ("ok", 8 * 16 * 16 * 3 * 4))
     expect(headline(page)).to_have_text(run.verdict)
     [host] = [child for child in server.children() if "measure.pool.host" in " ".join(child.cmdline())]
     assert libraries(host.pid) and not libraries(server.process.pid)
-    listening = [one for one in psutil.Process(server.process.pid).net_connections("inet") if one.status == "LISTEN"]
-    assert {one.laddr.ip for one in listening} == {"127.0.0.1"}, "it listens to this machine alone"
-
-
-def check(page: Page, code: str, elems: str) -> None:
-    """Replace the text in the editor, as by the clipboard, and press Check once the page knows what is mapped over."""
-    wait_idle(page)  # a page that is drawn anew may take the focus
-    page.frame_locator("iframe[title*=streamlit_ace]").locator(".ace_text-input").focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(code)
-    expect(page.get_by_role("combobox", name="Mapped over").last).to_have_value(elems)
-    wait_idle(page)
-    press(page, "own_check")
 
 
 def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppServer):
@@ -82,12 +62,22 @@ def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppS
     editor = page.frame_locator("iframe[title*=streamlit_ace]")
     expect(editor.get_by_text("standardize")).to_be_visible()
 
+    def check(code: str, elems: str) -> None:
+        """Replace the text in the editor, as by the clipboard, and press Check once the page knows what is mapped."""
+        wait_idle(page)  # a page that is drawn anew may take the focus
+        editor.locator(".ace_text-input").focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(code)
+        expect(page.get_by_role("combobox", name="Mapped over").last).to_have_value(elems)
+        wait_idle(page)
+        press(page, "own_check")
+
     # A fault is said with its line, and marked in it; what was written stays.
-    check(page, CODE.replace("tf.nn.softmax(row)", "tf.nn.softmax(rwo)"), "rows")
+    check(CODE.replace("tf.nn.softmax(row)", "tf.nn.softmax(rwo)"), "rows")
     expect(page.get_by_text("Line 10: NameError: name 'rwo' is not defined.").last).to_be_visible(timeout=1000 * RUN_S)
     expect(editor.locator(".ace_gutter-cell.ace_error")).to_have_text("10")
     expect(editor.get_by_text("rwo")).to_be_visible()
-    check(page, CODE.replace("rows(", "lines("), "lines")
+    check(CODE.replace("rows(", "lines("), "lines")
     expect(page.locator(".own-facts").last).to_contain_text("16 float32", timeout=1000 * RUN_S)
 
     # From here on it is a workload like any other.
@@ -97,14 +87,7 @@ def test_a_function_of_ones_own_is_checked_and_measured(page: Page, server: AppS
     run_id = start(page)
     finish(page)
     run = ended(server, run_id)
-    assert found(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
+    assert outcomes(run) == {"loop.eager": ("ok", 64 * 16 * 4)}
     expect(page.get_by_role("heading", level=1).last).to_contain_text("softened")
     click(page, "tab", "Code")
     expect(page.locator("[data-testid=stCode]").last).to_contain_text("def softened(row):")
-
-
-def test_metrics_are_at_their_address_and_not_at_that_of_the_pages(server: AppServer, metrics_port: int):
-    metrics = f"http://127.0.0.1:{metrics_port}/metrics"
-    eventually(lambda: read(metrics)["mapbench_ready",] == 1, "the host is ready", RUN_S)
-    with DIRECT.open(f"{server.url}/metrics", timeout=ANSWER_S) as page:
-        assert b"mapbench_" not in page.read()

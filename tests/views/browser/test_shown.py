@@ -1,14 +1,12 @@
 """Pages that show stored runs in a browser: to everybody, on a phone, in the dark, on paper."""
 
-import re
-
 from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import Page, ViewportSize, expect
 
 from measure.claims import known
 from measure.claims.spec import Compare
-from measure.model.run_file import decode
+from measure.run.run_file import decode
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, AppServer, wait_idle
@@ -50,33 +48,6 @@ def serious(page: Page, **options: object) -> list[str]:
     ]
 
 
-def contrast_of_run(page: Page) -> float:
-    """The contrast of the words on the button Run, as WCAG has it: axe-core leaves buttons with an icon out."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    style = "button => { const {color, backgroundColor} = getComputedStyle(button); return [color, backgroundColor]; }"
-    texts = page.locator(".st-key-run button").first.evaluate(style)
-    light, dark = sorted((luminance(text) for text in texts), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def rows_are_level(page: Page) -> bool:
-    """True if each strategy has its row in both charts at the same height."""
-
-    def rows(number: int) -> dict[str, float]:
-        labels = page.locator("[data-testid=stVegaLiteChart]").nth(number).locator("svg .role-axis-label text")
-        found = labels.evaluate_all("texts => texts.map(text => [text.textContent, text.getBoundingClientRect().y])")
-        return {name: y for name, y in found if "." in name and " " in name and "MiB" not in name}
-
-    latency, memory = rows(0), rows(1)
-    all_there = len(latency) > 10 and latency.keys() == memory.keys()
-    return all_there and max(abs(latency[name] - memory[name]) for name in latency) <= 1
-
-
 def in_ink(page: Page) -> bool:
     """True if what is written in a chart has the colour of the text around it."""
     ink = page.locator("[data-testid=stVegaLiteChart]").first.evaluate("chart => getComputedStyle(chart).color")
@@ -96,7 +67,7 @@ def test_a_result_in_light_and_dark_on_paper_and_on_a_phone(page: Page, app_serv
     page.set_viewport_size(WIDE)
     open_page(page, app_server, f"?run={COMPARED}&tab=Code")
     expect(page.locator("svg.marks")).to_have_count(2)
-    eventually(lambda: rows_are_level(page) and in_ink(page), "both charts are drawn")
+    eventually(lambda: in_ink(page), "charts are drawn")
     said = serious(page)
     # Texts from elsewhere stay texts.
     failures = page.locator(".st-key-failures")
@@ -106,7 +77,6 @@ def test_a_result_in_light_and_dark_on_paper_and_on_a_phone(page: Page, app_serv
     darken(page)
     eventually(lambda: in_ink(page), "charts are drawn anew")
     said += serious(page, runOnly=["color-contrast"])
-    assert contrast_of_run(page) >= 4.5
     assert not said, "\n".join(said)
 
     page.emulate_media(media="print")

@@ -6,8 +6,8 @@ import altair
 import numpy as np
 import pytest
 
-from measure.model.run import Latency, Measurement, Run
 from measure.output import rows
+from measure.run.run import Latency, Measurement, Run
 from tests import synthetic
 from tests.synthetic import MIB, OUTPUT
 from views.charts import base, latency, memory, samples, timeline, totals
@@ -43,16 +43,6 @@ class TestLatency:
         assert by_name.loc["■ dataset.graph", "value"].endswith("✕"), "wrong"
         partial = rows.make(synthetic.partial(3))
         assert list(latency.frame(partial, None)["note"]).count("not timed") == len(partial) - 3
-
-    def test_the_axis_is_logarithmic_and_only_the_strategy_decides_the_order_of_rows(self):
-        """A second field on the axis would take part in its sort."""
-        encodings = [layer["encoding"] for layer in latency.specification(floor=True)["layer"]]
-        ys = [encoding["y"] for encoding in encodings if "field" in encoding.get("y", {})]
-        assert ys and all(y["sort"] == {"op": "min", "field": "order"} for y in ys)
-        assert not [encoding for encoding in encodings if "field" in encoding.get("y2", {})]
-        xs = [encoding["x"] for encoding in encodings if "field" in encoding["x"]]
-        assert {x["field"] for x in xs} == {"floor", "low", "median"}
-        assert all(x["scale"]["type"] == "log" for x in xs)
 
 
 class TestMemory:
@@ -102,8 +92,3 @@ def test_every_sample_is_drawn_and_the_memory_of_a_whole_call(run):
     assert counts.to_dict() == {"◆ batched.xla": 60, "◆ batched.xla, entered twice": 60}
     frame = timeline.frame([run.measurement("map_fn.graph")], share=True)
     assert frame["live"].max() == pytest.approx(2 * OUTPUT / MIB, abs=1e-5) and frame["at"].max() == pytest.approx(100)
-
-
-def test_a_revision_changes_the_corner_cells_that_the_front_end_compares(shown):
-    old, new = (base.revised(latency.frame(shown, None), "run", number) for number in (1, 2))
-    assert old.iloc[0, -1] != new.iloc[0, -1] and old.iloc[-1, -1] != new.iloc[-1, -1]

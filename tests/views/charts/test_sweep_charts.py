@@ -1,13 +1,10 @@
 """What the charts of a sweep are made of, from made-up sweeps; and that each can be drawn by itself."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-import workloads
-from measure.model.run import Axis, Crossover, Latency, Measurement, Point, Request, Run
-from strategies.spec import Strategy
+from measure.run.run import Crossover, Run
 from tests import synthetic
 from tests.synthetic import MIB
 from views.charts import files, sweep_front, sweep_lines, sweep_map
@@ -28,35 +25,6 @@ def winners() -> Run:
 
 def of(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     return frame[frame["kind"] == kind]
-
-
-def dial() -> Run:
-    """`outer_reduce` over `chunk`: from `map_fn`'s pace and memory to `vectorized_map`'s, which ran out of memory under
-    XLA."""
-    base = synthetic.measurement("map_fn.graph", np.random.default_rng(0))
-
-    def item(mapper: str, seconds: float, mib: float, **options: int) -> Measurement:
-        return replace(
-            base, strategy=Strategy(mapper, "graph", options).slug, mapper=mapper, options=options, outcome="ok",
-            latency=Latency(median_s=seconds, low_s=0.95 * seconds, high_s=1.05 * seconds),
-            memory=replace(base.memory, peak_bytes=int(mib * MIB)),
-        )  # fmt: skip
-
-    points = []
-    for chunk in (1, 8, 64):
-        measurements = [item("chunked", 8e-3 / chunk + 1e-3, chunk, chunk=chunk)]
-        if chunk == 1:
-            measurements += [item("map_fn", 9e-3, 0.9), item("vectorized_map", 1.2e-3, 100)]
-            measurements.append(synthetic.failure("vectorized_map", "xla", "out_of_memory", "It asked for 1.00 GiB."))
-        points.append(Point(at={"chunk": chunk}, status="complete", measurements=measurements))
-    request = Request(
-        workload="outer_reduce", size=workloads.get("outer_reduce").default_size(), dtype="float32", device="CPU:0",
-        strategies=["chunked.graph", "map_fn.graph", "vectorized_map.graph", "vectorized_map.xla"], budget_s=60.0,
-    )  # fmt: skip
-    return Run(
-        id="1" * 24, kind="sweep", created="2025-01-15T09:30:00Z", status="complete", request=request, points=points,
-        axes=[Axis(kind="option", name="chunk", values=[1, 8, 64], scale="log")],
-    )  # fmt: skip
 
 
 class TestLines:
@@ -117,21 +85,18 @@ class TestMap:
         assert "a tie" in legend and "neighbours agree" not in legend
 
 
-class TestFront:
-    def test_what_is_beaten_in_both_is_faded_and_what_ran_out_of_memory_is_on_the_rim(self):
-        frame = sweep_front.frame(sweep_front.subject(dial()), None)
-        alphas = of(frame, "strategy").set_index("strategy")["alpha"]
-        # chunk=64 takes 1.125 ms and 64 MiB: vectorized_map is slower and larger.
-        assert alphas[VECTORIZED] < alphas["■ chunked.graph?chunk=64"]
-        [rim] = of(frame, "rim").to_dict("records")
-        assert rim["strategy"] == "◆ vectorized_map.xla ✕" and rim["standing"].startswith("out of memory: ")
-
-    def test_the_slider_names_the_fastest_that_fits(self):
-        measurements = sweep_front.subject(dial())
-        assert "10.0 MiB available, chunked.graph?chunk=8 is fastest" in sweep_front.sentence(measurements, 10 * MIB)
-        assert sweep_front.sentence(measurements, MIB // 2).startswith("Nothing fits into 512.0 KiB")
-        frame = sweep_front.frame(measurements, 10 * MIB)
-        assert list(of(frame, "limit")["x"]) == [10]
+def test_on_the_front_what_is_beaten_in_both_is_faded_and_what_ran_out_of_memory_is_on_the_rim(run):
+    fast, slow, *_ = synthetic.run().measurements
+    slow = replace(slow, latency=synthetic.latency(1.0), memory=replace(slow.memory, peak_bytes=20 * MIB))
+    fast = replace(fast, latency=synthetic.latency(0.5), memory=replace(fast.memory, peak_bytes=10 * MIB))
+    large = synthetic.failure("while_loop", "xla", "out_of_memory", "It asked for 1.00 GiB.")
+    frame = sweep_front.frame([slow, fast, large], None)
+    beaten, best = of(frame, "strategy")["alpha"]
+    assert beaten < best and list(of(sweep_front.frame([slow, fast], 15 * MIB), "limit")["x"]) == [15]
+    [rim] = of(frame, "rim").to_dict("records")
+    assert rim["strategy"] == "◆ while_loop.xla ✕" and rim["standing"].startswith("out of memory: ")
+    assert f"15.0 MiB available, {fast.strategy} is fastest" in sweep_front.sentence([slow, fast, large], 15 * MIB)
+    assert sweep_front.sentence([slow, fast], MIB).startswith("Nothing fits into 1.00 MiB")
 
 
 def test_every_chart_of_a_sweep_has_a_specification_of_its_own_and_a_map_is_a_picture(run, winners):

@@ -3,8 +3,8 @@
 import pytest
 
 import workloads
-from measure.sweep.needs import forecast_sweep
-from measure.sweep.request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_CELLS, SweepRequest, parse_sweep
+from measure.run.sweep_forecast import forecast_sweep
+from measure.run.sweep_request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_CELLS, SweepRequest, parse_sweep
 from views.choices import ranges
 
 
@@ -20,7 +20,7 @@ def asked(slug: str, *names: str) -> SweepRequest:
     request = parse_sweep({"workload": slug, "strategies": ranges.words(workload, names), "axes": axes})
     needs = forecast_sweep(request, ranges.MODEST_BYTES)
     assert request.base.budget_s == DEFAULT_BUDGET_S and needs.peak_bytes <= ranges.MODEST_BYTES
-    assert not needs.skipped and not needs.left_out and needs.seconds <= DEFAULT_BUDGET_S, (slug, names)
+    assert not needs.skipped and not needs.too_long and needs.seconds <= DEFAULT_BUDGET_S, (slug, names)
     return request
 
 

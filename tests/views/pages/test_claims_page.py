@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,10 +12,9 @@ from measure import client
 from measure.admission import NOBODY, Visitor
 from measure.claims import known, verdicts
 from measure.claims.predicates import Figure
-from measure.claims.spec import Claim, Script
-from measure.client import Snapshot
-from measure.model.run import Evidence, Run
-from measure.model.script_end import ScriptEnd
+from measure.claims.spec import Script, claim
+from measure.run.run import Evidence, Run, ScriptEnd
+from measure.store.store import Snapshot
 from tests import synthetic
 from tests.keeping import put
 from tests.pages import StoredClient, buttons, calm, example, open_page, params, press, versions, words
@@ -24,19 +24,19 @@ from views.ui.memo import Memo
 _SCRIPT = Script("report(count=3)", seconds=7.0)
 _OTHER = Script("report(count=4)", seconds=5.0)
 CLAIMS = {
-    claim.id: claim
-    for claim in (
-        Claim(
-            "three", "speed", "There are `three` <b>of them</b>.", ("seed 1",),
-            (Figure(_SCRIPT, "count", "{value} were counted", 3, 3),), "Count by hand.",
+    one.id: one
+    for one in (
+        claim(
+            "three", "speed", ("seed 1",), "There are `three` <b>of them</b>.",
+            Figure(_SCRIPT, "count", "{value} were counted", 3, 3), advice="Count by hand.",
         ),
-        Claim(
-            "four", "tracing", "There are four.", ("https://example.org/thread",),
-            (Figure(_OTHER, "count", "{value} were counted", 4, 4),),
+        claim(
+            "four", "tracing", ("https://example.org/thread",), "There are four.",
+            Figure(_OTHER, "count", "{value} were counted", 4, 4),
         ),
-        Claim(
-            "pair", "tracing", "There are three, and four.", (),
-            (Figure(_SCRIPT, "count", "{value}", 3, 3), Figure(_OTHER, "count", "{value}", 4, 4)),
+        claim(
+            "pair", "tracing", (), "There are three, and four.",
+            Figure(_SCRIPT, "count", "{value}", 3, 3), Figure(_OTHER, "count", "{value}", 4, 4),
         ),
     )
 }  # fmt: skip
@@ -71,8 +71,9 @@ class TryingClient(StoredClient):
         super().__init__(home)
         self.tried: list[tuple[str, ...]] = []
 
-    def submit_claims(self, ids: Sequence[str] = (), parent: str | None = None, visitor: Visitor = NOBODY) -> str:
-        self.tried.append(tuple(ids))
+    def submit(self, asked: Any, parent: str | None = None, visitor: Visitor = NOBODY, **more: Any) -> str:
+        ids = tuple(claim.id for claim in asked)
+        self.tried.append(ids)
         run = run_of(59, ids, finished=None)
         self.snapshots[run.id] = Snapshot(run, "running", version=next(versions), message="1 of 1")
         return run.id
@@ -93,57 +94,40 @@ def three_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "get", CLAIMS.get)
 
 
-def test_a_first_visitor_sees_verdicts_that_were_measured_before_and_whose_they_are(fake):
-    app, facts = open_page("claims"), example().environment
-    assert texts.EXAMPLE in words(app) and facts["tensorflow"] in words(app) and facts["cpu_model"] in words(app)
-    judged = {key.removeprefix("open_") for key in buttons(app) if key.startswith("open_")}
-    assert judged <= {claim.id for claim in known.all_claims()} and len(judged) >= 40
-
-
-def test_the_example_has_a_verdict_on_every_claim_that_needs_no_gpu():
+def test_a_first_visitor_sees_verdicts_that_were_measured_before_on_every_claim_that_needs_no_gpu(fake):
     run = example()
-    there = {item.need for item in run.evidence or []}
+    app, facts = open_page("claims"), run.environment
+    assert texts.EXAMPLE in words(app) and facts["tensorflow"] in words(app) and facts["cpu_model"] in words(app)
     claims = [claim for claim in known.all_claims() if not claim.needs_gpu]
-    assert [claim.id for claim in claims if not all(need.key in there for need in claim.needs)] == []
+    assert {f"open_{claim.id}" for claim in claims} <= buttons(app)
     found = [verdicts.of_run(claim, run).word for claim in claims]
     # Where one needs more than there was, that is said of the machine, and not of the claim.
     assert "cannot be tried here" not in found
     assert sum(word in ("holds", "does not hold", "depends") for word in found) >= 40
 
 
-def newest_on() -> dict[str, int]:
-    """Of each claim the number of the run that counts."""
-    return {claim_id: int(run.id, 16) for claim_id, run in newest.on_each().items()}
+def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims, monkeypatch):
+    def newest_on() -> dict[str, int]:
+        """Of each claim the number of the run that counts."""
+        return {claim_id: int(run.id, 16) for claim_id, run in newest.on_each().items()}
 
-
-def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims):
     save = partial(put, fake.store)
     save(run_of(1, evidence=counted(three=5)))
     save(run_of(2, evidence=counted(three=3)))
     save(run_of(3, ["of another version"], evidence=[Evidence(need="of another version")]))
+    fake.store.add(run_of(4, evidence=counted(three=8, four=9)))  # of another machine
     assert newest_on() == {"three": 2}
     # A run of all that was cancelled or goes on tells of what it has.
-    save(run_of(4, list(CLAIMS), evidence=counted(four=4), status="cancelled"))
-    save(run_of(5, list(CLAIMS), evidence=counted(four=6), finished=None), live=True)
-    assert newest_on() == {"three": 2, "four": 5}
-    for number in range(6, 57):  # more than are read at once
+    save(run_of(5, list(CLAIMS), evidence=counted(four=4), status="cancelled"))
+    save(run_of(6, list(CLAIMS), evidence=counted(four=6), finished=None), live=True)
+    assert newest_on() == {"three": 2, "four": 6}
+    for number in range(7, 57):  # more than are read at once
         save(run_of(number, ["four"], evidence=counted(four=number)))
     save(run_of(57, list(CLAIMS), evidence=counted(three=3, four=4)))
     assert newest_on() == {"three": 57, "four": 57, "pair": 57}
-
-
-def test_runs_from_elsewhere_tell_of_this_machine_only_where_nothing_is_measured(fake, three_claims, monkeypatch):
-    monkeypatch.setattr(newest, "_MOST_READ", 1)
-    put(fake.store, run_of(1, evidence=counted(three=3)))
-    for number in (2, 3):
-        fake.store.add(run_of(number, evidence=counted(three=8, four=9)))
-    assert newest_on() == {"three": 1}
+    fake.store.add(run_of(58, evidence=counted(three=8)))
     monkeypatch.setenv("MAPBENCH_VIEWER", "1")
-    assert newest_on() == {"three": 3, "four": 3, "pair": 3}
-    # No more runs are looked through than that.
-    monkeypatch.delenv("MAPBENCH_VIEWER")
-    put(fake.store, run_of(4, ["four"], evidence=counted(four=4)))
-    assert newest_on() == {"four": 4}
+    assert newest_on() == {"three": 58, "four": 57, "pair": 57}, "where nothing is measured"
 
 
 def test_verdicts_stand_beside_what_trying_takes(fake, three_claims):
@@ -161,7 +145,7 @@ def test_verdicts_stand_beside_what_trying_takes(fake, three_claims):
 def test_one_claim_a_group_or_all_are_tried(fake, three_claims):
     put(fake.store, run_of(2, evidence=counted(three=3)))
     for key, ids in (
-        ("try_all", ()),
+        ("try_all", ("three", "four", "pair")),
         ("try_tracing", ("four", "pair")),
         ("try_four", ("four",)),
     ):

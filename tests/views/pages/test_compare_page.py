@@ -1,7 +1,6 @@
 """The Compare page: choices and what refuses them, its address, a run while it waits and runs, and its result."""
 
 import logging
-import re
 
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
@@ -9,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 import strategies
 import workloads
 from measure.machine import environment
-from measure.pool.launcher import HostState
+from measure.store.queue import WorkerState
 from tests import synthetic
 from tests.deadlines import ANSWER_S
 from tests.engine import ROOT
@@ -17,10 +16,6 @@ from tests.pages import RUN_ID, buttons, calm, cannot_run, chosen, open_page, pa
 from views.ui import look
 
 GREY, HIDDEN = "filter: grayscale(1)", "display: none"
-
-
-def cells(app: AppTest) -> set[str]:
-    return {box.label for box in app.checkbox}
 
 
 def of_grid(*modes: str) -> set[str]:
@@ -46,16 +41,6 @@ def test_a_cell_a_row_a_column_and_a_preset_are_one_click(fake):
     assert chosen(app) == of_grid("eager", "graph", "xla")
 
 
-def test_mappers_without_a_default_strategy_are_folded_away_until_asked_for_or_chosen(fake):
-    everything = of_grid("eager", "graph", "xla")
-    usual = {slug for slug in everything if strategies.mapper(strategies.parse(slug).mapper).default_modes}
-    app = open_page(strategies="loop.eager")
-    assert cells(app) == usual < cells(press(app, "more")) == everything
-    app = press(press(app, "column_xla"), "more")
-    assert cells(app) == usual and chosen(app) == {"loop.eager"} | (of_grid("xla") & usual), "the others stay chosen"
-    assert f"{len(of_grid('xla') - usual)} chosen" in app.button(key="more").label
-
-
 def test_a_workload_brings_its_own_sizes_presets_picture_and_forecast(fake):
     app = open_page(size_batch="7")
     before = words(app)
@@ -73,7 +58,7 @@ def test_what_cannot_be_measured_is_refused_with_one_reason(fake, monkeypatch):
     slow = {"workload": "square", "size_batch": "1000000", "strategies": "loop.eager", "budget": "1"}
     for asked, named in (
         ({"strategies": "none"}, "strategy"),
-        (slow, "batch="),
+        (slow, "budget="),
         ({"size_batch": "1000", "memory_limit": "90"}, "90 MiB"),
         ({"device": "GPU:7"}, "CPU:0"),
     ):
@@ -92,27 +77,15 @@ def test_a_link_starts_nothing_and_run_asks_for_the_choices_as_they_are_then(fak
     app = press(app, "run")
     (asked,) = fake.submitted
     assert (asked.size["batch"], asked.strategies) == (13, ["map_fn.graph?parallel_iterations=1"])
-    assert params(app)["run"] == [RUN_ID]
-
-
-def test_what_no_field_can_show_is_replaced_and_said(fake):
-    bad = {"workload": "nope", "size_batch": "x", "dtype": "float99", "device": "TPU:0", "budget": "long"}
-    good = {"workload": "image_sqrt", "size_batch": 100, "dtype": "float32", "device": "CPU:0", "budget": 12.0}
-    app = open_page(**bad, threads="1.5", baseline="fast")
-    boxes = {box.key: box.value for box in (*app.selectbox, *app.number_input)}
-    assert {**good, "threads": None, "baseline": "auto"}.items() <= boxes.items()
-    assert all(text in words(app) for text in (*bad.values(), "1.5", "fast"))
-    assert not cannot_run(app) and not {*bad, "threads", "baseline"} & set(params(app)), "the address is what is shown"
+    assert params(app) == {"run": [RUN_ID]}, "a run's own choices are not in its address"
 
 
 def test_a_value_that_is_not_valid_stays_in_its_field_and_refuses_run_until_it_is_put_right(fake):
-    bad = {"size_batch": 10**9, "budget": 0.5, "memory_limit": -1, "threads": 0, "seed": -1}
-    app = open_page(**{name: str(value) for name, value in bad.items()})
-    assert {name: numbers(app)[name] for name in bad} == bad
+    bad = {"size_batch": 10**9, "memory_limit": -1}
     app, good = open_page(), numbers(open_page())
     for name, value in bad.items():
         app = calm(app.number_input(key=name).set_value(value).run())
-        assert cannot_run(app) and f"{value} is not valid" in words(app)
+        assert numbers(app)[name] == value and cannot_run(app) and f"{value} is not valid" in words(app)
         app = calm(app.number_input(key=name).set_value(good[name]).run())
         assert not cannot_run(app)
     app = open_page(strategies=["map_fn.graph", "bogus"])
@@ -142,10 +115,8 @@ def test_a_link_to_a_run_opens_its_result_folds_its_choices_and_tells_of_others(
 
 
 def test_a_run_that_cannot_be_shown_is_one_sentence(fake, monkeypatch):
-    for run_id in ("f" * 24, "x", "../../etc/passwd", "<script>"):
-        app = open_page(run=run_id)
-        (said,) = app.warning
-        assert run_id in said.value.replace("\\", "") and not app.get("vega_lite_chart")
+    (said,) = open_page(run="<script>").warning
+    assert "<script>" in said.value.replace("\\", "")
 
     def damaged(run_id: str) -> None:
         raise ValueError("it has no `id`")
@@ -169,10 +140,8 @@ def test_stages_and_rough_figures_come_before_latencies_the_fastest_first(fake):
     stages = dict.fromkeys((m.strategy for m in run.measurements), "waiting")
     fake.show(run, "running", stages=stages, rough_s=rough_s, elapsed_s=3.0)
     told = words(open_page(run=RUN_ID)).partition('role="status"')[2]
-    places = [told.index(slug) for slug in ("loop.eager", "map_fn.graph", "batched.xla", "map_fn.eager")]
-    assert places == sorted(places), "those of which nothing is known come last"
-    assert all(figure in told for figure in ("≈ 1 ms", "≈ 10 ms", "≈ 20 ms"))
-    assert set(re.findall("[●◐○]{4}", told)) == {"●○○○"}, "its memory is known"
+    order = ["≈ 1 ms", "≈ 10 ms", "≈ 20 ms", "map_fn.eager"]
+    assert sorted(order, key=told.index) == order, "those of which nothing is known come last"
 
     fake.show(synthetic.partial(4, RUN_ID), "running", message=", ".join(synthetic.TIMED), remaining_s=0.2, elapsed_s=3)
     app = open_page(run=RUN_ID)
@@ -198,12 +167,12 @@ def test_a_run_is_cancelled_or_ended_with_what_it_knows_where_that_can_be(fake):
 
 
 def test_a_measuring_process_that_starts_or_fails_is_seen_and_a_refusal_is_said(fake):
-    fake.state = HostState("starting", "TensorFlow is being loaded")
+    fake.state = WorkerState("starting", "TensorFlow is being loaded")
     assert "TensorFlow is being loaded" in words(open_page())
-    fake.state = HostState("failed", "no module named tensorflow")
+    fake.state = WorkerState("failed", "no module named tensorflow")
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S).run()
     assert not app.exception and "no module named tensorflow" in app.error[0].value.replace("\\", "")
-    fake.state, fake.refusal = HostState("ready", "", ("CPU:0",)), "device 'GPU:7' is not on this machine"
+    fake.state, fake.refusal = WorkerState("ready", "", ("CPU:0",)), "device 'GPU:7' is not on this machine"
     app = press(open_page(), "run")
     assert "Device 'GPU:7' is not on this machine" in words(app) and "run" not in params(app)
 

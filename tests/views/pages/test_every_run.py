@@ -1,19 +1,14 @@
 """Whatever a run is, a page shows it: of every kind and state, with hostile texts, with nothing in it, deleted."""
 
-import gc
 import re
 
 from msgspec.structs import replace
 
-from measure import client
-from measure.model.cache import Cache
-from measure.model.run import Run
-from measure.store import store
+from measure.run.run import Run
 from tests import synthetic
 from tests.keeping import put
-from tests.pages import RUN_ID, StoredClient, buttons, calm, example, open_page, params, words
+from tests.pages import RUN_ID, buttons, calm, example, open_page, words
 from tests.synthetic import HOSTILE
-from views.ui import memo
 
 TABS = ("Table", "Break even", "Samples", "Memory over one call", "Code", "Environment")
 
@@ -47,7 +42,7 @@ def bare(measurements: int) -> Run:
     return replace(run, measurements=kept, ranking=[], limit=None, control=None, environment={}, verdict="")
 
 
-def test_a_run_of_every_kind_and_state_is_shown_on_its_own_page_whichever_page_is_asked_for(stored):
+def test_a_run_of_every_kind_and_state_is_shown_on_its_page(stored):
     kinds = (synthetic.run(RUN_ID), synthetic.sweep(RUN_ID), synthetic.winners(RUN_ID), claims())
     unfinished = (
         synthetic.partial(0, RUN_ID),
@@ -60,10 +55,6 @@ def test_a_run_of_every_kind_and_state_is_shown_on_its_own_page_whichever_page_i
             app = open_page(run.kind, run=RUN_ID)
             assert "again" in buttons(app) and not buttons(app) & {"cancel", "stop"}
             assert any(":material/upload" in each.value or "imported" in each.value for each in app.caption) == imported
-        for page in {"compare", "sweep", "claims"} - {run.kind}:
-            app = open_page(page, run=RUN_ID)
-            assert "again" in buttons(app) and params(app)["run"] == [RUN_ID]
-            assert ("sweep" in {box.key for box in app.selectbox}) == (run.kind == "sweep")
     for run in unfinished:
         for state in ("queued", "running"):
             stored.show(replace(run, finished=None, status="interrupted"), state, position=1)
@@ -100,20 +91,3 @@ def test_a_run_that_is_deleted_while_it_is_shown_is_a_sentence_from_then_on(stor
         stored.store.delete([run.id])
         app = calm(app.run())
         assert "again" not in buttons(app) and "deleted" in words(app) and run.id in words(app)
-
-
-def test_a_session_holds_no_run_that_it_has_shown(tmp_path, monkeypatch):
-    # Where neither the store nor the pages have room to keep one.
-    monkeypatch.setattr(store, "_DECODED_BYTES", 0)
-    monkeypatch.setattr(memo, "_kept", Cache(0))
-    stored = StoredClient(tmp_path)
-    monkeypatch.setattr(client, "shared", lambda: stored)
-    sessions = []
-    for number, (page, make) in enumerate((("compare", synthetic.run), ("sweep", synthetic.sweep), ("claims", claims))):
-        run_id = f"1e771{number:019x}"
-        put(stored.store, replace(make("4" * 24), id=run_id))
-        app = open_page(page, run=run_id)
-        app.session_state["export"] = True
-        sessions.append(calm(app.run()))
-        gc.collect()
-        assert not [item for item in gc.get_objects() if isinstance(item, Run) and item.id == run_id]

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from measure import client, hosting
 from measure.claims import known
+from measure.claims.tries import chosen
 from measure.client import Client
-from measure.model.request import RequestError
+from measure.run.request import RequestError
+from measure.run.sweep_request import of_run
 from measure.store.store import Store
-from measure.sweep.request import of_run
 from tests import synthetic
 from tests.engine import Own, running, small_request
-from tests.pages import RUN_ID, ExplainedClient, buttons, calm, example, open_page, params, press, words
+from tests.pages import RUN_ID, buttons, calm, example, open_page, params, press, words
 from tests.subjects import Subjects
 from views.pages import texts
 from views.ui import session
@@ -75,33 +76,19 @@ def test_a_sweep_from_elsewhere_is_not_continued_whatever_is_asked(own):
     run = replace(synthetic.sweep("b" * 24), status="cancelled")
     own.store.add(run, "")
     with pytest.raises(RequestError, match="comes from elsewhere"):
-        own.submit_sweep(of_run(run), continue_from=run.id)
+        own.submit(of_run(run), continue_from=run.id)
 
 
-def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_, monkeypatch):
+def test_only_who_started_a_run_may_end_it_or_have_it_explained(fake, as_):
     run = synthetic.partial(2, RUN_ID)
     fake.show(run, "running", stages={run.measurements[0].strategy: "sampling"}, owner=as_("bob"))
     assert buttons(open_page(run=RUN_ID)) >= {"cancel", "stop"}
     as_("ann")
     assert not buttons(open_page(run=RUN_ID)) & {"cancel", "stop"}
-    explained = ExplainedClient(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False))
-    explained.shown = dataclasses.replace(explained.shown, owner=as_("bob"))
-    monkeypatch.setattr(client, "shared", lambda: explained)
+    fake.show(synthetic.run(RUN_ID, ("batched.xla", "loop.eager"), unhappy=False), owner=as_("bob"))
     assert "explain" in buttons(open_page(run=RUN_ID, tab="Why"))
     as_("ann")
     assert "explain" not in buttons(open_page(run=RUN_ID, tab="Why"))
-
-
-def test_code_of_others_is_shown_and_offered_to_be_run_at_home_alone(as_, fake, monkeypatch):
-    run = synthetic.of_function(synthetic.run(RUN_ID))
-    fake.show(run, imported=True)
-    for hosted in (True, False):
-        if not hosted:
-            monkeypatch.delenv("MAPBENCH_HOSTED")
-            monkeypatch.setenv("MAPBENCH_OWN_CODE", "1")
-        app = open_page(run=RUN_ID)
-        assert run.request.own.given.code in [code.value for code in app.code]
-        assert ("trust_it" in buttons(app)) != hosted and "again" not in buttons(app) and not fake.submitted
 
 
 def test_every_way_to_have_something_measured_is_refused_while_ones_run_goes_on(own):
@@ -153,8 +140,8 @@ def test_a_server_that_measures_nothing_shows_runs_without_a_button_that_measure
     assert texts.EXAMPLE not in words(open_page("claims")), "claims of runs from elsewhere are the newest verdicts"
     for ask in (
         lambda: viewer.submit(small_request("map_fn.graph")),
-        lambda: viewer.submit_sweep(of_run(kept[1])),
-        lambda: viewer.submit_claims(),
+        lambda: viewer.submit(of_run(kept[1])),
+        lambda: viewer.submit(chosen(())),
         lambda: viewer.explain(kept[0].id),
         lambda: viewer.give(Given(code="f = abs", function="f", elems="f")),
     ):

@@ -1,21 +1,15 @@
 """The Runs page, and what can be done with a run that is shown: export, import, measuring it again, continuing it."""
 
-from collections.abc import Callable
-
-import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.admission import Visitor
-from measure.model.place import StoreError
-from measure.model.run import Run
-from measure.model.run_file import encode
+from measure.run.place import StoreError
+from measure.run.run import Run
+from measure.run.run_file import encode
 from tests import synthetic
-from tests.deadlines import ANSWER_S
-from tests.engine import ROOT
 from tests.keeping import put
 from tests.pages import calm, open_page, press, words
-from views.charts import files
 from views.ui import session
 
 ID = "0123456789abcdef01234567"
@@ -120,31 +114,6 @@ def test_on_a_hosted_server_only_what_ones_own_session_made_is_pinned_and_delete
     assert stored.store.ids() == [f"{1:024x}"]
 
 
-def exported(run: Run) -> AppTest:
-    """The page of a run with its exports open."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=ANSWER_S)
-    app.query_params["run"] = run.id
-    app.session_state["export"] = True
-    return calm(app.switch_page(f"views/pages/{run.kind}.py").run())
-
-
-def test_charts_are_offered_that_show_something_and_drawn_when_no_latencies_are_sampled(stored):
-    no_memory = [replace(m, memory=None) for m in _BASE.measurements]
-    for run, names in (
-        (a_run(1), set(files.COMPARE)),
-        (replace(synthetic.sweep(ID), id=f"{2:024x}"), set(files.LINES)),
-        (a_run(3, measurements=no_memory), set(files.COMPARE) - {"timeline"}),
-    ):
-        put(stored.store, run)
-        addresses = [link.proto.url for link in exported(run).get("link_button")]
-        assert {each.rpartition("/")[2] for each in addresses if each.endswith(".svg")} == {f"{n}.svg" for n in names}
-    stored.waiting = (ID,)
-    for round_number in (2, None):
-        stored.show(synthetic.partial(0, ID), "running", round_number=round_number)
-        links = [link.proto for link in exported(a_run(1)).get("link_button") if link.proto.label in ("SVG", "PNG")]
-        assert links and {link.disabled for link in links} == {round_number is not None}
-
-
 def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
     app = upload(runs(), encode(a_run(7)))
     assert stored.store.load(f"{7:024x}") == a_run(7) and table(app)[0]["status"] == "complete, imported"
@@ -162,18 +131,11 @@ def test_a_run_file_is_taken_in_marked_and_what_is_refused_is_said(stored):
         assert len(stored.store.ids()) == 2 and stored.store.load(f"{1:024x}") == a_run(1)
 
 
-@pytest.fixture
-def imported(stored) -> Callable[..., AppTest]:
-    """``imported(run)`` opens the page of a run from elsewhere."""
-
-    def open_run(run: Run, **query: str) -> AppTest:
+def test_the_verdict_of_a_run_from_elsewhere_is_made_anew_or_marked_as_the_files(stored):
+    def imported(run: Run) -> AppTest:
         stored.store.add(run)
-        return open_page(run=run.id, **query)
+        return open_page(run=run.id)
 
-    return open_run
-
-
-def test_the_verdict_of_a_run_from_elsewhere_is_made_anew_or_marked_as_the_files(imported):
     swept = synthetic.sweep(ID)
     for number, run in enumerate((_BASE, swept)):
         said = words(imported(replace(run, id=f"{number:024x}", verdict="nobody.eager is fastest: 1 ns.")))
@@ -183,15 +145,19 @@ def test_the_verdict_of_a_run_from_elsewhere_is_made_anew_or_marked_as_the_files
     assert "loop.eager leads." in (said := words(imported(earlier))) and "comes from the file" in said
 
 
-def test_measuring_a_run_again_goes_through_the_rules_of_a_request(imported, stored):
-    app = press(imported(a_run(1, request=replace(_BASE.request, workload="elsewhere"))), "again")
+def test_measuring_a_run_again_goes_through_the_rules_of_a_request(stored):
+    def again(run: Run, button: str = "again") -> AppTest:
+        stored.store.add(run)
+        return press(open_page(run=run.id), button)
+
+    app = again(a_run(1, request=replace(_BASE.request, workload="elsewhere")))
     assert "'elsewhere'" in words(app) and not stored.submitted
-    press(imported(a_run()), "again")
+    again(a_run())
     (request,) = stored.submitted
     # A run of before, which names no allocator, had the default one.
     assert request.record() == replace(_BASE.request, strategies=list(request.strategies), allocator="default")
     assert set(request.strategies) == set(_BASE.request.strategies)
     # Those that tie are measured by themselves, and for longer.
     first, second, *others = [slug for group in _BASE.ranking for slug in group]
-    press(imported(a_run(3, ranking=[[first, second], others])), "settle")
+    again(a_run(3, ranking=[[first, second], others]), "settle")
     assert set(stored.submitted[1].strategies) == {first, second} and stored.submitted[1].budget_s == 60.0

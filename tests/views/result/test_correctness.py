@@ -4,8 +4,8 @@ import pytest
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from measure.model.run import Correctness, LeafCheck, Run
 from measure.output import rows
+from measure.run.run import Correctness, LeafCheck, Run
 from tests import synthetic
 from views.result import correctness
 from workloads.functions import OwnFunction

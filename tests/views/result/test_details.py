@@ -1,14 +1,11 @@
 """The tabs of a comparison: the code of one strategy, and what is different in that of another."""
 
-import pytest
-
-from measure import client
 from tests import synthetic
-from tests.pages import RUN_ID, ExplainedClient, calm, open_page
+from tests.pages import RUN_ID, FakeClient, calm, open_page
 
 
-def test_the_code_of_two_strategies_is_shown_with_its_differences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "shared", lambda: ExplainedClient(synthetic.run(RUN_ID)))
+def test_the_code_of_two_strategies_is_shown_with_its_differences(fake: FakeClient) -> None:
+    fake.show(synthetic.run(RUN_ID))
     app = open_page(run=RUN_ID, tab="Code")
     calm(app.selectbox(key="code_of").set_value("map_fn.xla").run())
     app = calm(app.selectbox(key="code_against").set_value("batched.xla").run())

@@ -2,15 +2,13 @@
 
 import pytest
 from msgspec.structs import replace
-from streamlit.testing.v1 import AppTest
 
-from measure import client
 from measure.judge import advice
-from measure.model.run import Run, Warning
 from measure.output import rows
+from measure.run.run import Run, Warning
 from tests import synthetic
-from tests.pages import RUN_ID, ExplainedClient, open_page
-from views.result import problems, tables
+from tests.pages import RUN_ID, FakeClient, open_page
+from views.result import problems
 from views.result.sweep import doubts
 
 DRIFT = Warning(code="drift", message="the machine became 30 % slower: close others and measure again")
@@ -30,37 +28,25 @@ def with_notes(run: Run, of_run: list[Warning], **of_strategies: list[Warning]) 
     return replace(run, warnings=of_run, measurements=items)
 
 
-def visit(run: Run, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(client, "shared", lambda: ExplainedClient(run))
-    return open_page(run=RUN_ID)
-
-
-def test_doubts_about_the_run_are_apart_from_its_notes_and_whole(run: Run) -> None:
+def test_doubts_stand_beside_the_verdict_and_notes_apart_noise_of_strategies_first(run: Run, fake: FakeClient) -> None:
     # As long as both are, TensorFlow's words could be a page, and ours end with what to do.
     theirs = Warning(code="tensorflow", message="word " * 50)
     ours = Warning(code="chosen", message="ours " * 50 + "measure again")
     noted = with_notes(run, [NO_LIMIT, DRIFT], batched_in_xla=[ours, theirs])
-    assert tables.doubts(noted) == ["The machine became 30 % slower: close others and measure again."]
     notes = problems.notes(rows.make(noted), noted)
-    assert NO_LIMIT.message in notes and DRIFT.message not in notes
-    assert f"batched.xla: {ours.message}" in notes
-    (said,) = [note for note in notes if "word" in note]
-    assert len(said) < len(theirs.message) and said.endswith("…")
-
-
-def test_a_page_says_doubts_beside_the_verdict_and_shows_noise_of_strategies_first(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = visit(with_notes(run, [DRIFT], batched_in_xla=CHOSEN), monkeypatch)
-    [said] = [value for each in app.markdown if "became 30 %" in (value := each.value.replace("\\", ""))]
-    assert said.startswith(":orange[:material/warning:] ")
-    (folded,) = [each for each in app.expander if each.label.startswith("Good to know")]
-    assert "(4)" in folded.label and not folded.proto.expanded
+    assert NO_LIMIT.message in notes and DRIFT.message not in notes and f"batched.xla: {ours.message}" in notes
+    (shortened,) = [note for note in notes if "word" in note]
+    assert len(shortened) < len(theirs.message) and shortened.endswith("…")
     two_paces = Warning(code="multimodal", message="two paces")
-    noisy = with_notes(run, [], batched_in_xla=CHOSEN, map_fn_in_xla=[two_paces])
+    noisy = with_notes(run, [DRIFT], batched_in_xla=CHOSEN, map_fn_in_xla=[two_paces])
     assert problems.notes(rows.make(noisy), noisy)[0] == "map_fn.xla: two paces"
-    (open_,) = [each for each in visit(noisy, monkeypatch).expander if each.label.startswith("Good to know")]
-    assert "(5)" in open_.label and open_.proto.expanded
+    for shown, count in ((with_notes(run, [DRIFT], batched_in_xla=CHOSEN), "(4)"), (noisy, "(5)")):
+        fake.show(shown)
+        app = open_page(run=RUN_ID)
+        [doubt] = [text for element in app.markdown if "became 30 %" in (text := element.value.replace("\\", ""))]
+        assert doubt.startswith(":orange[:material/warning:] ")
+        (folded,) = [element for element in app.expander if element.label.startswith("Good to know")]
+        assert count in folded.label and folded.proto.expanded == (shown is noisy)
 
 
 def test_a_sweep_says_at_which_points_its_machine_was_busy() -> None:
@@ -71,7 +57,9 @@ def test_a_sweep_says_at_which_points_its_machine_was_busy() -> None:
         replace(point, warnings=list(filter(None, of_point)))
         for point, of_point in zip(run.points, warnings, strict=True)
     ]
-    noted = replace(run, points=points)
-    of_load, of_drift = doubts(noted)
+    # The run itself has what its points have, and what is of the whole.
+    noted = replace(run, points=points, warnings=[busy, advice.stood_still(20.0)])
+    of_load, of_drift, of_run = doubts(noted)
     assert of_load.startswith("At batch 10, and likewise at 2 more points: other programs used 0.8 cores")
     assert of_drift.startswith("At batch 100: the machine became 30 % slower") and doubts(run) == []
+    assert "stood still for about 20" in of_run

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from measure.model.run import Error, Measurement, OutcomeName, Run
 from measure.output import rows
+from measure.run.run import Error, Measurement, OutcomeName, Run
 from tests import synthetic
 from views.result import problems
 

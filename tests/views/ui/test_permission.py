@@ -5,7 +5,7 @@ import streamlit as st
 from streamlit.runtime.context import ContextProxy
 
 from measure import client
-from measure.model.request import RequestError
+from measure.run.request import RequestError
 from views.ui import permission
 from workloads.functions import Given
 

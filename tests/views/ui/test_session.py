@@ -1,28 +1,19 @@
 """Who a visitor is: known by a cookie, and counted by an address that proxies which are trusted have told."""
 
-import asyncio
 import ipaddress
-from collections.abc import MutableMapping
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import streamlit as st
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from measure import hosting
 from measure.admission import NOBODY, Visitor
+from tests.asgi import ask
 from views.pages.cookie import Cookie
 from views.ui import session
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-
-
-# --- the address -----------------------------------------------------------------------------------------------------
 
 
 def test_the_address_is_that_of_the_nearest_one_who_is_not_trusted(monkeypatch):
@@ -53,9 +44,6 @@ def test_proxies_are_addresses_and_networks_of_both_kinds_and_others_are_refused
         monkeypatch.setenv("MAPBENCH_TRUSTED_PROXIES", value)
         with pytest.raises(hosting.SettingError, match=r"MAPBENCH_TRUSTED_PROXIES='.*' is not valid: addresses or net"):
             hosting.check()
-
-
-# --- the visitor -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -92,53 +80,22 @@ def test_without_a_cookie_runs_are_the_sessions_own_and_it_counts_as_its_address
         assert visit(cookie, "198.51.100.8").session != first.session
 
 
-# --- the cookie ------------------------------------------------------------------------------------------------------
-
-
-async def _page(request: Request) -> HTMLResponse:
-    return HTMLResponse("<p>text</p>")
-
-
-async def _health(request: Request) -> PlainTextResponse:
-    return PlainTextResponse("ok")
-
-
-SERVED = Starlette(routes=[Route("/", _page), Route("/health", _health)], middleware=[Middleware(Cookie)])
-
-
-def set_by(path: str = "/", scheme: str = "http", **headers: str) -> list[str]:
-    """The cookies that an answer sets."""
-    found: list[str] = []
-    scope: dict[str, Any] = {
-        "type": "http",
-        "method": "GET",
-        "scheme": scheme,
-        "server": ("127.0.0.1", 80),
-        "path": path,
-        "query_string": b"",
-        "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
-    }
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        found.extend(value.decode() for name, value in message.get("headers", ()) if name == b"set-cookie")
-
-    asyncio.run(SERVED(scope, receive, send))
-    return found
+def set_by(answered: Response | None = None, scheme: str = "http", **headers: str) -> str:
+    """The cookie that an answer sets, a page's where none is named."""
+    served = Cookie(answered or HTMLResponse("<p>text</p>"))
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ask(served, "/", headers=sent, scheme=scheme).headers.get("set-cookie", "")
 
 
 def test_a_page_of_a_hosted_server_sets_a_cookie_that_no_script_reads_and_no_other_site_sends(monkeypatch):
     monkeypatch.delenv("MAPBENCH_HOSTED", raising=False)
-    assert set_by() == [], "at home there is none"
+    assert not set_by(), "at home there is none"
     monkeypatch.setenv("MAPBENCH_HOSTED", "1")
-    (cookie,) = set_by()
-    (first, *marks) = cookie.split("; ")
+    first, *marks = set_by().split("; ")
     assert session.is_token(first.removeprefix(f"{session.COOKIE}="))
     assert marks[1:] == ["Path=/", "HttpOnly", "SameSite=Lax"]
-    assert set_by() != [cookie], "another browser has another token"
+    assert first not in set_by(), "another browser has another token"
     for told in (set_by(scheme="https"), set_by(x_forwarded_proto="https")):
-        assert told[0].endswith("; Secure"), "behind TLS it stays there"
-    assert set_by(cookie=f"{session.COOKIE}={TOKEN}") == [], "who has a token keeps it"
-    assert len(set_by(cookie=f"{session.COOKIE}=forged; other=1")) == 1 and set_by("/health") == []
+        assert told.endswith("; Secure"), "behind TLS it stays there"
+    assert not set_by(cookie=f"{session.COOKIE}={TOKEN}"), "who has a token keeps it"
+    assert set_by(cookie=f"{session.COOKIE}=forged; other=1") and not set_by(PlainTextResponse("ok"))

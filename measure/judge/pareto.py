@@ -1,0 +1,44 @@
+"""Latency against memory: which strategies nothing beats in both, and the fastest that fits.
+
+Pure functions of a comparison's measurements.
+"""
+
+from collections.abc import Sequence
+
+from measure.run.run import Measurement
+
+
+def placed(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """The strategies whose latency and memory are both known and whose values are right."""
+    return [
+        item
+        for item in measurements
+        if item.twin_of is None and item.outcome == "ok" and item.latency is not None and item.memory is not None
+    ]
+
+
+def front(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """The strategies that no other beats in one of latency and memory without losing in the other; fastest first."""
+    unbeaten: list[Measurement] = []
+    for item in sorted(placed(measurements), key=_figures):
+        if not unbeaten or _figures(item)[1] < _figures(unbeaten[-1])[1]:
+            unbeaten.append(item)
+    return unbeaten
+
+
+def fastest_within(measurements: Sequence[Measurement], limit_bytes: float) -> Measurement | None:
+    """The fastest whose call takes at most this much memory; None where none does."""
+    return next((item for item in front(measurements) if _figures(item)[1] <= limit_bytes), None)
+
+
+def bounds(measurements: Sequence[Measurement]) -> tuple[int, int] | None:
+    """The least and the most memory that a call took."""
+    peaks = [_figures(item)[1] for item in placed(measurements)]
+    return (min(peaks), max(peaks)) if peaks else None
+
+
+def _figures(item: Measurement) -> tuple[float, int]:
+    """Seconds and peak bytes of one of the `placed`."""
+    assert item.latency is not None
+    assert item.memory is not None
+    return item.latency.median_s, item.memory.peak_bytes

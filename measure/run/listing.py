@@ -1,0 +1,100 @@
+"""The list of all that can be compared: every workload × mapper × mode, for people and as data."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+import strategies
+import workloads
+from measure.run.request import default_strategies
+from strategies.spec import MODES, Mapper, Strategy
+from workloads.case import Case
+from workloads.spec import Workload
+
+
+def lines(devices: Sequence[str]) -> Iterator[str]:
+    """Yield the list as text, line by line."""
+    for workload in workloads.all():
+        yield f"{workload.slug}  {workload.summary}"
+        yield f"    {workload.formula}"
+        for parameter in workload.sizes:
+            bounds = f"{parameter.least} to {parameter.most}"
+            yield f"    --size {parameter.name}={parameter.default}  ({bounds}) {parameter.help}"
+        for option in workload.options:
+            yield f"    --workload-option {option.name}={option.default}  {option.help}"
+        if workload.elements:
+            yield f"    ?element={' | '.join(workload.elements)}  written in another way"
+        yield f"    --dtype {' | '.join(workload.dtypes)}"
+    yield ""
+    for mapper in strategies.mappers():
+        yield f"{mapper.slug}  {mapper.summary}"
+        yield f"    {'  '.join(f'{mapper.slug}.{mode}' for mode in mapper.modes)}"
+        for option in mapper.options:
+            yield f"    ?{option.name}={option.default}  {option.help}"
+    yield ""
+    yield f"devices: {', '.join(devices)}"
+
+
+def broken() -> dict[str, str]:
+    """Return path → sentence for each file of a person's own that cannot be used."""
+    return {**workloads.broken(), **strategies.broken()}
+
+
+def grid(devices: Sequence[str]) -> dict[str, Any]:
+    """Return the list as data."""
+    return {
+        "workloads": [_workload(workload) for workload in workloads.all()],
+        "mappers": [_mapper(mapper) for mapper in strategies.mappers()],
+        "modes": list(MODES),
+        "devices": list(devices),
+        "broken": broken(),
+    }
+
+
+def _workload(workload: Workload) -> dict[str, Any]:
+    return {
+        **_fields(workload, "slug", "title", "group", "formula", "summary", "sizes", "dtypes", "options"),
+        "presets": {name: dict(size) for name, size in workload.presets.items()},
+        "rewrites": list(workload.rewrites),
+        "elements": list(workload.elements),
+        "grid": [
+            {"options": case.options, "cells": list(_cells(case))}
+            for options in workload.choices()
+            for case in [Case(workload, workload.default_size(), workload.dtypes[0], options)]
+        ],
+    }
+
+
+def _mapper(mapper: Mapper) -> dict[str, Any]:
+    return _fields(mapper, "slug", "title", "summary", "modes", "default_modes", "options", "rewrite")
+
+
+def _fields(item: Workload | Mapper, *names: str) -> dict[str, Any]:
+    return {name: msgspec.to_builtins(getattr(item, name)) for name in names}
+
+
+def _cells(case: Case) -> Iterable[dict[str, Any]]:
+    """Every mapper in every mode; those that are ``default`` are measured where nobody chooses, at the default size."""
+    chosen = default_strategies(case)
+    for mapper in strategies.mappers():
+        for mode in MODES:
+            slug = f"{mapper.slug}.{mode}"
+            reason = _unsupported(mapper, mode, case.workload)
+            yield {
+                "strategy": slug,
+                "mapper": mapper.slug,
+                "mode": mode,
+                "supported": reason is None,
+                "reason": reason,
+                "default": reason is None and slug in chosen,
+            }
+
+
+def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:
+    """Return the sentence that says why there is no such strategy or why it cannot work; None where it may."""
+    if lacking := strategies.missing(mapper, workload):
+        return f"{mapper.slug} needs {lacking}, which {workload.slug} does not have"
+    if mode not in mapper.modes:
+        return f"{mapper.slug} has no mode {mode}: it has {', '.join(mapper.modes)}"
+    return strategies.unsupported(Strategy(mapper.slug, mode), workload)

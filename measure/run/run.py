@@ -1,0 +1,430 @@
+"""The run file `mapbench.run/1`: one typed document, the same in memory, in the store, in a download and in an import.
+
+Everything that is shown can be recomputed from it. Seconds are wall-clock seconds, bytes are bytes, times of day are
+ISO 8601 in UTC. Numbers that are not finite become null when written. Bounds are part of the types, so that whoever
+reads a file checks them: no measurement comes near them, and they keep what is read from stopping whoever shows it.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, UnsetType
+
+from measure.run.text import COMMANDS
+from measure.run.why import Why
+from measure.run.why import read as read_why
+from workloads import functions
+from workloads.functions import OwnFunction
+
+SCHEMA = "mapbench.run/1"
+# Ends the name under which a strategy is timed once more, with the machine's default allocator in place of a pool.
+DEFAULT_MEMORY = "#default"
+# A timeline with more points is no finer on a screen.
+TIMELINE_POINTS = 500
+MOST_STRATEGIES, MOST_SIZES = 1_000, 50
+# Points of an axis, and of a sweep's grid, beside which as many may be refined.
+MOST_POINTS, MOST_CELLS = 64, 400
+
+# The type of the error of a strategy for which there was no time.
+TIME_OVER = "TimeOver"
+
+Status = Literal["complete", "cancelled", "interrupted", "budget"]
+Allocator = Literal["pool", "default"]
+Term = Literal["memory-bound", "compute-bound", "dispatch-bound", ""]
+PaysOff = Literal["calls", "from_first", "until", "never", "undecided"]
+OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "timeout", "cancelled", "not_run"]
+# Where a strategy stands, or where it ended: a first call that has failed is ``first_call`` in run files. Files from
+# elsewhere may hold others.
+Stage = Literal[
+    "waiting",
+    "request",
+    "forecast",
+    "reference",
+    "memory",
+    "first call",
+    "first_call",
+    "sampling",
+    "process peak",
+    "explaining",
+    "done",
+]
+
+# A name can be printed on one line. Mapbench's own words quote nobody, and hold nothing that a terminal obeys.
+_PRINTABLE = r"\A[^\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]*\Z"
+_OBEYED_BY_NOBODY = rf"\A[^{COMMANDS.pattern[1:]}*\Z"
+
+Id = Annotated[str, Meta(pattern=r"\A[0-9a-f]{24}\Z")]
+Name = Annotated[str, Meta(max_length=200, pattern=_PRINTABLE)]
+Words = Annotated[str, Meta(max_length=20_000, pattern=_OBEYED_BY_NOBODY)]
+Text = Annotated[str, Meta(max_length=20_000)]
+# A function of a person's own may come as code of some MiB, with the elements in it, and stands in every script.
+LongText = Annotated[str, Meta(max_length=4_000_000)]
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Amount = Annotated[float, Meta(ge=0.0, le=1e60)]
+# Values may be as wrong as their dtype can tell.
+Difference = Annotated[float, Meta(ge=0.0, le=1.7e308)]
+# What has a logarithm: latencies in seconds, ratios, rates. Ends of an interval of little evidence are far apart.
+Positive = Annotated[float, Meta(ge=1e-60, le=1e60)]
+Ranking = Annotated[list[list[Name]], Meta(max_length=MOST_STRATEGIES)]
+Cost = Annotated[float, Meta(ge=-1e9, le=1e9)]  # seconds
+
+# Facts, options and figures, whose names no schema fixes: nested twice at most.
+if TYPE_CHECKING:
+    Plain = Any
+else:
+    _Leaf = None | bool | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | Text
+    _Inner = _Leaf | list[_Leaf] | dict[Name, _Leaf]
+    Plain = _Leaf | list[_Inner] | dict[Name, _Inner]
+Figures = dict[Name, Plain]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all parts of a run: immutable; change one with `msgspec.structs.replace`."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """The request of a comparison, and that of a run: make one with `measure.run.request.parse`. ``strategies`` are
+    canonical slugs without repetition. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that
+    was mapped, as code, with what was derived of it; not in the file otherwise. ``allocator``: of the processes that
+    were timed; older files do not say it, and are of the default one."""
+
+    workload: Name
+    workload_options: Annotated[dict[Name, Plain], Meta(max_length=MOST_SIZES)] = {}
+    size: Annotated[dict[Name, Count], Meta(max_length=MOST_SIZES)]
+    dtype: Name
+    device: Name
+    strategies: Annotated[list[Name], Meta(max_length=MOST_STRATEGIES)]
+    budget_s: Seconds
+    memory_limit_mib: Count | None = None
+    threads: Count | None = None
+    seed: Count = 0
+    own: OwnFunction | UnsetType = msgspec.UNSET
+    allocator: Allocator | UnsetType = msgspec.UNSET
+
+    @property
+    def title(self) -> str:
+        """The workload's slug, or the title of a function of a person's own, else its name: its slug is a digest."""
+        own = self.own
+        return (own.facts.title or own.given.function) if isinstance(own, OwnFunction) else self.workload
+
+    def record(self) -> "Request":
+        """This request with what has been derived of a function of a person's own until now."""
+        own = functions.get(self.workload, self.size) or msgspec.UNSET
+        return msgspec.structs.replace(self, own=own)
+
+
+class Analysis(Struct, frozen=True, kw_only=True):
+    """The method that made intervals and ranks of samples. ``margin``: earlier ones called two that differ by less
+    than this share equal; no tie is said to be closer. ``seed``: of the order in which processes take turns, another in
+    each run. ``spread``, of a sweep alone: the relative standard deviation between processes at all points, and its
+    degrees of freedom."""
+
+    version: Annotated[int, Meta(ge=1, le=5)] = 5
+    method: Words = (
+        "log latency = strategy + round + process, of the lower quartile of a turn's samples; one variance between "
+        "processes, student-t, bonferroni for comparisons with the fastest"
+    )
+    confidence: Annotated[float, Meta(ge=0.5, le=0.9999)] = 0.95
+    margin: Share = 0.03
+    seed: Count = 0
+    spread: tuple[Seconds, Seconds] | UnsetType = msgspec.UNSET
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """The least time that one call can take on the device: ``term`` says which roof is the highest. ``functions``:
+    results wanted of functions that have a pace of their own, such as ``sin``, and ``functions_per_s`` that pace.
+    ``bandwidth_bytes_per_s``: at the case's own size and share of reading; ``dispatch_s``: the lesser of ``op_s``, an
+    eager op, and ``call_s``, a call of a ``tf.function``. ``largest_output_bytes``: of the largest tensor that is
+    written, 0 where it is not known. ``unknown``: ops of unknown work, for which it is a limit of bytes alone."""
+
+    seconds: Positive
+    bytes: Count
+    flops: Count
+    bandwidth_bytes_per_s: Positive
+    flops_per_s: Positive
+    dispatch_s: Seconds
+    term: Term = ""
+    read_bytes: Count = 0
+    written_bytes: Count = 0
+    functions: dict[Name, Count] = {}
+    functions_per_s: dict[Name, Positive] = {}
+    op_s: Seconds | None = None
+    call_s: Seconds | None = None
+    largest_output_bytes: Count = 0
+    unknown: list[Name] | UnsetType = msgspec.UNSET
+
+
+class Control(Struct, frozen=True, kw_only=True):
+    """The twin's latency over its original's: ``ratio`` with its interval; ``resolution`` is a relative difference."""
+
+    strategy: Name
+    ratio: Positive
+    low: Positive
+    high: Positive
+    resolution: Amount
+
+
+class Warning(Struct, frozen=True, kw_only=True):
+    code: Name
+    message: LongText
+    values: dict[Name, Plain] = {}
+
+
+class Error(Struct, frozen=True, kw_only=True):
+    """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text; ``values``: the
+    amounts in the sentence, in files of earlier versions alone."""
+
+    type: Name
+    message: LongText
+    detail: LongText = ""
+    values: dict[Name, int | float] | UnsetType = msgspec.UNSET
+
+
+class Latency(Struct, frozen=True, kw_only=True):
+    """Seconds per call with its interval, by the run's `Analysis.method`. ``typical_s``: the median of the samples
+    beside it, where the estimate is of something else; files of earlier methods do not have it."""
+
+    median_s: Positive
+    low_s: Positive
+    high_s: Positive
+    typical_s: Positive | UnsetType = msgspec.UNSET
+
+
+class Replica(Struct, frozen=True, kw_only=True):
+    """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
+    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row, of which each took ``faults[i]``
+    minor page faults, ``kernel_s[i]`` seconds in the kernel and ``cpu_s[i]`` of processors in all. ``ended``: why it
+    stopped. Older files have none of these; some have ``disturbed``, the places of samples in which the process waited
+    for a processor."""
+
+    id: Count
+    first_call_s: Seconds | None = None
+    calls_per_sample: Annotated[int, Meta(ge=1, le=10**12)]
+    rounds: list[Count] = []
+    at_s: list[Seconds] = []
+    samples_s: list[Positive] = []
+    disturbed: list[Count] | UnsetType = msgspec.UNSET
+    faults: list[Seconds] | UnsetType = msgspec.UNSET
+    kernel_s: list[Seconds] | UnsetType = msgspec.UNSET
+    cpu_s: list[Seconds] | UnsetType = msgspec.UNSET
+    ended: Words = ""
+
+
+class AtPeak(Struct, frozen=True, kw_only=True):
+    op: Text
+    bytes: Count
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    """Live bytes over the seconds of a call, at most `TIMELINE_POINTS` of them."""
+
+    t_s: Annotated[list[Seconds], Meta(max_length=TIMELINE_POINTS)]
+    live_bytes: list[Count]
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Memory of one steady call. ``temporary_bytes`` = max(0, peak − output). Inputs and captured bytes exist before
+    the call and are not in its peak."""
+
+    peak_bytes: Count
+    output_bytes: Count
+    temporary_bytes: Count
+    input_bytes: Count
+    captured_bytes: Count
+    method: Literal["events", "allocator", "tracemalloc"]
+    process_peak_bytes: Count | None = None
+    at_peak: list[AtPeak] = []
+    timeline: Timeline | None = None
+
+
+class LeafCheck(Struct, frozen=True, kw_only=True):
+    """One tensor of the output against the reference. ``worst_index`` includes the batch axis."""
+
+    path: Name
+    dtype: Name
+    shape: list[Count]
+    max_abs: Difference | None = None
+    max_rel: Difference | None = None
+    max_ulp: Difference | None = None
+    nan_mismatches: Count = 0
+    mismatch_share: Share = 0.0
+    worst_index: list[Count] = []
+    tolerance: dict[Name, Plain] = {}
+
+
+class Correctness(Struct, frozen=True, kw_only=True):
+    ok: bool
+    max_abs: Difference | None = None
+    max_rel: Difference | None = None
+    max_ulp: Difference | None = None
+    nan_mismatches: Count = 0
+    leaves: list[LeafCheck] = []
+
+
+class BreakEven(Struct, frozen=True, kw_only=True):
+    """The calls after which this strategy, first call included, has cost less than ``against``. ``pays_off`` is one of:
+    ``calls``, after that many calls (with an interval); ``from_first``, since it starts no later and is no slower;
+    ``until``, only up to that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run
+    cannot tell, and ``low`` is the fewest calls that it may take. Older files do not say it, and stay as they are."""
+
+    against: Name
+    calls: Amount | None = None
+    low: Amount | None = None
+    high: Amount | None = None
+    pays_off: PaysOff | UnsetType = msgspec.UNSET
+
+
+class Code(Struct, frozen=True, kw_only=True):
+    source: LongText
+    sha256: Name
+
+
+class Measurement(Struct, frozen=True, kw_only=True):
+    """The figures of a strategy. ``twin_of``: the strategy that is entered once more here, as the run's control or
+    with the default allocator (`DEFAULT_MEMORY`): such a one has no rank and is no row of a table."""
+
+    strategy: Name
+    mapper: Name
+    mode: Name
+    options: dict[Name, Plain] = {}
+    twin_of: Name | None = None
+    outcome: OutcomeName = "not_run"
+    stage: Name = "waiting"
+    error: Error | None = None
+    warnings: list[Warning] = []
+    first_call_s: Seconds | None = None
+    latency: Latency | None = None
+    replicas: list[Replica] = []
+    memory: Memory | None = None
+    correctness: Correctness | None = None
+    break_even: list[BreakEven] = []
+    why: Why = Why()
+    code: Code | None = None
+
+    @property
+    def has_default_memory(self) -> bool:
+        """True of a strategy that was timed once more with the machine's default allocator."""
+        return self.twin_of is not None and self.strategy.endswith(DEFAULT_MEMORY)
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "why", read_why(self.why))
+
+
+class Axis(Struct, frozen=True, kw_only=True):
+    """A size parameter that a sweep varies, or an option of the strategies that have it. ``values`` ascend."""
+
+    kind: Literal["size", "option"]
+    name: Name
+    values: Annotated[list[Annotated[int, Meta(ge=0, lt=2**31)]], Meta(min_length=2, max_length=MOST_POINTS)]
+    scale: Literal["log", "linear"]
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """One case of a sweep: a comparison's body, ``at`` one value of each axis. ``reason`` says why it is not complete,
+    or, where it is, why sampling stopped.
+
+    A swept option is in the slugs of the strategies that have it, so that these differ from point to point. A strategy
+    that a swept option does not concern is measured at that axis' first value only. Points that were added between
+    those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a ``ranking``, the
+    winner is inferred from the points around it."""
+
+    at: dict[Name, Count]
+    status: Literal["waiting", "running", "complete", "budget", "cancelled", "interrupted", "skipped"] = "waiting"
+    reason: LongText = ""
+    limit: Limit | None = None
+    control: Control | None = None
+    warnings: list[Warning] = []
+    measurements: Annotated[list[Measurement], Meta(max_length=MOST_STRATEGIES)] = []
+    ranking: Ranking = []
+    verdict: Words = ""
+
+
+class Crossover(Struct, frozen=True, kw_only=True):
+    """``a`` is faster than ``b`` below ``value`` of the axis, and slower above it: the slugs of two strategies, without
+    a swept option. Where there is no crossing, the numbers are None and ``none`` says why."""
+
+    a: Name
+    b: Name
+    axis: Name
+    value: Amount | None = None
+    low: Positive | None = None
+    high: Positive | None = None
+    none: Words | None = None
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """latency ≈ ``fixed_s`` + ``per_element_s`` · n over an axis of sizes, each with its interval. ``note`` says where
+    the fit is poor."""
+
+    strategy: Name
+    axis: Name
+    fixed_s: Cost
+    fixed_low_s: Cost
+    fixed_high_s: Cost
+    per_element_s: Cost
+    per_element_low_s: Cost
+    per_element_high_s: Cost
+    note: Text = ""
+
+
+class ScriptEnd(Struct, frozen=True, kw_only=True):
+    """The end of a script that was run for its figures. ``figures``: what it reported; ``error``: why it failed, with
+    the line, empty where it ran through; ``ended``: that is no failure of its own, since it was cancelled, took too
+    long or needed too much memory; ``printed``: the end of its output; ``seconds``: how long it took."""
+
+    source: LongText
+    figures: Figures = {}
+    error: LongText = ""
+    ended: bool | UnsetType = msgspec.UNSET
+    printed: LongText = ""
+    seconds: Seconds = 0.0
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """A piece of evidence for claims, of a need's key: a run, a script's end, or the reason why there is neither."""
+
+    need: Name
+    run: "Run | None" = None
+    script: ScriptEnd | None = None
+    reason: LongText = ""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    id: Id
+    kind: Literal["compare", "sweep", "claims"] = "compare"
+    parent: Id | None = None
+    created: Name
+    started: Name | None = None
+    finished: Name | None = None
+    status: Status = "interrupted"
+    stop_reason: LongText = ""
+    request: Request
+    environment: Annotated[dict[Name, Plain], Meta(max_length=100)] = {}
+    analysis: Analysis = Analysis()
+    limit: Limit | None = None
+    control: Control | None = None
+    warnings: list[Warning] = []
+    measurements: Annotated[list[Measurement], Meta(max_length=MOST_STRATEGIES)] = []
+    ranking: Ranking = []
+    verdict: Words = ""
+    # Of sweeps only:
+    axes: Annotated[list[Axis], Meta(max_length=2)] = []
+    points: Annotated[list[Point], Meta(max_length=2 * MOST_CELLS)] = []
+    crossovers: list[Crossover] = []
+    fits: list[Fit] = []
+    # Of claims only, and not in other files: their ids, and what they are judged by.
+    claims: Annotated[list[Name], Meta(max_length=300)] | UnsetType = msgspec.UNSET
+    evidence: Annotated[list[Evidence], Meta(max_length=300)] | UnsetType = msgspec.UNSET
+    # Of each part, see `measure.run.run_file`: made when a file is written, and empty elsewhere; old files have none.
+    digest: dict[str, str | list[str]] | UnsetType = msgspec.UNSET
+
+    def measurement(self, slug: str) -> Measurement:
+        """The measurement of a strategy (twins have slugs of their own); KeyError where there is none."""
+        for measurement in self.measurements:
+            if measurement.strategy == slug:
+                return measurement
+        raise KeyError(slug)

@@ -1,0 +1,208 @@
+"""The request of a sweep: one or two axes over a comparison's, validated once for page, link, file and command."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+import strategies
+from measure.run.request import Request, RequestError, parse, parse_workload
+from measure.run.run import MOST_CELLS, MOST_POINTS, Axis, Run
+from workloads.spec import Option, SizeParameter, Workload
+
+# Seconds for a whole sweep: a grid of nine points and six strategies at default sizes.
+DEFAULT_BUDGET_S = 60.0
+DEFAULT_POINTS = {1: 9, 2: 5}  # points of an axis, by the number of axes
+Scale = Literal["log", "linear"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A valid sweep: make one with `parse_sweep`. ``base`` is the comparison at the smallest point; its strategies
+    leave a swept option open."""
+
+    base: Request
+    axes: tuple[Axis, ...]
+
+    def points(self) -> list[dict[str, int]]:
+        """The points of the grid: every combination of the axes' values, the first axis slowest."""
+        names = [axis.name for axis in self.axes]
+        return [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in self.axes))]
+
+    def comparison(self, at: Mapping[str, int]) -> Request:
+        """The comparison of one point. A strategy that a swept option does not concern has a part at the first value
+        only, so that nothing is measured twice."""
+        axis = self.axes[0]
+        if axis.kind == "size":
+            return structs.replace(self.base, size={**self.base.size, **at})
+        value, slugs = at[axis.name], []
+        for line in self.base.strategies:
+            if axis.name in _options(line):
+                slugs.append(strategies.parse(f"{line}{'&' if '?' in line else '?'}{axis.name}={value}").slug)
+            elif value == axis.values[0]:
+                slugs.append(line)
+        return structs.replace(self.base, strategies=slugs)
+
+
+class _AxisGiven(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    kind: Literal["size", "option"] = "size"
+    values: list[int] | None = None
+    range: str | None = None
+    scale: Scale | None = None
+    points: int | None = None
+
+
+def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
+    """A valid `SweepRequest` from the keys of a comparison's request, and ``axes``: a list of mappings with ``name``,
+    ``values`` or ``range`` (as `parse_range` reads it), and if wanted ``kind``, ``scale`` and ``points``.
+
+    Raises `RequestError` with one sentence. Strategies named by ``default`` are those of the smallest point, so that
+    those which are hopeless at the large end take part where they are not.
+    """
+    plain = {"budget_s": None, **{name: value for name, value in raw.items() if name != "axes"}}
+    plain["budget_s"] = DEFAULT_BUDGET_S if plain["budget_s"] is None else plain["budget_s"]
+    workload, given = parse_workload(plain.get("workload")), _axes_given(raw.get("axes"))
+    if given[0].kind == "option":
+        base = parse(plain)
+        return SweepRequest(base, (_axis(given[0], _option(base.strategies, given[0].name), 1),))
+    axes = tuple(_axis(axis, _size(workload, axis.name), len(given)) for axis in given)
+    if (cells := math.prod(len(axis.values) for axis in axes)) > MOST_CELLS:
+        raise RequestError(f"{cells} points are too many: a sweep has at most {MOST_CELLS}")
+    fixed = plain.get("size") or {}
+    if not isinstance(fixed, Mapping):
+        parse(plain)
+    for axis in axes:
+        if axis.name in fixed:
+            raise RequestError(f"{axis.name} is both fixed and swept: give it one value, or a range")
+    smallest, largest = ({**fixed, **{axis.name: axis.values[end] for axis in axes}} for end in (0, -1))
+    base = parse({**plain, "size": smallest})
+    # What no machine holds is refused; what this one cannot, and what a memory limit forbids, is marked at its point.
+    parse({**plain, "size": largest, "strategies": list(base.strategies), "memory_limit_mib": None})
+    return SweepRequest(base, axes)
+
+
+def parse_range(
+    text: str,
+    scale: str = "log",
+    points: int | None = None,
+    *,
+    name: str = "range",
+    least: int = 0,
+    most: int = _MOST,
+) -> list[int]:
+    """The grid that ``1:100000``, ``1:100000:9`` (so many points) or ``1,2,8`` stands for, ascending.
+
+    Raises `RequestError` with one sentence.
+    """
+    parts = text.split(":" if ":" in text else ",")
+    try:
+        numbers = [int(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if not numbers or (":" in text and len(numbers) > 3):
+        raise RequestError(f"{name}={text} is not valid: whole numbers are needed, as in 1:1000, 1:1000:9 or 1,2,8")
+    if ":" not in text:
+        return _valid(name, numbers, scale, least, most)
+    first, last, count = (*numbers, DEFAULT_POINTS[1] if points is None else points)[:3]
+    if first > last:
+        raise RequestError(f"{name}={text} is reversed: write the smaller end first, {name}={last}:{first}")
+    _valid(name, (first, last), scale, least, most)
+    if not 2 <= count <= MOST_POINTS:
+        raise RequestError(f"{name}={text} with {count} points is not valid: from 2 to {MOST_POINTS} are")
+    spaced = (np.geomspace if scale == "log" else np.linspace)(first, last, count)
+    return np.unique(np.rint(spaced).astype(int)).tolist()
+
+
+def of_run(run: Run) -> SweepRequest:
+    """The request of a stored sweep; RequestError where it can no longer be."""
+    if run.kind != "sweep":
+        raise RequestError(f"run {run.id} is a comparison: only a sweep can be continued")
+    plain = structs.asdict(run.request) | {"allocator": run.request.allocator or "default"}
+    swept = [axis.name for axis in run.axes if axis.kind == "size"]
+    plain["size"] = {name: value for name, value in run.request.size.items() if name not in swept}
+    return parse_sweep({**plain, "axes": [structs.asdict(axis) for axis in run.axes]})
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _axes_given(value: Any) -> list[_AxisGiven]:
+    try:
+        given = msgspec.convert(value or [], list[_AxisGiven], strict=False)
+    except msgspec.ValidationError as error:
+        raise RequestError(
+            f"an axis is not valid ({error}): it has a name, a kind (size or option), values or a range, a scale (log "
+            "or linear) and a number of points"
+        ) from None
+    if not given:
+        raise RequestError("nothing is swept: give a range for a size, as batch=1:1000, or for an option of a strategy")
+    names = [axis.name for axis in given]
+    if len(given) > 2 or len({*names}) < len(given):
+        raise RequestError(f"{', '.join(names)} cannot be swept together: a sweep has one axis, or two of two names")
+    if len(given) == 2 and (options := [axis.name for axis in given if axis.kind == "option"]):
+        raise RequestError(
+            f"{options[0]} is an option of strategies, which is swept alone: two axes need two sizes of the workload"
+        )
+    return given
+
+
+def _axis(given: _AxisGiven, bounds: SizeParameter | Option, axes: int) -> Axis:
+    scale = given.scale or "log"
+    least, most = bounds.least or 0, _MOST if bounds.most is None else bounds.most
+    if (given.values is None) == (given.range is None):
+        raise RequestError(f"axis {given.name} needs either values or a range")
+    if given.range is None:
+        values = _valid(given.name, given.values or [], scale, least, most)
+    else:
+        points = DEFAULT_POINTS[axes] if given.points is None else given.points
+        values = parse_range(given.range, scale, points, name=given.name, least=least, most=most)
+    return Axis(kind=given.kind, name=given.name, values=values, scale=scale)
+
+
+def _valid(name: str, values: Iterable[int], scale: str, least: int, most: int) -> list[int]:
+    """The values of an axis, each once, ascending."""
+    numbers = sorted(set(values))
+    for number in numbers:
+        if not least <= number <= most:
+            raise RequestError(f"{name}={number} is not valid: a whole number from {least} to {most} is needed")
+        if scale == "log" and number < 1:
+            raise RequestError(f"{name}={number} has no place on a log scale: start at 1, or choose the linear scale")
+    if len(numbers) < 2:
+        only = ", ".join(map(str, numbers))
+        raise RequestError(f"{name}={only} is one point: a sweep needs at least two; for one size use a comparison")
+    if len(numbers) > MOST_POINTS:
+        raise RequestError(f"{len(numbers)} values of {name} are too many: an axis has at most {MOST_POINTS}")
+    return numbers
+
+
+def _size(workload: Workload, name: str) -> SizeParameter:
+    for parameter in workload.sizes:
+        if parameter.name == name:
+            return parameter
+    names = ", ".join(parameter.name for parameter in workload.sizes)
+    raise RequestError(f"{workload.slug} has no size {name!r}: its sizes are {names}")
+
+
+def _options(line: str) -> dict[str, Option]:
+    """The options of a strategy's mapper."""
+    return {option.name: option for option in strategies.mapper(strategies.parse(line).mapper).options}
+
+
+def _option(lines: Sequence[str], name: str) -> Option:
+    """The swept option, of the strategies that have it; none of them may give it itself."""
+    for line in lines:
+        if name in strategies.parse(line).options:
+            raise RequestError(f"{line} gives {name} itself: leave it out there, or do not sweep it")
+    of_numbers = {option.name: option for line in lines for option in _options(line).values() if option.values is None}
+    if name not in of_numbers:
+        other = f", or sweep {' or '.join(of_numbers)}" if of_numbers else ""
+        raise RequestError(f"no chosen strategy has an option {name!r} of numbers: choose one that has it{other}")
+    return of_numbers[name]

@@ -1,0 +1,166 @@
+"""The ``why`` of a measurement: what tells, beside its figures, why a strategy is as fast as it is.
+
+The figures of a call are of a process that only explains (`measure.subject.explain`); `measure.judge.reasons` makes
+sentences of them.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict, replace
+
+# What an explanation leaves beside its figures, under the names of its files.
+GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
+ARTIFACTS = (GRAPH, HLO, TRACE)
+
+MOST_ARTIFACT_BYTES = 16 * 2**20
+
+# The longest reason for having no figures, and the most rows of a table in an explanation.
+MOST_NOTE, MOST_ROWS = 2_000, 60
+
+_Name = Annotated[str, Meta(max_length=200)]
+_Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]
+_Factor = Annotated[float, Meta(ge=0.0, le=1e24)]
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+_Note = Annotated[str, Meta(max_length=MOST_NOTE)]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what ``why`` is made of."""
+
+
+class Ran(_Part, frozen=True, kw_only=True):
+    """An op, a kernel, a node or an instruction: how often it occurs, and for how many seconds it ran in all."""
+
+    name: _Name
+    count: _Count
+    seconds: _Seconds = 0.0
+
+
+class Graph(_Part, frozen=True, kw_only=True):
+    """The traced graph: ``nodes`` in all, of which ``top_nodes`` are not in a library function."""
+
+    nodes: _Count
+    top_nodes: _Count
+    functions: _Count
+    by_op: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
+
+
+class Fusion(_Part, frozen=True, kw_only=True):
+    """Instructions that XLA made one kernel of: their opcodes."""
+
+    name: _Name
+    ops: Annotated[tuple[_Name, ...], Meta(max_length=100)] = ()
+
+
+class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures of one steady call, which only an `Explained` strategy has, and the three last fields, which a
+    comparison knows without explaining anything. What is not known is not in the file.
+
+    ``call_s``: median of calls that nobody watched, in the same process; ``profiled_s``: the call that was traced, of
+    which are all other seconds. ``traces_first``: functions traced before the calls that were watched;
+    ``traces_per_call``: by each of these, on average. ``building_s``: time of a call that building graphs took.
+    ``in_ops_s``: how long at least one op ran on the host, ``in_kernels_s``: likewise one of XLA's or a GPU's kernels,
+    ``in_streams_s``: one of a GPU's, whatever the host did meanwhile. ``python_s``: time that the calling thread spent
+    outside of TensorFlow's runtime; ``waiting_s``: time that it waited for a GPU. ``loops`` and ``fusion_count``: of
+    XLA's program, None where there is none; ``of_element``: XLA compiles the element function by itself. ``note``: why
+    there are no figures. ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``:
+    the latency over the limit's, and ``limit_note`` why it has no such multiple.
+
+    Only files of earlier versions fill ``traces_warm``, ``tracing_count``, ``op_threads``, ``threads``, ``cores``,
+    ``compiled_in``, ``fused_ops``, ``fusions`` and ``other_instructions``; some lack the fields that are UNSET by
+    default, and are written without them.
+    """
+
+    call_s: _Seconds = 0.0
+    profiled_s: _Seconds = 0.0
+    traces_first: _Count = 0
+    traces_warm: _Count | UnsetType = UNSET
+    traces_per_call: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
+    tracing_count: _Count | None = None
+    building_s: _Seconds = 0.0
+    graph: Graph | None = None
+    op_count: _Count = 0
+    ops: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
+    in_ops_s: _Seconds = 0.0
+    kernel_count: _Count = 0
+    kernels: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
+    in_kernels_s: _Seconds = 0.0
+    in_streams_s: _Seconds | UnsetType = UNSET
+    python_s: _Seconds = 0.0
+    waiting_s: _Seconds | UnsetType = UNSET
+    op_threads: _Count = 0
+    threads: _Count | None = None
+    cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
+    fallbacks: Annotated[list[_Name], Meta(max_length=MOST_ROWS)] = []
+    loops: _Count | None = None
+    compiled_in: _Count | UnsetType = UNSET
+    fusion_count: _Count = 0
+    fused_ops: _Count = 0
+    fusions: Annotated[list[Fusion], Meta(max_length=MOST_ROWS)] = []
+    other_instructions: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
+    of_element: bool | UnsetType = UNSET
+    note: _Note = ""
+    runtime_start_s: _Seconds | UnsetType | None = UNSET
+    times_limit: _Factor | UnsetType | None = UNSET
+    limit_note: _Note | UnsetType = UNSET
+
+
+class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
+    """The ``why`` of a strategy that somebody wanted explained, whether that gave figures or a ``note``: all of its
+    fields are in the file."""
+
+    traces_warm: _Count | UnsetType = 0
+    in_streams_s: _Seconds | UnsetType = 0.0
+    waiting_s: _Seconds | UnsetType = 0.0
+    compiled_in: _Count | UnsetType = 0
+    of_element: bool | UnsetType = False
+    runtime_start_s: _Seconds | UnsetType | None = None
+    times_limit: _Factor | UnsetType | None = None
+    limit_note: _Note | UnsetType = ""
+
+    def beside(self, why: Why) -> "Explained":
+        """This explanation with what the comparison had before."""
+        names = ("runtime_start_s", "times_limit", "limit_note")
+        return replace(self, **{name: value for name in names if (value := getattr(why, name)) is not UNSET})
+
+
+def read(why: Why) -> Why:
+    """Return ``why`` as `Explained` if it is that of an explanation, which no tag in the file says."""
+    if isinstance(why, Explained) or not (why.profiled_s > 0 or why.note):
+        return why
+    return Explained(**asdict(why))
+
+
+def explained(why: Why) -> Explained | None:
+    """The ``why`` with the figures of a call, or None where there are none."""
+    return why if isinstance(why, Explained) and why.profiled_s > 0 else None
+
+
+def artifacts(folder: Path) -> dict[str, bytes]:
+    """The files that a subject has left in its folder, by name, but for those that are too large."""
+    files = [path for path in folder.iterdir() if path.name in ARTIFACTS]
+    return {path.name: path.read_bytes() for path in files if path.stat().st_size <= MOST_ARTIFACT_BYTES}
+
+
+def shares(why: Why) -> dict[str, float]:
+    """The shares of a call that the host spent in ops or kernels, in dispatch (starting ops and scheduling them), in
+    Python, in building graphs, and in waiting for a GPU: they do not overlap, and their sum is 1.
+
+    Watching makes what is between ops longer, the ops themselves hardly: theirs is the share of a call that nobody
+    watched, and what is left of that is divided as it is in the call that was watched.
+    """
+    if not why.profiled_s:
+        return {}
+    ops_s = why.in_ops_s if why.in_streams_s else max(why.in_ops_s, why.in_kernels_s)
+    in_ops = min(1.0, ops_s / min(why.call_s or why.profiled_s, why.profiled_s))
+    others = {
+        "in Python": why.python_s,
+        "in building graphs": why.building_s,
+        "in waiting for the GPU": why.waiting_s or 0.0,
+    }
+    others["in dispatch"] = max(0.0, why.profiled_s - ops_s - sum(others.values()))
+    others_s = sum(others.values()) or 1.0
+    return {"in ops": in_ops} | {name: (1.0 - in_ops) * part_s / others_s for name, part_s in others.items()}

@@ -1,1 +1,0 @@
-"""A comparison over a range of sizes or of an option."""

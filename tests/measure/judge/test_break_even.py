@@ -1,0 +1,52 @@
+"""Break-even points: exact on hand-made costs, and said as what they are."""
+
+import math
+
+import pytest
+
+from measure.judge import break_even
+from measure.judge.break_even import Cost
+from measure.run.run import Latency
+
+
+def figure(value_s: float, down: float = 1.0, up: float = 1.0) -> Latency:
+    return Latency(median_s=value_s, low_s=value_s * down, high_s=value_s * up)
+
+
+def cost(first_s: float, further_s: float, *, first: float = 1.0, further: float = 1.0) -> Cost:
+    """With intervals from value / factor to value · factor."""
+    return Cost(figure(first_s, 1 / first, first), figure(further_s, 1 / further, further))
+
+
+EAGER = cost(0.002, 0.002)
+
+
+def test_costs_that_are_known_exactly_are_equal_at_the_break_even_point_if_there_is_one() -> None:
+    later = cost(0.101, 0.001)
+    # 0.101 + (n − 1) · 0.001 = 0.002 + (n − 1) · 0.002 at n = 100.
+    crossing = break_even.crossing(later, EAGER)
+    assert crossing.pays_off == "calls"
+    assert (crossing.calls, crossing.low, crossing.high) == pytest.approx((100.0, 100.0, 100.0))
+    back = break_even.crossing(EAGER, later)
+    assert (back.pays_off, back.calls) == ("until", pytest.approx(100.0))
+    assert break_even.crossing(cost(0.1, 0.003, first=3.0, further=1.1), EAGER).pays_off == "never"
+    assert break_even.crossing(cost(0.002, 0.001), EAGER).pays_off == "from_first"
+    # Where the first calls' scatter leaves open which starts earlier, it may take a few calls.
+    open_ = break_even.crossing(cost(0.001, 0.001, first=4.0), EAGER)
+    assert (open_.pays_off, open_.calls, open_.low, open_.high) == ("calls", 1.0, 1.0, pytest.approx(3.0))
+
+
+def test_latencies_that_overlap_decide_nothing_but_how_many_calls_it_takes_at_least() -> None:
+    ours, theirs = cost(0.1, 0.0019, further=1.1), cost(0.002, 0.002, further=1.1)
+    crossing = break_even.crossing(ours, theirs)
+    assert (crossing.pays_off, crossing.calls, crossing.high) == ("undecided", None, None)
+    # At the most, a call may save what the interval of the difference reaches to.
+    saves = 0.0001 + math.hypot(0.0019 - 0.0019 / 1.1, 0.0002)
+    assert crossing.low == pytest.approx(1 + 0.098 / saves)
+
+
+def test_ties_do_not_overtake_each_other() -> None:
+    ours, theirs = cost(0.1, 0.00099), cost(0.002, 0.001)
+    assert break_even.crossing(ours, theirs).pays_off == "calls"
+    assert break_even.crossing(ours, theirs, tied=True).pays_off == "undecided"
+    assert break_even.crossing(theirs, ours, tied=True).pays_off == "from_first"

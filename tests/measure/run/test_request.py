@@ -1,0 +1,113 @@
+"""What may be asked: every wrong value is refused with one sentence that names it and says what is valid."""
+
+import contextlib
+import itertools
+import math
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
+
+import strategies
+import workloads
+from measure.run import fit
+from measure.run.request import Request, RequestError, again, parse
+
+GIB = 2**30
+OUTER = {"workload": "outer_product"}
+
+
+# --- what is filled in -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_named_is_filled_in_and_numbers_may_come_as_text():
+    for slug in workloads.names():
+        asked, workload = parse({"workload": slug}), workloads.get(slug)
+        assert asked.size == workload.default_size() and asked.dtype == workload.dtypes[0]
+        assert (asked.device, asked.memory_limit_mib, asked.threads, asked.seed) == ("CPU:0", None, None, 0)
+        assert asked.strategies and set(asked.strategies) <= {each.slug for each in strategies.all_strategies(workload)}
+        assert "loop.xla" not in asked.strategies, "the default leaves out what compiles for long"
+    asked = parse({**OUTER, "size": {"batch": " 12 ", "side": 8.0}, "budget_s": "2.5", "seed": "3", "threads": "2"})
+    assert dict(asked.size) == {"batch": 12, "side": 8}
+    assert (asked.budget_s, asked.seed, asked.threads) == (2.5, 3, 2)
+    assert parse(OUTER).allocator == "pool" and parse({**OUTER, "allocator": "default"}).allocator == "default"
+    for written, meant in (("cpu", "CPU:0"), ("/device:GPU:1", "GPU:1"), (" gpu:12 ", "GPU:12")):
+        assert parse({**OUTER, "device": written}).device == meant
+
+
+def test_strategies_are_named_by_slugs_mappers_and_modes_each_once():
+    for words, meant in (
+        ("loop, map_fn.graph , loop.eager", ["loop.eager", "loop.graph", "loop.xla", "map_fn.graph"]),
+        (["xla", "batched.xla"], ["loop.xla", "map_fn.xla", "vectorized_map.xla", "batched.xla"]),
+        ("map_fn.graph?parallel_iterations=10,map_fn.graph", ["map_fn.graph"]),
+        ("map_fn.graph?parallel_iterations=2", ["map_fn.graph?parallel_iterations=2"]),
+    ):
+        chosen = parse({**OUTER, "strategies": words}).strategies
+        common = ("loop", "map_fn", "vectorized_map", "batched")
+        assert [slug for slug in chosen if slug.partition(".")[0] in common] == meant
+    every = [each.slug for each in strategies.all_strategies(workloads.get("outer_product"))]
+    assert list(parse({**OUTER, "strategies": "all"}).strategies) == every
+    (quickest,) = parse({**OUTER, "size": {"batch": 1_000_000, "side": 32}}).strategies
+    assert quickest.startswith("batched."), "where all take long"
+
+
+def test_a_request_of_a_run_is_asked_again_as_it_was_with_what_is_changed():
+    """Of older ones, which name no allocator, with the default one."""
+    asked = parse({**OUTER, "size": {"batch": 12, "side": 8}, "strategies": "loop.eager", "seed": 3})
+    assert again(asked) == asked and again(asked, budget_s=60.0).budget_s == 60.0
+    old = replace(asked, allocator=UNSET)
+    assert again(old, strategies=["map_fn"]).allocator == "default"
+    with pytest.raises(RequestError, match="workload 'gone' is not known"):
+        again(replace(asked, workload="gone"))
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "names"),
+    [
+        ({}, ["no workload is named", "image_sqrt", "outer_product"]),
+        ({"workload": "outer"}, ["workload 'outer' is not known", "outer_product"]),
+        (OUTER | {"size": {"side": 129}}, ["side=129 is not valid", "from 1 to 128"]),
+        (OUTER | {"size": {"batch": 2.5}}, ["batch=2.5 is not valid", "whole number"]),
+        (OUTER | {"size": {"batch": "9" * 40}}, ["is not valid", "from 0 to 1000000"]),
+        (OUTER | {"size": {"batch": 10**6, "side": 128}}, ["is too large", "batch=1000000, side=128", "TiB"]),
+        (OUTER | {"workload_options": {"model": "mlp"}}, ["outer_product has no option 'model'", "it has none"]),
+        (OUTER | {"dtype": "int7"}, ["dtype 'int7' is not valid for outer_product", "float32"]),
+        (OUTER | {"device": "TPU:0"}, ["device 'TPU:0' is not valid", "CPU:0", "GPU:0"]),
+        (OUTER | {"allocator": "arena"}, ["allocator 'arena' is not valid", "pool or default"]),
+        (OUTER | {"strategies": []}, ["no strategy is chosen", "'default'", "'all'"]),
+        (OUTER | {"strategies": "scan.graph"}, ["mapper 'scan' is not known", "map_fn"]),
+        (OUTER | {"budget_s": math.nan}, ["budget nan is not valid", "from 1 to"]),
+        (OUTER | {"size": {"batch": 1000, "side": 64}, "memory_limit_mib": 15}, ["15 MiB is below", "15.6 MiB"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_request_is_refused_with_what_came_in_and_what_is_valid(raw: dict[str, Any], names: list[str]):
+    with pytest.raises(RequestError) as caught:
+        parse(raw)
+    assert all(name in str(caught.value) for name in names) and "\n" not in str(caught.value), caught.value
+
+
+def test_whatever_comes_in_is_a_request_or_one_sentence():
+    fields = parse(OUTER).record().__struct_fields__
+    values = (None, True, -1, 0.5, 2**70, math.inf, "", " , ", "9" * 40, "a\nb", b"x", [], [None], [[1]], {}, {"": {}})
+    for field, value in itertools.product(fields, values):
+        for raw in ({field: value}, {field: {"batch": value}}):
+            with contextlib.suppress(RequestError):
+                assert isinstance(parse({**OUTER, **raw}), Request), raw
+
+
+# --- what fits -------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_fit_is_refused_with_the_largest_batch_that_does():
+    asked = parse({**OUTER, "size": {"batch": 10_000, "side": 32}, "strategies": "batched"})
+    sentence = fit.check(asked, 8 * GIB)
+    assert sentence is not None
+    nearest = int(sentence.rpartition("batch=")[2].split()[0])
+    assert 1 < nearest < 10_000
+    for batch, fits in [(nearest, True), (nearest + 1, False)]:
+        again = parse({**OUTER, "size": {"batch": batch, "side": 32}, "strategies": "batched"})
+        assert (fit.check(again, 8 * GIB) is None) == fits
