@@ -90,10 +90,6 @@ class Sweep:
         if (part := self._part) is not None:
             part.stop()
 
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
-
     def warn(self, warning: Warning) -> None:
         """Add a warning about the sweep as a whole, once per code."""
         if all(other.code != warning.code for other in self._run.warnings):

@@ -23,6 +23,7 @@ from measure.run.place import PROJECT
 _FAMILY = "MAPBENCH_FAMILY"
 # For a process, and for its family, to end once they are killed.
 _END_S = 5.0
+_POLL_S = 0.01
 # What signals mean, as predicates.
 _MEANING = {
     "SIGKILL": "was killed from outside (a system does so when its memory runs out)",
@@ -85,12 +86,19 @@ class Python:
                 self._process.wait(wait_s)
                 break
             self.kill()
-        # Until a look finds none: one of them may be making another.
+        # Until a look finds none, for one of them may be making another, and until those that were killed are gone: one
+        # with much memory takes its time, and has no environment by then.
+        killed: set[psutil.Process] = set()
         end_s = time.monotonic() + _END_S
-        while (members := _members(self._family)) and time.monotonic() < end_s:
+        while time.monotonic() < end_s:
+            members = [process for process in psutil.process_iter() if _is_member(process, self._family)]
             for process in members:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
+            killed.update(members)
+            if not any(map(_is_alive, killed)):
+                break
+            time.sleep(_POLL_S)
         return self.status
 
 
@@ -143,12 +151,15 @@ def _starter(pid: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "mapbench-starter")
 
 
-def _members(family: str) -> list[psutil.Process]:
-    return [process for process in psutil.process_iter() if _is_member(process, family)]
-
-
 def _is_member(process: psutil.Process, family: str) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_FAMILY) == family
+        return _is_alive(process) and process.environ().get(_FAMILY) == family
     except (psutil.Error, OSError):
         return False  # it has ended, or is somebody else's
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

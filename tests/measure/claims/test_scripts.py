@@ -52,7 +52,8 @@ def test_of_several_processes_figures_are_lists_and_a_part_that_fails_is_a_text(
 def test_a_script_that_is_cancelled_or_takes_far_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path):
     left = tmp_path / "left"
     leaves = LEAVE_A_PROCESS.format(path=str(left)) + WAIT_UNTIL_LEFT.format(path=str(left))
-    end = end_of(leaves + "while True:\n    pass", is_cancelled=lambda: len(left_behind(left)) == 2)
+    large = "memory = b'x' * 2**29\n"  # takes a while to die
+    end = end_of(large + leaves + "while True:\n    pass", is_cancelled=lambda: len(left_behind(left)) == 2)
     assert end.error == "it was cancelled" and not left_behind(left)
     left.unlink()
     assert end_of(leaves).error == "" and len(left.read_text().split()) == 2 and not left_behind(left)
