@@ -11,6 +11,7 @@ from measure.claims import known, scripts, verdicts
 from measure.claims.spec import Claim, Compare, Need, Script, Swept
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
+from measure.engine.parts import Parts
 from measure.engine.record import View
 from measure.engine.sweep import Sweep
 from measure.judge import analysis, sweep_analysis
@@ -55,7 +56,7 @@ def words_of(need: Need) -> str:
     return ", ".join([need.workload, *sizes, text.listed(need.strategies, 3)])
 
 
-class Tries:
+class Tries(Parts):
     """Measures what claims need, with the protocol of a `Comparison`. A need that cannot be measured becomes evidence
     with the reason, and the others go on."""
 
@@ -89,23 +90,7 @@ class Tries:
             evidence=[],
             digest={},
         )
-        self._view = View(run, {}, forecast_s=seconds)
-        self._part: Comparison | Sweep | None = None
-        self._cancelled = self._stopped = False
-
-    def view(self) -> View:
-        return self._view
-
-    def cancel(self) -> None:
-        self._cancelled = True
-        if (part := self._part) is not None:
-            part.cancel()
-
-    def stop(self) -> None:
-        """End with what there is by now."""
-        self._stopped = True
-        if (part := self._part) is not None:
-            part.stop()
+        super().__init__(View(run, {}, forecast_s=seconds))
 
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a script, a strategy or a person did."""
@@ -152,9 +137,8 @@ class Tries:
 
     def _run_of(self, need: Compare | Swept) -> Run:
         """Measure a comparison or a sweep in the time that is left. Raises `RequestError` where that cannot be."""
-        part = self._part = self._part_of(need)
-        if self._cancelled:  # just now, when there was no part to tell
-            part.cancel()
+        part = self._part_of(need)
+        self._begin(part)
         # What was measured before may have ended the host.
         start_s = min(HOST_START_S, self._clock.left_s)
         if not self._launcher.wait_ready(start_s, lambda: self._cancelled) and not self._cancelled:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
+from measure.engine.parts import Parts
 from measure.engine.record import View, seed_of
 from measure.judge import advice, sweep_analysis
 from measure.judge.lines import place, readable
@@ -32,7 +33,7 @@ from measure.run.sweep_request import SweepRequest
 _TOO_MUCH = {"timeout": ("LeftOut", "took too long"), "out_of_memory": (DOES_NOT_FIT, "ran out of memory")}
 
 
-class Sweep:
+class Sweep(Parts):
     """Runs one sweep, with the protocol of a `Comparison`. ``earlier``: complete points of another run, which are not
     measured again."""
 
@@ -70,25 +71,9 @@ class Sweep:
             points=sorted(points, key=place),
             digest={},
         )
-        self._view = View(self._run, {}, forecast_s=ahead.seconds)
-        self._part: Comparison | None = None
-        self._cancelled = self._stopped = False
+        super().__init__(View(self._run, {}, forecast_s=ahead.seconds))
         for point in self._waiting[:1]:
             self._comparison(point, point.asked)
-
-    def view(self) -> View:
-        return self._view
-
-    def cancel(self) -> None:
-        self._cancelled = True
-        if (part := self._part) is not None:
-            part.cancel()
-
-    def stop(self) -> None:
-        """End as if the time budget were spent."""
-        self._stopped = True
-        if (part := self._part) is not None:
-            part.stop()
 
     def warn(self, warning: Warning) -> None:
         """Add a warning about the sweep as a whole, once per code."""
@@ -133,10 +118,9 @@ class Sweep:
 
     def _measure_point(self, point: PointForecast, asked: Request) -> tuple[Status, str]:
         """Measure a point; how it ended, and the reason."""
-        part = self._part = self._comparison(point, asked)
+        part = self._comparison(point, asked)
         part.leave_out(self._too_much_before(point.at))
-        if self._cancelled:  # just now, when there was no part to tell
-            part.cancel()
+        self._begin(part)
         self._put(replace(self._point(point.at), status="running"))
         part.begin(self._started_s, self._run.environment)
         body = part.run()
