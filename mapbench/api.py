@@ -1,6 +1,5 @@
 """The functions of `mapbench`."""
 
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,10 +9,10 @@ import numpy as np
 import workloads
 from mapbench.given import given
 from mapbench.result import Result, SweepResult
-from measure import following
+from measure import terminal
 from measure.engine import deriving
 from measure.local import Local
-from measure.machine import allocator as allocators
+from measure.machine.environment import BFC, tensor_allocator
 from measure.run.request import Request, parse
 from measure.run.run import Run
 from measure.run.sweep_request import SweepRequest, parse_sweep
@@ -53,11 +52,7 @@ def compare(
     code = given(fn, elems, batched, reference, title, presets)
     asked = {"size": size, "strategies": strategies, "budget_s": budget}
     asked |= {"device": device, "seed": seed, "allocator": allocator}
-
-    def request(workload: str) -> Request:
-        return parse({**asked, "workload": workload})
-
-    return Result(_measured(code, seed, quiet, request), _live(code, fn, batched))
+    return Result(*_measured(code, fn, batched, asked, quiet, parse))
 
 
 def sweep(
@@ -87,20 +82,16 @@ def sweep(
     asked = {"size": size, "strategies": strategies, "budget_s": budget}
     asked |= {"device": device, "seed": seed, "allocator": allocator}
 
-    def request(workload: str) -> SweepRequest:
-        sizes = {parameter.name for parameter in workloads.get(workload).sizes}
+    def request(asked: Mapping[str, Any]) -> SweepRequest:
+        sizes = {parameter.name for parameter in workloads.get(asked["workload"]).sizes}
         options = {option.name for mapper in mappers() for option in mapper.options} - sizes
-        axes = [
-            {
-                "kind": "option" if name in options else "size",
-                "name": name,
-                **({"range": values} if isinstance(values, str) else {"values": np.array(list(values)).tolist()}),
-            }
-            for name, values in over.items()
-        ]
-        return parse_sweep({**asked, "workload": workload, "axes": axes})
+        axes = []
+        for name, values in over.items():
+            named = {"range": values} if isinstance(values, str) else {"values": np.array(list(values)).tolist()}
+            axes.append({"kind": "option" if name in options else "size", "name": name, **named})
+        return parse_sweep({**asked, "axes": axes})
 
-    return SweepResult(_measured(code, seed, quiet, request), _live(code, fn, batched))
+    return SweepResult(*_measured(code, fn, batched, asked, quiet, request))
 
 
 def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], Any]:
@@ -110,8 +101,7 @@ def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], 
     ``options`` are those of `compare`; ``allocator`` is the one of this process, where it is not named. Raises what
     `compare` does, ValueError where no strategy was timed, and KeyboardInterrupt where it is interrupted.
     """
-    here = allocators.of_processor(os.environ, onednn=False)
-    options.setdefault("allocator", "pool" if here == allocators.BFC else "default")
+    options.setdefault("allocator", "pool" if tensor_allocator(onednn=False) == BFC else "default")
     result = compare(fn, elems, **options)
     if result.run.status == "cancelled":
         raise KeyboardInterrupt
@@ -121,23 +111,16 @@ def best(fn: Callable[..., Any], elems: Any, **options: Any) -> Callable[[Any], 
     return result.mapped(leader)
 
 
-def _measured(code: Given, seed: int, quiet: bool, request: Callable[[str], Request | SweepRequest]) -> Run:
-    """The run of a function, which an interrupt ends early. ``request`` makes what is asked for of the slug of its
-    workload. Raises `RequestError`, and KeyboardInterrupt where nothing was measured by then."""
+def _measured(
+    code: Given, fn: Callable[..., Any], batched: Callable[..., Any] | None, asked: Mapping[str, Any], quiet: bool,
+    request: Callable[[Mapping[str, Any]], Request | SweepRequest],
+) -> tuple[Run, dict[str, Callable[..., Any]]]:  # fmt: skip
+    """The run of a function, which an interrupt ends early, and the functions that were given, by their names in the
+    code. Raises `RequestError`, and KeyboardInterrupt where nothing was measured by then."""
     deriving.check(code)
-    follower = following.Following()
-    local = Local(f"Python, {code.function}", (lambda line: None) if quiet else follower.say)
-    with local.interruptible():
-        try:
-            if not quiet:
-                follower.say("TensorFlow is being loaded, and the function looked at")
-            asked = request(local.give(code, seed=seed))
-            local.check(asked)
-            return local.measure(asked, (lambda view: None) if quiet else follower.look).run
-        finally:
-            local.close()
-
-
-def _live(code: Given, fn: Callable[..., Any], batched: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
-    """The functions that were given, by their names in the code."""
-    return {code.function: fn} | ({code.batched: batched} if batched is not None else {})
+    follower = terminal.Following(quiet=quiet)
+    with Local(f"Python, {code.function}", follower.say) as local:
+        follower.say("TensorFlow is being loaded, and the function looked at")
+        workload = local.give(code, asked["seed"])
+        run = local.measure(request({**asked, "workload": workload}), follower.look).run
+    return run, {code.function: fn} | ({code.batched: batched} if batched is not None else {})

@@ -8,10 +8,9 @@ tensors) goes as cloudpickle has it.
 import ast
 import base64
 import builtins
+import contextlib
 import inspect
-import json
 import operator
-import re
 import sys
 import sysconfig
 import tempfile
@@ -29,14 +28,11 @@ from workloads.functions import MOST_CODE, Given
 from workloads.sources import globals_of
 
 _MOST_QUOTED = 20  # lines of a function's source, as a comment
-_IMPORT = re.compile("(import|from) .+")  # of one line
+_IMPORTS = ("import ", "from ")
 
 
 class NotSendable(ValueError):
     """A function or its elements cannot be handed to another process: the message names what and why."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(without_addresses(message))
 
 
 class _NoSource(Exception):
@@ -52,123 +48,92 @@ def given(
     presets: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Given:
     """Return live functions and elements as a `Given`. Raises `NotSendable` with a sentence."""
-    code = _Code()
-    names = {
-        "function": code.add(fn, "fn"),
-        "elems": code.add(elems, "elems") if callable(elems) else code.add_elements(elems),
-        "batched": code.add(batched, "batched") if batched is not None else "",
-        "reference": code.add(reference, "reference") if reference is not None else "",
-    }
+    blocks: dict[str, str] = {}
     if title:
-        code.add_constant("TITLE", str(title))
+        blocks["TITLE"] = f"TITLE = {str(title)!r}"
     if presets:
-        try:
-            code.add_constant(
-                "PRESETS", json.loads(json.dumps(presets, default=operator.index))
-            )  # no numbers of NumPy's
-        except TypeError as error:
+        try:  # no numbers of NumPy's
+            plain = {name: {key: operator.index(one) for key, one in size.items()} for name, size in presets.items()}
+        except (TypeError, AttributeError) as error:
             raise NotSendable(f"presets are not valid: {error}") from None
-    text = code.text()
+        blocks["PRESETS"] = f"PRESETS = {plain!r}"
+    function = _add(blocks, fn, "fn")
+    names = {
+        "elems": _add(blocks, elems, "elems") if callable(elems) else _add_elements(blocks, elems),
+        "batched": _add(blocks, batched, "batched") if batched is not None else "",
+        "reference": _add(blocks, reference, "reference") if reference is not None else "",
+    }
+    imports = [block for block in blocks.values() if block.startswith(_IMPORTS) and "\n" not in block]
+    others = [block for block in blocks.values() if block not in imports]
+    text = "\n\n\n".join(["\n".join(imports), *others]) + "\n"
     if len(text) > MOST_CODE:
         raise NotSendable(
             f"the functions hold {len(text) / 2**20:.0f} MiB of values, and at most {MOST_CODE / 2**20:.0f} MiB can be "
             "sent: make them in a function's module, or hand them over as elements"
         )
-    return Given(code=text, **names)
-
-
-class _Code:
-    """Code that grows: what each function needs stands before it."""
-
-    def __init__(self) -> None:
-        self._blocks: dict[str, str] = {}  # by the name that each binds
-
-    def text(self) -> str:
-        imports = [block for block in self._blocks.values() if _IMPORT.fullmatch(block)]
-        others = [block for block in self._blocks.values() if not _IMPORT.fullmatch(block)]
-        return "\n\n\n".join(["\n".join(imports), *others]) + "\n"
-
-    def add(self, fn: Callable[..., Any], role: str) -> str:
-        """Add a function; the name that it has in the code: that of its role where its own is none or is taken."""
-        before = dict(self._blocks)
-        try:
-            return self._add_source(fn)
-        except _NoSource:
-            self._blocks = before  # what was added on the way is not needed
-        name = getattr(fn, "__name__", "")
-        name = name if name.isidentifier() and name not in self._blocks else role
-        while name in self._blocks:
-            name += "_"
-        if (place := _importable(fn)) is not None:
-            self._bind(name, f"from {place[0]} import {place[1]} as {name}")
-            return name
-        data = base64.b64encode(_pickled(fn, role)).decode()
-        for module in ("base64", "cloudpickle"):
-            self._bind(module, f"import {module}")
-        lines = "\n".join(f'    "{line}"' for line in textwrap.wrap(data, 100))
-        quoted = "".join(f"# {line}\n" for line in _text(fn).splitlines()[:_MOST_QUOTED])
-        self._bind(name, f"{quoted}{name} = cloudpickle.loads(base64.b64decode(\n{lines}\n))")
-        return name
-
-    def add_elements(self, elems: Any) -> str:
-        """Keep arrays or ragged tensors, or a nest of dicts and tuples of them, in a file; their name in the code."""
-        if (held := _bytes(elems)) > elems_file.MOST_BYTES:  # before they are copied
-            raise NotSendable(f"the elements hold {elems_file.too_many(held)}")
-        arrays: list[np.ndarray] = []
-        nest = _nest(elems, arrays)
-        if "tensorflow." in nest:
-            self._bind("tensorflow", "import tensorflow")
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "elems.npz")
-            np.savez(file, **{str(place): array for place, array in enumerate(arrays)})  # type: ignore[arg-type]
-            self._bind(elems_file.NAME, f"{elems_file.store(str(file))}\n{elems_file.NAME} = {nest}")
-        return elems_file.NAME
-
-    def add_constant(self, name: str, value: Any) -> None:
-        """Add what is said beside the functions. They may have a constant of that name, if it is the same."""
-        try:
-            self._bind(name, f"{name} = {value!r}")
-        except _NoSource:
-            message = f"a function uses a {name} of its own: give no {name.lower()}, or rename that"
-            raise NotSendable(message) from None
-
-    def _bind(self, name: str, block: str) -> None:
-        """Add the code that binds a name. Raises `_NoSource` where another has it, such as the constant of another
-        module."""
-        if self._blocks.setdefault(name, block) != block:
-            raise _NoSource
-
-    def _add_source(self, fn: Callable[..., Any]) -> str:
-        """Add a function as source, after whatever it uses. Raises `_NoSource`."""
-        source, name = _text(fn), getattr(fn, "__name__", "")
-        # No lambda with a name, no closure, and nothing of a library, which is imported.
-        if not source.startswith(("def ", "@")) or not inspect.isfunction(fn) or fn.__closure__ or _importable(fn):
-            raise _NoSource
-        if name not in self._blocks:
-            self._bind(name, source)  # before what it uses, since that may use it
-            for used in sorted(globals_of(compile(source, name, "exec")) - {name}):
-                if used in fn.__globals__:
-                    self._add_value(used, fn.__globals__[used])
-                elif not hasattr(builtins, used):
-                    raise _NoSource
-            del self._blocks[name]
-        self._bind(name, source)
-        return name
-
-    def _add_value(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and _is_installed(value):
-            self._bind(name, f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else ""))
-        elif (place := _importable(value)) is not None:
-            self._bind(name, f"from {place[0]} import {place[1]} as {name}")
-        elif inspect.isfunction(value) and value.__name__ == name:
-            self._add_source(value)
-        elif _is_plain(value):
-            self._bind(name, f"{name} = {value!r}")
-        else:
-            raise _NoSource
+    return Given(code=text, function=function, **names)
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
+# The code grows by blocks, each under the name that it binds; what a function needs stands before it.
+
+
+def _add(blocks: dict[str, str], fn: Callable[..., Any], role: str) -> str:
+    """Add a function; the name that it has in the code: that of its role where its own is none or is taken."""
+    with contextlib.suppress(_NoSource):
+        blocks |= _with_source(blocks, fn)
+        return fn.__name__
+    name = getattr(fn, "__name__", "")
+    name = name if name.isidentifier() and name not in blocks else role
+    while name in blocks:
+        name += "_"
+    if (place := _importable(fn)) is not None:
+        blocks[name] = f"from {place[0]} import {place[1]} as {name}"
+        return name
+    lines = base64.encodebytes(_pickled(fn, role)).decode()
+    quoted = "".join(f"# {line}\n" for line in _text(fn).splitlines()[:_MOST_QUOTED])
+    blocks |= {module: f"import {module}" for module in ("base64", "cloudpickle")}
+    blocks[name] = f'{quoted}{name} = cloudpickle.loads(base64.b64decode("""\n{lines}"""))'
+    return name
+
+
+def _with_source(blocks: Mapping[str, str], fn: Callable[..., Any]) -> dict[str, str]:
+    """The blocks, with a function as source behind whatever it uses. Raises `_NoSource`, also where another has a name,
+    such as the constant of another module."""
+    source, name = _text(fn), getattr(fn, "__name__", "")
+    # No lambda with a name, no closure, and nothing of a library, which is imported.
+    if not source.startswith(("def ", "@")) or not inspect.isfunction(fn) or fn.__closure__ or _importable(fn):
+        raise _NoSource
+    if name in blocks:
+        if blocks[name] != source:
+            raise _NoSource
+        return dict(blocks)
+    made = {**blocks, name: source}  # before what it uses, since that may use it
+    for used in sorted(globals_of(compile(source, name, "exec")) - {name}):
+        if used not in fn.__globals__:
+            if not hasattr(builtins, used):
+                raise _NoSource
+        elif (block := _line(used, value := fn.__globals__[used])) is not None:
+            if made.setdefault(used, block) != block:
+                raise _NoSource
+        elif getattr(value, "__name__", "") == used:
+            made = _with_source(made, value)
+        else:
+            raise _NoSource
+    made[name] = made.pop(name)
+    return made
+
+
+def _line(name: str, value: Any) -> str | None:
+    """The line that binds a value that has one: a module, what can be imported, and a constant."""
+    if isinstance(value, ModuleType) and _is_installed(value):
+        return f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
+    if (place := _importable(value)) is not None:
+        return f"from {place[0]} import {place[1]} as {name}"
+    try:
+        return f"{name} = {value!r}" if ast.literal_eval(repr(value)) == value else None
+    except (ValueError, SyntaxError):  # nan, say, or an object
+        return None
 
 
 def _text(fn: Callable[..., Any]) -> str:
@@ -185,7 +150,7 @@ def _is_installed(module: ModuleType | None) -> bool:
         return False
     file = getattr(module, "__file__", None)
     if file is None:
-        return module.__name__ in sys.builtin_module_names or module.__name__ in sys.stdlib_module_names
+        return module.__name__ in sys.stdlib_module_names
     places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return any(Path(file).is_relative_to(place) for place in places)
 
@@ -199,14 +164,6 @@ def _importable(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _is_plain(value: Any) -> bool:
-    """True if the value's text is code that gives it."""
-    try:
-        return bool(ast.literal_eval(repr(value)) == value)
-    except (ValueError, SyntaxError):  # nan, say, or an object
-        return False
-
-
 def _pickled(fn: Callable[..., Any], role: str) -> bytes:
     import cloudpickle
 
@@ -218,7 +175,7 @@ def _pickled(fn: Callable[..., Any], role: str) -> bytes:
             cloudpickle.register_pickle_by_value(module)
         return cloudpickle.dumps(fn)
     except Exception as error:  # whatever the objects that it holds may raise
-        what = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+        what = without_addresses(": ".join([type(error).__name__, *str(error).splitlines()[:1]]))
         raise NotSendable(f"{role} cannot be sent to another process: {what}") from None
     finally:
         if is_own:
@@ -228,10 +185,19 @@ def _pickled(fn: Callable[..., Any], role: str) -> bytes:
 # --- elements --------------------------------------------------------------------------------------------------------
 
 
-def _bytes(nest: Any) -> int:
-    """The bytes of the arrays in a nest."""
-    parts = nest.values() if isinstance(nest, dict) else nest if isinstance(nest, tuple | list) else ()
-    return getattr(nest, "nbytes", 0) + sum(map(_bytes, parts))
+def _add_elements(blocks: dict[str, str], elems: Any) -> str:
+    """Keep arrays or ragged tensors, or a nest of dicts and tuples of them, in a file; their name in the code."""
+    arrays: list[np.ndarray] = []
+    nest = _nest(elems, arrays)
+    if (held := sum(array.nbytes for array in arrays)) > elems_file.MOST_BYTES:
+        raise NotSendable(f"the elements hold {elems_file.too_many(held)}")
+    if "tensorflow." in nest:
+        blocks["tensorflow"] = "import tensorflow"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "elems.npz")
+        np.savez(file, **{str(place): array for place, array in enumerate(arrays)})  # type: ignore[arg-type]
+        blocks[elems_file.NAME] = f"{elems_file.store(str(file))}\n{elems_file.NAME} = {nest}"
+    return elems_file.NAME
 
 
 def _nest(part: Any, arrays: list[np.ndarray]) -> str:
@@ -242,17 +208,21 @@ def _nest(part: Any, arrays: list[np.ndarray]) -> str:
         return "{" + ", ".join(f"{name!r}: {_nest(one, arrays)}" for name, one in part.items()) + "}"
     if isinstance(part, tuple):
         return "(" + "".join(f"{_nest(one, arrays)}, " for one in part) + ")"
+    values, splits = part, []
     if hasattr(part, "nested_row_splits"):  # a tf.RaggedTensor
-        splits = ", ".join(_held(one, arrays) for one in part.nested_row_splits)
-        return f"tensorflow.RaggedTensor.from_nested_row_splits({_held(part.flat_values, arrays)}, [{splits}])"
-    try:
-        if isinstance(part, list) and len({np.shape(row) for row in part}) > 1:  # a list of arrays of other lengths
-            splits = _held(np.cumsum([0, *map(len, part)]), arrays)
-            values = _held(np.concatenate([np.asarray(row) for row in part]), arrays)
-            return f"tensorflow.RaggedTensor.from_row_splits({values}, {splits})"
-    except (TypeError, ValueError):
-        raise NotSendable("the elements differ in more than their lengths: give them as a tf.RaggedTensor") from None
-    return _held(part, arrays)
+        values, splits = part.flat_values, part.nested_row_splits
+    elif isinstance(part, list):  # perhaps of arrays of other lengths
+        try:
+            if len({np.shape(row) for row in part}) > 1:
+                values = np.concatenate([np.asarray(row) for row in part])
+                splits = [np.cumsum([0, *map(len, part)])]
+        except (TypeError, ValueError):
+            message = "the elements differ in more than their lengths: give them as a tf.RaggedTensor"
+            raise NotSendable(message) from None
+    if splits:
+        rows = ", ".join(_held(one, arrays) for one in splits)
+        return f"tensorflow.RaggedTensor.from_nested_row_splits({_held(values, arrays)}, [{rows}])"
+    return _held(values, arrays)
 
 
 def _held(part: Any, arrays: list[np.ndarray]) -> str:

@@ -3,20 +3,20 @@
 import ast
 import html
 import importlib
+import io
 import linecache
 import sys
 import tempfile
 import webbrowser
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from measure.judge import sweep_analysis
 from measure.judge.lines import readable
-from measure.output import columns, rows, sweep_table, table
+from measure.output import export, sweep_table, table
+from measure.run.encoding import encode
 from measure.run.run import Run
-from measure.run.run_file import encode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,16 @@ class _Measured:
     def verdict(self) -> str:
         """The sentence that names the fastest strategies, or says why none can be named."""
         return self.run.verdict
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The table of the CSV export: a row for each strategy, the fastest first, in seconds and bytes; of a sweep at
+        each point, behind the point."""
+        import pandas as pd
+
+        made = pd.read_csv(io.StringIO("".join(export.table_csv(self.run))))
+        words = made.select_dtypes(exclude=["number", "bool"]).columns
+        return made.dropna(subset="strategy").fillna(dict.fromkeys(words, "")).reset_index(drop=True)
 
     @property
     def charts(self) -> list[Any]:
@@ -82,18 +92,12 @@ class Result(_Measured):
     """A comparison with its verdict."""
 
     @property
-    def table(self) -> "pd.DataFrame":
-        """A row for each strategy, the fastest first, with the columns of the CSV export: seconds and bytes."""
-        return _frame([], [((), self.run)])
-
-    @property
     def leader(self) -> str:
         """The first of the fastest right strategies; ValueError where none was timed."""
         if self.run.ranking:
             return self.run.ranking[0][0]
-        reasons = Counter(item.error.message for item in rows.strategies_of(self.run) if item.error is not None)
-        whys = [f"{reason} ({count} ×)" for reason, count in reasons.most_common(_MOST_REASONS)]
-        raise ValueError(f"no strategy can be named: {'; '.join(whys) or self.run.verdict}")
+        reasons = {item.error.message for item in self.run.measurements if item.error is not None}
+        raise ValueError(f"no strategy can be named: {'; '.join(sorted(reasons)[:_MOST_REASONS]) or self.run.verdict}")
 
     def code(self, strategy: str) -> str:
         """Return the script of a strategy; KeyError where it was not measured."""
@@ -130,15 +134,6 @@ class Result(_Measured):
 class SweepResult(_Measured):
     """A sweep with its verdict."""
 
-    @property
-    def table(self) -> "pd.DataFrame":
-        """A row for each strategy at each point that was measured: the point, then the columns of a comparison."""
-        run = self.run
-        return _frame(
-            [axis.name for axis in run.axes],
-            [(tuple(point.at.values()), sweep_analysis.comparison(run, point)) for point in run.points],
-        )
-
     def at(self, **place: int) -> Result:
         """Return the comparison at a point, as in ``at(batch=1000)``; KeyError where that is none of the sweep's."""
         for point in self.run.points:
@@ -156,24 +151,12 @@ def _is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def _frame(axes: list[str], bodies: list[tuple[tuple[int, ...], Run]]) -> "pd.DataFrame":
-    """A row for each strategy of comparisons, after the values that they have on the axes."""
-    import pandas as pd
-
-    shown = columns.of("csv")
-    return pd.DataFrame(
-        [[*at, *(column.value(row) for column in shown)] for at, body in bodies for row in rows.listed(body)],
-        columns=[*axes, *(column.csv for column in shown)],
-    )
-
-
 def _defined(source: str) -> dict[str, str]:
-    """Name → source of each function and each variable that code defines at its top level, decorators included."""
-    lines, defined = source.splitlines(), {}
+    """Name → code of each function and each variable that code defines at its top level."""
+    defined = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(part.lineno for part in node.decorator_list)])
-            defined[node.name] = "\n".join(lines[first - 1 : node.end_lineno])
+            defined[node.name] = ast.unparse(node)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            defined[node.targets[0].id] = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            defined[node.targets[0].id] = ast.unparse(node)
     return defined

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from measure import hosting
-from measure.claims.spec import Claim
 from measure.claims.tries import seconds_of
 from measure.hosting import Limits
 from measure.machine import environment
 from measure.making import Asked, bound_s, missing
-from measure.run import deadline, fit
+from measure.run import deadline, fit, text
+from measure.run.fit import SweepForecast
 from measure.run.request import Request, RequestError
 from measure.run.run import Point
-from measure.run.sweep_forecast import SweepForecast, forecast_sweep
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import Work
 
@@ -49,63 +48,53 @@ class Refused(RequestError):
 def check(asked: Asked, devices: tuple[str, ...], limits: Limits) -> None:
     """Raise `Refused` where a request is beyond what is allowed, names a device that is not there, or can neither fit
     nor end in time. ``devices``: as far as they are known by now."""
-    if isinstance(asked, tuple):
-        reason = claims_refusal(asked)
-    else:
-        if reason := beyond(asked, limits):
-            raise Refused("limit", reason)
-        base = asked.base if isinstance(asked, SweepRequest) else asked
-        fits = sweep_refusal(asked) if isinstance(asked, SweepRequest) else refusal(asked)
-        reason = missing(base, devices) or fits
-    if reason:
-        raise Refused("machine", reason)
+    if not isinstance(asked, tuple):
+        if sentence := beyond(asked, limits):
+            raise Refused("limit", sentence)
+        if sentence := missing(asked.base if isinstance(asked, SweepRequest) else asked, devices):
+            raise Refused("machine", sentence)
+    if sentence := refusal(asked):
+        raise Refused("machine", sentence)
 
 
-def refusal(request: Request) -> str | None:
-    """The sentence that says why a comparison does not fit here, or has no time for a sample; None where it can be."""
-    limits = hosting.limits()
-    return fit.check(request, environment.available_memory(), limits.memory_bytes) or deadline.check(
-        request, limits.budget_s
-    )
+def refusal(asked: Asked) -> str | None:
+    """The sentence that says why a comparison, any point of a sweep, or so many claims at once do not fit here or have
+    no time; None where they can be measured."""
+    if isinstance(asked, Request):
+        most_bytes = hosting.limits().memory_bytes
+        return fit.check(asked, environment.available_memory(), most_bytes) or deadline.check(asked)
+    if isinstance(asked, SweepRequest):
+        needs = sweep_needs(asked)
+        return None if needs.points else needs.skipped[0][1]
+    ends_s, takes_s = bound_s(asked), seconds_of(asked)
+    if takes_s <= ends_s:
+        return None
+    takes, ends = text.seconds(takes_s), text.seconds(ends_s)
+    return f"This cannot end in time: it takes about {takes} by forecast, and ends after {ends}; try fewer claims."
 
 
 def sweep_needs(request: SweepRequest, earlier: Iterable[Point] = ()) -> SweepForecast:
     """The forecast of a sweep here: what of it will be run in the memory that there is, and in its time."""
     available_bytes, most = environment.available_memory(), hosting.limits().memory_bytes
-    return forecast_sweep(request, available_bytes if most is None else min(available_bytes, most), earlier)
-
-
-def sweep_refusal(request: SweepRequest) -> str | None:
-    """The sentence that says why no point of a sweep can be measured here; None where one can."""
-    needs = sweep_needs(request)
-    return None if needs.points else needs.skipped[0][1]
-
-
-def claims_refusal(tried: Sequence[Claim]) -> str | None:
-    """The sentence that says why these claims cannot be tried at once; None where they can."""
-    ends_s, takes_s = bound_s(tuple(tried)), seconds_of(tried)
-    if takes_s <= ends_s:
-        return None
-    return deadline.cannot(takes_s, ends_s, "try fewer of them")
+    return fit.forecast_sweep(request, available_bytes if most is None else min(available_bytes, most), earlier)
 
 
 def beyond(request: Request | SweepRequest, limits: Limits) -> str | None:
     """The sentence on the first limit that a request does not keep; None where it keeps them all."""
-    swept = isinstance(request, SweepRequest)
-    base = request.base if isinstance(request, SweepRequest) else request
-    rules: tuple[tuple[str, float | None, float | None, str], ...] = (
+    if isinstance(request, SweepRequest):
+        base, most_s = request.base, limits.sweep_s
+        cells = len(base.strategies) * math.prod(len(axis.values) for axis in request.axes)
+    else:
+        base, most_s, cells = request, limits.budget_s, 0
+    for asked, value, most, unit in (
         ("{:,} threads were asked for", base.threads, limits.most_threads, ""),
         ("a memory limit of {:,} MiB was asked for", base.memory_limit_mib, limits.memory_mib, " MiB"),
         ("{:,} strategies were chosen", len(base.strategies), limits.most_strategies, ""),
-        ("a budget of {:.10g} s was asked for", base.budget_s, limits.sweep_s if swept else limits.budget_s, " s"),
-    )
-    for asked, value, most, unit in rules:
+        ("a budget of {:.10g} s was asked for", base.budget_s, most_s, " s"),
+        ("the sweep has {:,} cells, strategies × points", cells, limits.most_cells, ""),
+    ):
         if value is not None and most is not None and value > most:
             return f"{asked.format(value)}, and this server allows {most:,}{unit}"
-    if isinstance(request, SweepRequest) and limits.most_cells is not None:
-        cells = len(base.strategies) * math.prod(len(axis.values) for axis in request.axes)
-        if cells > limits.most_cells:
-            return f"the sweep has {cells:,} cells, strategies × points, and this server allows {limits.most_cells:,}"
     return None
 
 
@@ -128,21 +117,16 @@ def admit(visitor: Visitor, limits: Limits, going: Sequence[Work], needed_s: flo
             wait_s = sum(work.left_s for work in going[: going.index(works[0]) + 1])
             runs = f"1 run{whose} is" if len(works) == 1 else f"{len(works):,} runs{whose} are"
             sentence = f"{runs} going or waiting, and this server allows {most:,}"
-            raise Refused(reason, f"{sentence}: come again in about {_waiting(wait_s)}")
+            raise Refused(reason, f"{sentence}: come again in about {text.seconds(max(1.0, wait_s))}")
     if limits.address_day_s is None:
         return
     left_s = max(0.0, limits.address_day_s - spent_s - sum(work.left_s for work in neighbours))
     if needed_s > left_s:
         raise Refused(
             "day",
-            f"this takes about {_waiting(needed_s)}, and of the {limits.address_day_s:,} s that this server measures "
-            f"for an address in a day {math.floor(left_s):,} s are left: come again after midnight UTC",
+            f"this takes about {text.seconds(needed_s)}, and of the {limits.address_day_s:,} s that this server "
+            f"measures for an address in a day {math.floor(left_s):,} s are left: come again after midnight UTC",
         )
-
-
-def _waiting(seconds: float) -> str:
-    """A time to wait, rounded up: 40 s, 3 min."""
-    return f"{max(1, math.ceil(seconds))} s" if seconds <= 90 else f"{math.ceil(seconds / 60)} min"
 
 
 def check_owner(owner: str, visitor: Visitor, what: str) -> None:

@@ -4,11 +4,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec import structs
 
 import strategies
 import workloads
@@ -16,12 +16,24 @@ from measure.engine import deriving
 from measure.making import to_continue
 from measure.output import export_command
 from measure.run.request import ALLOCATORS, DEFAULT_BUDGET_S, Request, RequestError, parse, parse_budget
-from measure.run.run import Run
 from measure.run.sweep_request import DEFAULT_BUDGET_S as SWEEP_BUDGET_S
-from measure.run.sweep_request import SweepRequest, parse_sweep
+from measure.run.sweep_request import SweepRequest, of_run, parse_sweep
 from measure.store.store import Store
 from workloads import elems_file
 from workloads.functions import Given
+
+_SEVERAL: Any = {"action": "append", "default": []}
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of a command. Ends the process with the usage where they are none."""
+    whole = parser()
+    arguments = whole.parse_args(argv)
+    if arguments.command in ("compare", "sweep") and not (
+        arguments.workload or arguments.workload_file or getattr(arguments, "continue_from", None)
+    ):
+        whole.error("a workload is needed: its name, or --workload-file")
+    return arguments
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,38 +42,23 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True)
 
     compare = commands.add_parser("compare", help="compare strategies for one workload at one size")
-    compare.add_argument("--size", action="append", default=[], metavar="NAME=N", help="repeatable")
+    compare.add_argument("--size", **_SEVERAL, metavar="NAME=N", help="repeatable")
     _add_case(compare)
-    compare.add_argument(
-        "--budget", metavar="SECONDS", help=f"time until the verdict ({DEFAULT_BUDGET_S:.0f}, or what is needed)"
-    )
+    most = f"{DEFAULT_BUDGET_S:.0f}, or what is needed"
+    compare.add_argument("--budget", metavar="SECONDS", help=f"time until the verdict ({most})")
     _add_output(compare)
     compare.add_argument("--why", action="store_true", help="explain each strategy in the end")
 
     sweep = commands.add_parser("sweep", help="compare strategies over ranges of sizes or options")
-    sweep.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="NAME=RANGE",
-        help="1:1000, with 9 points 1:1000:9, values 1,2,8, or one number for a size that stays; repeatable",
-    )
-    sweep.add_argument(
-        "--option", action="append", default=[], metavar="NAME=RANGE", help="of strategies, as chunk=1:64; repeatable"
-    )
+    ranges = "1:1000, with 9 points 1:1000:9, values 1,2,8, or one number that stays; repeatable"
+    sweep.add_argument("--size", **_SEVERAL, metavar="NAME=RANGE", help=ranges)
+    sweep.add_argument("--option", **_SEVERAL, metavar="NAME=RANGE", help="of strategies, as chunk=1:64; repeatable")
     sweep.add_argument("--points", metavar="N", help="of each range that names no number of points (9; of two axes 5)")
     sweep.add_argument("--scale", default="log", help="log or linear")
     _add_case(sweep)
     sweep.add_argument("--budget", metavar="SECONDS", help=f"time for the whole sweep ({SWEEP_BUDGET_S:.0f})")
-    sweep.add_argument(
-        "--continue",
-        dest="continue_from",
-        metavar="ID",
-        help="go on with a sweep that ended early, as it was asked",
-    )
-    sweep.add_argument(
-        "--pair", nargs=2, default=(), metavar="STRATEGY", help="say where the first of two overtakes the second"
-    )
+    sweep.add_argument("--continue", dest="continue_from", metavar="ID", help="go on with a sweep that ended early")
+    sweep.add_argument("--pair", nargs=2, default=(), metavar="STRATEGY", help="where the first overtakes the second")
     _add_output(sweep)
 
     claims = commands.add_parser("claims", help="try what is said about mapping, and say what is true here")
@@ -99,25 +96,21 @@ def _add_orders(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_case(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "workload",
-        nargs="?",
-        help="a workload's name, see 'list', or a function of your own as FILE.py:FUNCTION; "
-        "not needed with --workload-file",
-    )
-    command.add_argument("--elems", metavar="NAME", help="what your function is mapped over: a name in its file, "
-                         "an array or a function that makes one, or a file .npy or .npz")  # fmt: skip
+    workload = "a workload's name, see 'list', or a function of your own as FILE.py:FUNCTION"
+    command.add_argument("workload", nargs="?", help=workload)
+    elems = "what your function is mapped over: a name in its file, or a file .npy or .npz"
+    command.add_argument("--elems", metavar="NAME", help=elems)
     command.add_argument("--batched", metavar="NAME", help="your rewrite for the whole batch, in the same file")
     command.add_argument("--reference", metavar="NAME", help="your reference in NumPy, for the whole batch")
     command.add_argument("--workload-file", metavar="FILE", help="a workload of your own, in one Python file")
     command.add_argument("--strategies", default="default", help="all, default, or a list of slugs, mappers and modes")
-    command.add_argument("--workload-option", action="append", default=[], metavar="NAME=VALUE")
+    command.add_argument("--workload-option", **_SEVERAL, metavar="NAME=VALUE")
     command.add_argument("--dtype")
     command.add_argument("--device", default="CPU:0")
     command.add_argument("--memory-limit", metavar="MIB", help="tensors beyond this fail as out of memory")
     command.add_argument("--threads", metavar="N", help="TensorFlow's threads, within and between ops")
-    command.add_argument("--allocator", metavar="|".join(ALLOCATORS), default="pool", help="pool: freed "
-                         "memory stays in the process; default: as TensorFlow and the C library do it")  # fmt: skip
+    pool = "pool: freed memory stays in the process; default: as TensorFlow and the C library do it"
+    command.add_argument("--allocator", metavar="|".join(ALLOCATORS), default="pool", help=pool)
     command.add_argument("--seed", default=0, help="seed of the inputs")
 
 
@@ -133,76 +126,61 @@ def compare_request(arguments: argparse.Namespace) -> Request:
 
 def sweep_request(arguments: argparse.Namespace) -> SweepRequest:
     """The sweep that is asked for. A size with several values is an axis, and so is an option; others are fixed."""
-    sizes, axes = {}, []
-    for name, value in _pairs("--size", arguments.size).items():
-        if ":" in value or "," in value:
-            axes.append({"kind": "size", "name": name, "range": value})
-        else:
-            sizes[name] = value
-    for name, value in _pairs("--option", arguments.option).items():
-        axes.append({"kind": "option", "name": name, "range": value})
-    more = {"scale": arguments.scale, "points": arguments.points}
-    return parse_sweep({**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]})
-
-
-def pair_to_ask(arguments: argparse.Namespace, request: SweepRequest) -> tuple[str, ...]:
-    """The two strategies of --pair; none where it is not given."""
+    if arguments.continue_from:
+        request = _continued(arguments)
+    else:
+        sizes, axes = {}, []
+        for name, value in _pairs("--size", arguments.size).items():
+            if ":" in value or "," in value:
+                axes.append({"kind": "size", "name": name, "range": value})
+            else:
+                sizes[name] = value
+        for name, value in _pairs("--option", arguments.option).items():
+            axes.append({"kind": "option", "name": name, "range": value})
+        more = {"scale": arguments.scale, "points": arguments.points}
+        request = parse_sweep({**_request(arguments, sizes), "axes": [{**axis, **more} for axis in axes]})
     if arguments.pair and len(request.axes) > 1:
         raise RequestError("--pair asks about lines that cross: sweep one size or option, not two")
     for slug in arguments.pair:
         if slug not in request.base.strategies:
             raise RequestError(f"--pair names {slug!r}, which is not swept: {', '.join(request.base.strategies)} are")
-    return tuple(arguments.pair)
+    return request
 
 
-def sweep_to_continue(arguments: argparse.Namespace) -> Run:
+def _continued(arguments: argparse.Namespace) -> SweepRequest:
     """The kept sweep that is to be continued, with the budget that is given."""
     if arguments.workload or arguments.size or arguments.option:
         raise RequestError("--continue takes workload, sizes and options from the sweep: leave them out")
-    run = to_continue(Store(), arguments.continue_from)
     if arguments.workload_file:
-        _own_workload(arguments)
-    if run.request.workload not in workloads.names():
-        raise RequestError(
-            f"run {run.id} is of the workload {run.request.workload!r}, which is not here: "
-            "where it is in a file of your own, name that by --workload-file"
-        )
-    if arguments.budget is not None:
-        run = replace(run, request=replace(run.request, budget_s=parse_budget(arguments.budget)))
-    return run
+        _own_workload(arguments.workload_file)
+    asked = of_run(to_continue(Store(), arguments.continue_from))
+    if arguments.budget is None:
+        return asked
+    return replace(asked, base=structs.replace(asked.base, budget_s=parse_budget(arguments.budget)))
 
 
 def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
     pairs = {}
     for item in items:
-        key, equals, value = item.partition("=")
-        if not equals or not key or not value:
+        key, _, pairs[key] = item.partition("=")
+        if not key or not pairs[key]:
             raise RequestError(f"{name} {item!r} is not valid: write NAME=VALUE")
-        if key in pairs:
-            raise RequestError(f"{name} gives {key} twice: give it once")
-        pairs[key] = value
     return pairs
 
 
-def _own_workload(arguments: argparse.Namespace) -> str:
+def _own_workload(file: str) -> str:
     """The name of the workload in --workload-file, which from here on is one of the workloads."""
-    path = os.path.abspath(arguments.workload_file)
+    path = os.path.abspath(file)
     others = os.environ.get(workloads.VARIABLE, "")
     os.environ[workloads.VARIABLE] = os.pathsep.join(filter(None, [others, path]))
     own = workloads.in_file(path)
-    if arguments.workload not in (None, own):
-        raise RequestError(f"workload {arguments.workload!r} is not the one in {path}: that is {own!r}")
     if path in (refused := strategies.broken()):
         raise RequestError(refused[path])
     return own
 
 
 def given(arguments: argparse.Namespace) -> Given | None:
-    """The function of a person's own that is named in place of a workload, or that the sweep which is to be continued
-    has mapped; None where a workload is."""
-    if arguments.command == "sweep" and arguments.continue_from and not arguments.workload:
-        own = to_continue(Store(), arguments.continue_from).request.own
-        return None if own is UNSET else own.given
+    """The function of a person's own that is named in place of a workload; None where a workload is."""
     further = (("--elems", arguments.elems), ("--batched", arguments.batched), ("--reference", arguments.reference))
     path, colon, function = (arguments.workload or "").rpartition(":")
     if not colon:
@@ -218,28 +196,18 @@ def given(arguments: argparse.Namespace) -> Given | None:
         code = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    names = {}
-    for flag, value in further:
-        file, colon, name = (value or "").rpartition(":")
-        if colon and os.path.abspath(file) != os.path.abspath(path):
-            raise RequestError(f"{flag} {value} is in another file than {function}: give both in one")
-        names[flag] = name
-    if names["--elems"].endswith((".npy", ".npz")):
-        names["--elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.store(names['--elems'])}\n"
-    named = Given(
-        code=code,
-        function=function,
-        elems=names["--elems"],
-        batched=names["--batched"],
-        reference=names["--reference"],
-    )
+    names = {flag.strip("-"): value or "" for flag, value in further}
+    if names["elems"].endswith((".npy", ".npz")):
+        names["elems"], code = elems_file.NAME, f"{code.rstrip()}\n\n\n{elems_file.store(names['elems'])}\n"
+    named = Given(code=code, function=function, **names)
     deriving.check(named)
     return named
 
 
 def _request(arguments: argparse.Namespace, size: dict[str, str]) -> dict[str, Any]:
+    own = _own_workload(arguments.workload_file) if arguments.workload_file else None
     return {
-        "workload": _own_workload(arguments) if arguments.workload_file else arguments.workload,
+        "workload": arguments.workload or own,
         "workload_options": _pairs("--workload-option", arguments.workload_option),
         "size": size,
         "dtype": arguments.dtype,

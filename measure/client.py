@@ -5,9 +5,11 @@ Nothing here measures; the worker does, which this process may have started.
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import math
 import os
+import subprocess
 import threading
 import time
 from collections import Counter, deque
@@ -16,34 +18,33 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from measure import making
 from measure.admission import NOBODY, Refused, Visitor, admit, check, check_owner
 from measure.engine import deriving
 from measure.hosting import limits
-from measure.making import Asked, Making, bound_of_explanation_s, bound_s, ended
-from measure.pool.launcher import HostState, NoLauncher
+from measure.making import Asked
+from measure.pool.launcher import NoLauncher
 from measure.pool.process import Python
 from measure.run import place
 from measure.run.place import StoreError
-from measure.run.request import RequestError, again
+from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.store.queue import Job, Order, Work, WorkerState
 from measure.store.store import Snapshot, Store
 from workloads import functions, places
-from workloads.functions import Given, OwnFunction
+from workloads.functions import Given
 
 # A worker that ends by itself is started again so often.
 _MOST_STARTS = 5
 # Between two looks at an answer, and for how long one is waited for: TensorFlow is loaded, and the code executed.
 _LOOK_S, _ANSWER_S = 0.1, 240.0
-# For a worker to end, with what it has measured.
-_END_S = 30.0
 # Of requests, so many are remembered that a finished run may answer.
 _MOST_RECENT = 1_000
 _log = logging.getLogger("mapbench")
-_ABSENT = WorkerState("absent", "this server shows runs and measures none, since MAPBENCH_VIEWER is set")
 _NO_WORKER = WorkerState("failed", "no worker runs on this machine: start one with «mapbench worker»")
 _GONE = WorkerState("failed", "the worker has ended again and again: see the server's log")
 _DRAINED = "This server takes no new runs, since it is about to be restarted: come again in some minutes."
+_NOT_LOOKED_AT = "the code could not be looked at"
 
 
 class Busy(RequestError):
@@ -54,47 +55,36 @@ class Client:
     """The pages' side of a store and of the worker of this machine. Safe to use from any thread."""
 
     def __init__(self, store: Store | None = None, *, starts_worker: bool = False) -> None:
-        """``starts_worker``: have a worker as a child."""
-        self._store, self._store_lock = store, threading.Lock()
+        """``starts_worker``: have a worker as a child. Raises `StoreError` if the setting that places the store makes
+        no sense."""
         self.limits = limits()
+        self.store = store or Store(most_bytes=self.limits.store_bytes)
         self._adding = threading.Lock()
-        self._recent: deque[tuple[object, str]] = deque(maxlen=_MOST_RECENT)
+        self._recent: deque[tuple[Asked, str]] = deque(maxlen=_MOST_RECENT)
         self.refusals: Counter[str] = Counter()
-        self._starts_worker, self._starts = starts_worker, 0
+        self._starts_worker, self._starts, self._starting = starts_worker, 0, threading.Lock()
         self._child: Python | None = None
-        self._stdin = -1  # the end of a pipe, whose other end is the standard input of the child, which ends with it
-
-    @property
-    def store(self) -> Store:
-        """The store of runs, opened on first use. Raises `StoreError` if the setting that places it makes no sense."""
-        with self._store_lock:
-            if self._store is None:
-                self._store = Store(most_bytes=self.limits.store_bytes)
-            return self._store
 
     # --- the worker --------------------------------------------------------------------------------------------------
 
     def ensure_worker(self) -> None:
         """Start the worker, where that is this process's matter and none runs; a few times at most."""
-        with self._store_lock:
-            ended = self._child is None or self._child.status is not None
-            if self._starts_worker and ended and self._starts < _MOST_STARTS:
-                self._starts += 1
-                if self._stdin >= 0:
-                    os.close(self._stdin)
-                theirs, self._stdin = os.pipe()
+        with self._starting:
+            if not self._starts_worker or (self._child is not None and self._child.status is None):
+                return
+            self._starts += 1
+            if self._starts <= _MOST_STARTS:
+                code = "from measure.worker import serve; serve(is_child=True)"
                 try:
-                    code = "from measure.worker import main; main()"
-                    self._child = Python(code, stdin=theirs, output=None, environment={})
+                    # A pipe that ends with this process, and with it the worker.
+                    self._child = Python(code, stdin=subprocess.PIPE, output=None, environment={})
                 except OSError as error:
                     _log.warning("the worker could not be started: %s", error)
-                finally:
-                    os.close(theirs)
 
     def host(self) -> WorkerState:
         """How the worker of this machine stands."""
         if places.viewer():
-            return _ABSENT
+            return WorkerState(**vars(NoLauncher().state()))
         self.ensure_worker()
         try:
             state = self.store.queue.worker()
@@ -104,53 +94,46 @@ class Client:
             return state
         if not self._starts_worker:
             return _NO_WORKER
-        is_gone = self._child is not None and self._child.status is not None and self._starts >= _MOST_STARTS
-        return _GONE if is_gone else WorkerState("starting", "TensorFlow is being loaded")
+        return _GONE if self._starts > _MOST_STARTS else WorkerState("starting", "TensorFlow is being loaded")
 
     # --- what can be asked for ---------------------------------------------------------------------------------------
 
     def submit(
-        self, asked: Asked, parent: str | None = None, visitor: Visitor = NOBODY, *, why: bool = False,
+        self, asked: Asked, parent: str | None = None, visitor: Visitor = NOBODY, *,
         continue_from: str | None = None,
     ) -> str:  # fmt: skip
         """Queue a comparison, a sweep or claims; the id of its run, or that of a recent run that answers it.
 
-        ``parent``: the run that it repeats, which answers nothing then; ``visitor``: who asks; ``why``: the strategies
-        of a comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over, and
-        which becomes the parent. Raises `RequestError` where it is beyond what is allowed, can neither fit nor end in
-        time, names a device that is not there or a sweep that cannot be continued, where the sources of its workload
-        and a mapper do not make a script, or the store cannot be written."""
-        self._check_measures()
-        host = self.host()
+        ``parent``: the run that it repeats, which answers nothing then; ``visitor``: who asks; ``continue_from``: the
+        sweep whose measurements are taken over, and which becomes the parent. Raises `RequestError` where it is beyond
+        what is allowed, can neither fit nor end in time, names what is not there, or the store cannot be written."""
+        worker = self._worker()
         try:
-            check(asked, host.devices, self.limits)
+            check(asked, worker.devices, self.limits)
         except Refused as refused:
             self.refusals[refused.reason] += 1
             raise
-        if not (parent or why or continue_from) and (recent := self._answer_to(asked)):
+        if not (parent or continue_from) and (recent := self._answer_to(asked)):
             return recent
         run_id, parent = place.new_id(), continue_from or parent
-        making = Making(_WorkersDevices(host), self.store)
-        view = making.measuring(run_id, asked, _nowhere, parent, continue_from=continue_from).view()
-        job = Job(why=why, continue_from=continue_from)
-        who, ends_s = dataclasses.asdict(visitor), bound_s(asked, why=why)
-        work = Work(run_id, "measure", run_id, job, **who, forecast_s=view.forecast_s, bound_s=ends_s)
-        self._add(work, visitor, view.run)
+        earlier = making.taken_over(self.store, continue_from, asked, worker.start_method, worker.details)
+        first = making.measuring(run_id, asked, NoLauncher(), lambda _: None, parent=parent, earlier=earlier).view()
+        work = Work(run_id, "measure", run_id, **dataclasses.asdict(visitor), forecast_s=first.forecast_s)
+        self._add(work, visitor, first.run)
         self._recent.append((asked, run_id))
         return run_id
 
     def explain(self, run_id: str, visitor: Visitor = NOBODY) -> str:
         """Queue the explanation of a run that has ended; the id of that work, which is not the run's. Raises
         `RequestError` where it cannot be explained here."""
-        self._check_measures()
-        before = ended(self.store, run_id, "explained")
+        worker = self._worker()
+        before = making.ended(self.store, run_id, "explained")
         check_owner(before.owner, visitor, "have it explained")
         if going_on := self.explanation(run_id):
             return going_on[0]
-        making = Making(_WorkersDevices(self.host()), self.store)
-        view = making.explanation(before.run, _nowhere, lambda *_: True, imported=before.imported).view()
-        who, ends_s = dataclasses.asdict(visitor), bound_of_explanation_s(again(before.run.request))
-        work = Work(place.new_id(), "explain", run_id, **who, forecast_s=view.forecast_s, bound_s=ends_s)
+        made = making.explaining(before, NoLauncher(), lambda _: None, lambda *_: True, worker.details)
+        who, forecast_s = dataclasses.asdict(visitor), made.forecast.seconds
+        work = Work(place.new_id(), "explain", run_id, **who, forecast_s=forecast_s)
         self._add(work, visitor)
         return work.id
 
@@ -158,38 +141,33 @@ class Client:
         """Have a function of a person's own executed in a process that is thrown away, and make it a workload of this
         process; its slug. Sizes that are left out have their defaults. Raises `RequestError` with a sentence where it
         cannot be measured, `Busy` while somebody measures."""
-        self._check_measures()
+        self._worker()
         deriving.check(given)
-        try:
-            return functions.add(self._checked(Job(given=given, size=dict(size or {}), seed=seed)))
-        except StoreError as error:
-            raise RequestError(f"the code could not be looked at, since the store cannot be used: {error}") from error
-
-    def _checked(self, job: Job) -> OwnFunction:
-        """Have a function looked at by the worker. Raises `RequestError`, `StoreError`."""
-        self.store.recover()  # of a worker that is gone nothing goes on
-        if any(work.holder is not None for work in self.store.queue.all()):
-            raise Busy("somebody measures on this machine, which the code would disturb: try again when it has ended")
-        work = Work(place.new_id(), "check", None, job)
-        self._add(work, NOBODY)
+        work = Work(place.new_id(), "check", None, Job(given=given, size=dict(size or {}), seed=seed))
         end_s = time.monotonic() + _ANSWER_S
         try:
+            self.store.recover()  # of a worker that is gone nothing goes on
+            if any(other.holder is not None for other in self.store.queue.all()):
+                raise Busy("somebody measures here, which the code would disturb: try again when it has ended")
+            self._add(work, NOBODY)
             while (answer := self.store.queue.answer(work.id)) is None:
                 if (host := self.host()).state == "failed" or time.monotonic() > end_s:
                     self.store.end(work.id)
-                    reason = host.message or "nobody had time for it"
-                    raise RequestError(f"the code could not be looked at: {reason}")
+                    raise RequestError(f"{_NOT_LOOKED_AT}: {host.message or 'nobody had time for it'}")
                 time.sleep(_LOOK_S)
         except KeyError:
-            raise RequestError("the code could not be looked at: the measuring process ended") from None
+            raise RequestError(f"{_NOT_LOOKED_AT}: the measuring process ended") from None
+        except StoreError as error:
+            raise RequestError(f"{_NOT_LOOKED_AT}, since the store cannot be used: {error}") from error
         if answer.own is None:
             raise RequestError(answer.refusal)
-        return answer.own
+        return functions.add(answer.own)
 
-    def _check_measures(self) -> None:
-        """Raise `RequestError` on a server that measures nothing."""
-        if (host := self.host()).state == "absent":
-            raise RequestError(host.message)
+    def _worker(self) -> WorkerState:
+        """How the worker stands. Raises `RequestError` on a server that measures nothing."""
+        if (worker := self.host()).state == "absent":
+            raise RequestError(worker.message)
+        return worker
 
     def _add(self, work: Work, visitor: Visitor, run: Run | None = None) -> None:
         """Admit work, and put it into the queue. ``run``: the one that is to be measured by it. Raises
@@ -215,9 +193,9 @@ class Client:
             return None
         run_id = next((run_id for before, run_id in reversed(self._recent) if before == asked), "")
         with contextlib.suppress(StoreError, ValueError):  # without a store that can be read it is measured anew
-            snapshot = self.store.look(run_id)
-            if snapshot and snapshot.state == "finished" and snapshot.run.status == "complete":
-                age = datetime.now(UTC) - datetime.fromisoformat(str(snapshot.run.finished))
+            run = self.store.load(run_id)
+            if run is not None and run.status == "complete" and run.finished:
+                age = datetime.now(UTC) - datetime.fromisoformat(run.finished)
                 return run_id if age.total_seconds() < self.limits.recent_s else None
         return None
 
@@ -256,60 +234,26 @@ class Client:
             time.sleep(_LOOK_S)
         return True
 
-    def cancel(self, run_id: str, visitor: Visitor = NOBODY) -> None:
-        """End a run or an explanation, or take it out of the queue; what was measured is kept. Unknown ids are ignored.
-        Raises `RequestError` where it is another visitor's."""
-        self._order(run_id, visitor, "cancel")
-
-    def stop(self, run_id: str, visitor: Visitor = NOBODY) -> None:
-        """Have a run that is measured end with what is known by now, verdict, limit and peaks included. Others, and
-        unknown ids, are ignored. Raises `RequestError` where it is another visitor's."""
-        self._order(run_id, visitor, "stop")
-
-    def _order(self, work_id: str, visitor: Visitor, order: Order) -> None:
+    def _order(self, order: Order, work_id: str, visitor: Visitor = NOBODY) -> None:
+        """Have a run or an explanation end: by `cancel` at once, with what was measured, or before it has begun; by
+        `stop` a run that is measured, with its verdict, limit and peaks. Unknown ids are ignored. Raises `RequestError`
+        where it is another visitor's."""
         for work in self.store.queue.all():
             if work.id == work_id:
                 check_owner(work.owner, visitor, f"{order} it")
                 self.store.end(work_id, order)
 
+    cancel = functools.partialmethod(_order, "cancel")
+    stop = functools.partialmethod(_order, "stop")
+
     def delete(self, ids: Iterable[str], visitor: Visitor = NOBODY) -> list[str]:
         """Delete runs that have ended, as far as they are the visitor's; the ids of those that are gone."""
         return self.store.delete(ids, None if visitor == NOBODY else visitor.owner)
 
-    def close(self) -> None:
-        """End the worker that this process has started, and let go of the store."""
-        if self._child is not None:
-            os.close(self._stdin)
-            self._child.end(_END_S)
-            self._child, self._stdin = None, -1
-        if self._store is not None:
-            self._store.close()
 
-
-class _WorkersDevices(NoLauncher):
-    """The worker's devices, as a launcher tells them: what is made with it has a forecast, and is not run."""
-
-    def __init__(self, worker: WorkerState) -> None:
-        super().__init__()
-        self._worker, self.start_method = worker, worker.start_method
-
-    def state(self) -> HostState:
-        return self._worker
-
-
-def _nowhere(view: object) -> None:
-    """Take the views of a run that is not measured here, and do nothing with them."""
-
-
-_shared: Client | None = None
-_shared_lock = threading.Lock()
-
-
+@functools.cache
 def shared() -> Client:
-    """The client of this process; it starts the worker, unless ``MAPBENCH_WORKER`` is ``off``."""
-    global _shared
-    with _shared_lock:
-        if _shared is None:
-            off = os.environ.get("MAPBENCH_WORKER", "").lower() == "off"
-            _shared = Client(starts_worker=not (off or places.viewer()))
-        return _shared
+    """The client of this process; it starts the worker, unless ``MAPBENCH_WORKER`` is ``off``. Made as the app is
+    loaded, before there is a second thread."""
+    off = os.environ.get("MAPBENCH_WORKER", "").lower() == "off"
+    return Client(starts_worker=not (off or places.viewer()))

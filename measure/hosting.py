@@ -20,10 +20,9 @@ class SettingError(ValueError):
 _DAY_S = 86_400
 
 
-def _limit(hosted: int, least: int, most: int, of: str = "") -> Any:
-    """A limit that only a hosted server has by default; a setting is valid from ``least`` to ``most``. ``of``: what is
-    counted."""
-    return field(default=None, metadata={"hosted": hosted, "least": least, "most": most, "of": of})
+def _limit(hosted: int, least: int, most: int) -> Any:
+    """A limit that only a hosted server has by default; a setting is valid from ``least`` to ``most``."""
+    return field(default=None, metadata={"hosted": hosted, "least": least, "most": most})
 
 
 @dataclass(frozen=True)
@@ -31,22 +30,22 @@ class Limits:
     """The limits of a server; None: none. The setting of a field is ``MAPBENCH_`` and its name in capitals."""
 
     # A comparison, from its start to its end; a sweep, or a run of claims; what is asked for one comparison.
-    run_s: int | None = _limit(60, 10, _DAY_S, "seconds")
-    sweep_s: int | None = _limit(300, 10, _DAY_S, "seconds")
-    budget_s: int | None = _limit(30, 1, _DAY_S, "seconds")
+    run_s: int | None = _limit(60, 10, _DAY_S)
+    sweep_s: int | None = _limit(300, 10, _DAY_S)
+    budget_s: int | None = _limit(30, 1, _DAY_S)
     # Of a run. A workload has 66 strategies at most, without options; a process alone takes 120 MiB.
     most_threads: int | None = _limit(16, 1, 1_024)
     most_strategies: int | None = _limit(80, 1, 100_000)
-    memory_mib: int | None = _limit(2_048, 256, 2**24, "MiB")
+    memory_mib: int | None = _limit(2_048, 256, 2**24)
     most_cells: int | None = _limit(600, 2, 1_000_000)  # of a sweep: strategies × points
     # Going or waiting at a time.
     session_runs: int | None = _limit(1, 1, 1_000)
     address_runs: int | None = _limit(3, 1, 1_000)
     queue_length: int | None = _limit(12, 1, 10_000)
-    address_day_s: int | None = _limit(1_800, 10, _DAY_S, "seconds")  # measured, from midnight to midnight UTC
-    recent_s: int | None = _limit(3_600, 0, 30 * _DAY_S, "seconds")  # so old may a run be that answers an equal request
-    store_mib: int | None = _limit(2_048, 16, 2**24, "MiB")  # runs that are kept, with their artifacts
-    upload_mib: int | None = _limit(16, 1, 80, "MiB")  # a run file from elsewhere
+    address_day_s: int | None = _limit(1_800, 10, _DAY_S)  # measured, from midnight to midnight UTC
+    recent_s: int | None = _limit(3_600, 0, 30 * _DAY_S)  # so old may a run be that answers an equal request
+    store_mib: int | None = _limit(2_048, 16, 2**24)  # runs that are kept, with their artifacts
+    upload_mib: int | None = _limit(16, 1, 80)  # a run file from elsewhere
 
     @property
     def memory_bytes(self) -> int | None:
@@ -58,21 +57,17 @@ class Limits:
 
 
 def proxies() -> tuple[Network, ...]:
-    """The networks of the proxies that are believed about who asks, as ``MAPBENCH_TRUSTED_PROXIES`` names them: with
-    commas between addresses or networks. Raises `SettingError`."""
+    """The networks of the proxies that are believed about who asks. Raises `SettingError`."""
     text = os.environ.get(PROXIES, "")
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
-        raise SettingError(
-            f"{PROXIES}={text!r} is not valid: addresses or networks with commas between them are needed, "
-            "as 127.0.0.1, 10.0.0.0/8"
-        ) from None
+        needed = "addresses or networks with commas between them are needed, as 127.0.0.1, 10.0.0.0/8"
+        raise SettingError(f"{PROXIES}={text!r} is not valid: {needed}") from None
 
 
 def metrics() -> tuple[str, int] | None:
-    """The address and the port at which metrics are answered, as ``MAPBENCH_METRICS`` names them; None where it is not
-    set. Raises `SettingError`."""
+    """The address and the port at which metrics are answered; None where they are not set. Raises `SettingError`."""
     text = os.environ.get(METRICS, "").strip()
     if not text:
         return None
@@ -82,9 +77,8 @@ def metrics() -> tuple[str, int] | None:
         if not 0 < int(port) < 2**16:
             raise ValueError(port)
     except ValueError:
-        raise SettingError(
-            f"{METRICS}={text!r} is not valid: an address of this machine and a port are needed, as 127.0.0.1:9464"
-        ) from None
+        needed = "an address of this machine and a port are needed, as 127.0.0.1:9464"
+        raise SettingError(f"{METRICS}={text!r} is not valid: {needed}") from None
     return host, int(port)
 
 
@@ -101,11 +95,10 @@ def limits() -> Limits:
     return Limits(**{one.name: _read(f"MAPBENCH_{one.name.upper()}", **one.metadata) for one in fields(Limits)})
 
 
-def _read(variable: str, hosted: int, least: int, most: int, of: str) -> int | None:
+def _read(variable: str, hosted: int, least: int, most: int) -> int | None:
     text = os.environ.get(variable, "").strip()
     if not text:
         return hosted if places.hosted() else None
     if not re.fullmatch(r"[0-9]{1,18}", text) or not least <= int(text) <= most:
-        whole = f"a whole number of {of}" if of else "a whole number"
-        raise SettingError(f"{variable}={text!r} is not valid: {whole} from {least} to {most} is needed")
+        raise SettingError(f"{variable}={text!r} is not valid: a whole number from {least} to {most} is needed")
     return int(text)

@@ -3,21 +3,18 @@
 import contextlib
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
-from measure.admission import check
+from measure import admission, making
 from measure.engine import deriving
-from measure.engine.bench import Settings, clear_leftovers
+from measure.engine.bench import clear_leftovers
 from measure.engine.record import View
 from measure.hosting import limits
-from measure.making import Asked, Making
-from measure.pool.launcher import HostState, launcher
-from measure.recording import Recording, machine
+from measure.making import Asked
+from measure.pool.launcher import HOST_START_S, HostState, launcher
+from measure.recording import Recording, alone
 from measure.run import place
-from measure.run.request import RequestError
 from measure.run.run import Run
 from measure.store.store import Store
 from workloads import functions
@@ -28,117 +25,92 @@ class HostFailed(Exception):
     """The measuring process does not start."""
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A run as it ended. ``problem``: the sentence why it is not in the store; ``fault``: by a fault of Mapbench."""
+class Ended(NamedTuple):
+    """A run as it ended. ``problem``: the sentence why it is not in the store."""
 
     run: Run
     problem: str = ""
-    fault: bool = False
 
 
 class Local:
-    """Measures one request after another in this process. `cancel` may be called from any thread or signal handler."""
+    """Measures one request after another in this process, and starts nothing before that.
+
+    Within its ``with``, Ctrl-C and SIGTERM end what is measured with what there is, or raise KeyboardInterrupt before
+    that, where this is the main thread, which alone hears them."""
 
     def __init__(
-        self,
-        name: str,
-        say: Callable[[str], None] = lambda line: None,
-        *,
-        store: Store | None = None,
-        settings: Settings | None = None,
+        self, name: str, say: Callable[[str], None] = lambda line: None, *, store: Store | None = None
     ) -> None:
         """``name``: who measures, as others on this machine are told; ``say``: takes lines on what happens."""
         clear_leftovers()
         self.store = store or Store()
         self._name, self._say = name, say
         self._launcher = launcher()
-        self._making = Making(self._launcher, self.store, settings)
         self._recording: Recording | None = None
+        self._ending = contextlib.ExitStack()
 
-    def host(self) -> HostState:
-        """How the measuring process stands, once its devices are known. Raises `HostFailed`."""
-        while not (host := self._launcher.state()).devices:
-            if host.state in ("failed", "absent"):
-                raise HostFailed(f"nothing can be measured: {host.message}")
-            if host.state == "restarting":
-                self._say(host.message)
-            time.sleep(0.02)
-        return host
-
-    def give(self, given: Given, size: Mapping[str, int] | None = None, seed: int = 0) -> str:
-        """Have a function of a person's own executed in a process that is thrown away, once nobody measures, and make
-        it a workload of this process; its slug. Raises `RequestError` with a sentence where it cannot be measured."""
-        self.host()
-        with self._alone():
-            return functions.add(deriving.derive(given, size or {}, seed, self._launcher))
-
-    def check(self, asked: Asked) -> None:
-        """Raise `RequestError` where a request cannot be measured here, and `HostFailed`."""
-        check(asked, self.host().devices, limits())
-
-    def cancel(self) -> None:
-        """End what is measured, with what there is."""
-        if self._recording is not None:
-            self._recording.cancel()
-
-    @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Have Ctrl-C and SIGTERM end what is measured, or raise KeyboardInterrupt before that, where this is the main
-        thread, which alone hears them."""
-        before: dict[signal.Signals, Any] = {}
-
-        def end(*_: Any) -> None:
-            if self._recording is None:
-                raise KeyboardInterrupt
-            self.cancel()
-
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                before[number] = signal.signal(number, end)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+                self._ending.callback(signal.signal, number, signal.signal(number, self._interrupt))
+        self._ending.callback(self.close)
+        return self
 
-    def measure(
-        self, asked: Asked, look: Callable[[View], None], *, why: bool = False, continue_from: str | None = None
-    ) -> Ended:
-        """Measure; ``look`` takes every view of it. Waits for whoever measures on this machine. ``why``: the strategies
-        of a comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over. Raises
-        `RequestError` where it cannot be measured."""
-        run_id = place.new_id()
-        self._recording = None
-        recording = Recording(self.store, run_id, is_new=True)
+    def __exit__(self, *_: Any) -> None:
+        self._ending.close()  # the host first
 
-        def publish(view: View) -> None:
-            recording.take(view)
-            if recording.problem:
-                self._say(f"warning: the store cannot be written, which is tried again: {recording.problem}")
-            look(view)
-
-        with self._alone():
-            self._making.look(asked)
-            keep = recording.keep if why else None
-            measuring = self._making.measuring(
-                run_id, asked, publish, continue_from, keep=keep, continue_from=continue_from
-            )
-            publish(measuring.view())
-            self._recording = recording  # from here on an interrupt ends it with what there is
-            run, fault = recording.measure(measuring)
-        is_kept = recording.end(run, lambda: True)
-        return Ended(run, "" if is_kept else recording.problem or "it was deleted meanwhile", fault)
+    def _interrupt(self, *_: Any) -> None:
+        if self._recording is None:
+            raise KeyboardInterrupt
+        self._recording.cancel()
 
     def close(self) -> None:
         """End the measuring process."""
         self._launcher.close()
         self.store.close()
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the machine, and have the host ready. Raises `RequestError` where that cannot be."""
-        with machine(self._name, self._launcher, lambda: False, self._say) as refusal:
-            if refusal:
-                raise RequestError(refusal)
-            yield
+    def host(self) -> HostState:
+        """How the measuring process stands, once it is ready. Raises `HostFailed`."""
+        is_ready = self._launcher.wait_ready(HOST_START_S, lambda: False)
+        host = self._launcher.state()
+        if not is_ready:
+            raise HostFailed(f"nothing can be measured: {host.message}")
+        return host
+
+    def give(self, given: Given, seed: int = 0) -> str:
+        """Have a function of a person's own executed in a process that is thrown away, once nobody measures, and make
+        it a workload of this process; its slug. Raises `RequestError` with a sentence where it cannot be measured, and
+        `HostFailed`."""
+        self.host()
+        with alone(self._name, lambda: False, self._say):
+            return functions.add(deriving.derive(given, {}, seed, self._launcher))
+
+    def measure(
+        self, asked: Asked, look: Callable[[View], None], *, why: bool = False, continue_from: str | None = None
+    ) -> Ended:
+        """Measure, once nobody else on this machine does; ``look`` takes every view of it. ``why``: the strategies of a
+        comparison are explained in the end; ``continue_from``: the sweep whose measurements are taken over. Raises
+        `RequestError` where it cannot be measured, if that can be told before anything is started, and `HostFailed`."""
+        self._recording = None
+        admission.check(asked, (), limits())
+        admission.check(asked, self.host().devices, limits())
+        run_id = place.new_id()
+        recording = Recording(self.store, run_id, is_new=True)
+
+        def publish(view: View) -> None:
+            recording.take(view)
+            look(view)
+
+        with alone(self._name, lambda: False, self._say):
+            making.look(asked, self._launcher)
+            earlier = making.taken_over(
+                self.store, continue_from, asked, self._launcher.start_method, self._launcher.state().details
+            )
+            measuring = making.measuring(
+                run_id, asked, self._launcher, publish, parent=continue_from, earlier=earlier,
+                keep=recording.keep if why else None,
+            )  # fmt: skip
+            publish(measuring.view())
+            self._recording = recording
+            run = recording.measure(measuring)
+        return Ended(run, recording.end(run, lambda: True))

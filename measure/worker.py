@@ -12,20 +12,20 @@ import time
 from collections import Counter
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
+from measure import making
 from measure.engine import deriving
-from measure.engine.bench import Settings, clear_leftovers
+from measure.engine.bench import clear_leftovers
 from measure.hosting import limits
-from measure.making import Making, asked_of
-from measure.pool.launcher import Launcher, launcher
+from measure.making import Measuring
+from measure.pool.launcher import HOST_START_S, Launcher, launcher
 from measure.pool.privacy import without_folders
-from measure.recording import Measuring, Recording, machine
+from measure.recording import Recording, alone
 from measure.run.request import RequestError
-from measure.run.run import Run
 from measure.store.queue import Answer, Work, WorkerState
 from measure.store.store import Snapshot, Store, closed
-from workloads import discovery, places
+from workloads import descriptions, places
 
 # Between two looks into the queue.
 _LOOK_S = 0.25
@@ -40,19 +40,14 @@ log = logging.getLogger("mapbench")
 class Worker:
     """Does one piece of work after another. `end` may be called from any thread or signal handler."""
 
-    def __init__(
-        self, store: Store, launcher_: Launcher, *, settings: Settings | None = None, name: str = "the app"
-    ) -> None:
+    def __init__(self, store: Store, launcher_: Launcher, name: str = "the app") -> None:
         """``name``: who measures, as others on this machine are told."""
         self.store, self.launcher, self._name = store, launcher_, name
-        self._making = Making(launcher_, store, settings)
         self._ends = threading.Event()
         self._recording: Recording | None = None
-        self._published: WorkerState | None = None
-        self._published_s = 0.0
+        self._told: tuple[float, WorkerState] | None = None
         self._files: Any = {}
         self._runs: Counter[str] = Counter()
-        self._outcomes: Counter[str] = Counter()
         self._measured_s = 0.0
 
     def end(self) -> None:
@@ -83,93 +78,82 @@ class Worker:
         none."""
         if not self.store.queue.waits():
             return False
-        with machine(self._name, self.launcher, self._ends.is_set, self.tell) as refusal:
+        is_ready = self.launcher.wait_ready(HOST_START_S, self._ends.is_set)
+        with alone(self._name, self._ends.is_set, self.tell) as is_held:
             self.tell()
-            work = self.store.queue.next() if refusal is not None else None
-            if work is None:
+            if not is_held or self._ends.is_set() or (work := self.store.queue.next()) is None:
                 return False
+            refusal = "" if is_ready else f"nothing can be measured now: {self.launcher.state().message}"
             if work.kind == "check":
-                self.store.queue.end(work.id, self._checked(work, refusal or ""))
+                self.store.queue.end(work.id, self._checked(work, refusal))
             else:
-                self._measure(work, refusal or "")
+                self._measure(work, refusal)
         return True
 
     def tell(self, waits_for: str = "") -> None:
         """Tell pages how this worker stands and what files of a person's own offer, where either has changed.
 
         ``waits_for``: the sentence on whom it waits for, if anybody."""
-        if discovery.have_changed():  # pages are told before, since a file may hang
+        if descriptions.have_changed():  # pages are told before, since a file may hang
             self._tell("files of your own are being loaded")
-        self._files = discovery.describe()
+        self._files = descriptions.describe()
         self._tell(waits_for)
 
     def _tell(self, waits_for: str) -> None:
-        host = self.launcher.state()
+        host, now_s = self.launcher.state(), time.monotonic()
         state = WorkerState(
             **vars(host) | {"message": waits_for or host.message},
             start_method=self.launcher.start_method,
             runs=dict(self._runs),
-            outcomes=dict(self._outcomes),
             measured_s=self._measured_s,
             files=self._files,
         )
-        if state != self._published or time.monotonic() - self._published_s >= _BEAT_S:
+        if self._told is None or now_s - self._told[0] >= _BEAT_S or state != self._told[1]:
             self.store.queue.tell(state)
-            self._published, self._published_s = state, time.monotonic()
+            self._told = now_s, state
 
     # --- one piece of work -------------------------------------------------------------------------------------------
 
     def _measure(self, work: Work, refusal: str) -> None:
         """Measure or explain a run. ``refusal``: why that cannot be."""
-        snapshot = self.store.look(str(work.run_id))
-        if snapshot is None:  # it was deleted meanwhile
+        if (snapshot := self.store.look(str(work.run_id))) is None:  # it was deleted meanwhile
             return
-        explains = work.kind == "explain"
-        recording = Recording(self.store, snapshot.run.id, work.id if explains else None)
+        explains, begun_s = work.kind == "explain", time.monotonic()
+        self._recording = recording = Recording(self.store, snapshot.run.id, work.id if explains else None)
+        if self._ends.is_set():  # just now, when there was nothing to cancel
+            recording.cancel()
         try:
             if refusal:
                 raise RequestError(refusal)
-            measuring = self._made(work, snapshot, recording)
+            run = recording.measure(self._made(work, snapshot, recording))
         except Exception as error:
             if not isinstance(error, RequestError):
                 log.exception("the run %s could not be begun", work.run_id)
-            if explains:
-                log.info("run %s is not explained: %s", work.run_id, error)
-                self.store.queue.end(work.id)
-            else:
-                recording.end(closed(snapshot.run, "interrupted", without_folders(str(error))), self._ends.is_set)
-            return
-        begun_s, self._recording = time.monotonic(), recording
-        if self._ends.is_set():  # just now, when there was nothing to cancel
-            recording.cancel()
-        run, _ = recording.measure(measuring)
+            run = closed(snapshot.run, "interrupted", without_folders(str(error)))
+        if self._ends.is_set() and run.status == "cancelled":
+            run = replace(run, status="interrupted", stop_reason=_ENDS)
         seconds = time.monotonic() - begun_s
         self._measured_s += seconds
         if explains:
             self.store.queue.end(work.id)
         else:
-            if self._ends.is_set() and run.status == "cancelled":
-                run = msgspec.structs.replace(run, status="interrupted", stop_reason=_ENDS)
             recording.end(run, self._ends.is_set)
-            self._count(run)
+            self._runs[f"{run.kind} {run.status}"] += 1
         if work.address:
             self.store.queue.spend(work.address, seconds)
 
     def _made(self, work: Work, snapshot: Snapshot, recording: Recording) -> Measuring:
         """The measuring of work. Raises `RequestError` where that cannot be."""
-        run, publish, keep = snapshot.run, recording.take, recording.keep
+        run, launcher = snapshot.run, self.launcher
         if work.kind == "explain":
-            return self._making.explanation(run, publish, keep, imported=snapshot.imported)
-        self._making.look(asked := asked_of(run))
-        return self._making.measuring(
-            run.id, asked, publish, run.parent,
-            keep=keep if work.job.why else None, continue_from=work.job.continue_from,
-        )  # fmt: skip
-
-    def _count(self, run: Run) -> None:
-        measured_ = [*run.measurements, *(item for point in run.points for item in point.measurements)]
-        self._runs[f"{run.kind} {run.status}"] += 1
-        self._outcomes.update(str(item.outcome) for item in measured_ if item.twin_of is None)
+            return making.explaining(snapshot, launcher, recording.take, recording.keep, launcher.state().details)
+        asked = making.asked_of(run)
+        making.look(asked, launcher)
+        # Once more: the machine may be another one than when this was asked for.
+        before = run.parent if any(point.status == "complete" for point in run.points) else None
+        host = launcher.state()
+        earlier = making.taken_over(self.store, before, asked, launcher.start_method, host.details)
+        return making.measuring(run.id, asked, launcher, recording.take, parent=run.parent, earlier=earlier)
 
     def _checked(self, work: Work, refusal: str) -> Answer:
         """Look at a function of a person's own, in a process that is thrown away."""
@@ -187,7 +171,7 @@ def serve(*, is_child: bool = False) -> None:
     that has started it, which closes this one's standard input."""
     clear_leftovers()
     store = Store(most_bytes=limits().store_bytes)
-    worker = Worker(store, launcher(), name="the app" if is_child else "a worker")
+    worker = Worker(store, launcher(), "the app" if is_child else "a worker")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: worker.end())
 
@@ -204,8 +188,3 @@ def serve(*, is_child: bool = False) -> None:
     finally:
         worker.launcher.close()
         store.close()
-
-
-def main() -> None:
-    """Be the worker of the app that has started this process."""
-    serve(is_child=True)

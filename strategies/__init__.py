@@ -9,7 +9,6 @@ runner does with its plug-ins.
 import functools
 from collections.abc import Hashable, Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import workloads
@@ -21,10 +20,6 @@ from workloads.case import Case
 from workloads.spec import Workload
 
 
-class StrategyError(ValueError):
-    """A strategy's slug is not valid: the message names what was wrong and what is valid."""
-
-
 def check(mapper: Mapper) -> None:
     """Raise ValueError with a sentence where a mapper's parts do not fit together."""
     discovery.check_slug(mapper.slug)
@@ -32,12 +27,8 @@ def check(mapper: Mapper) -> None:
         raise ValueError(
             f"{mapper.slug} has the modes {', '.join(mapper.modes) or 'none'}: {', '.join(MODES)} are known"
         )
-    if not set(mapper.default_modes) <= set(MODES) or not set(mapper.unsupported) <= set(mapper.modes):
-        raise ValueError(f"{mapper.slug}: default_modes and unsupported name modes that it does not have")
     if (mapper.apply is None) == (mapper.rewrite is None):
         raise ValueError(f"{mapper.slug}: a mapper has either apply or the name of a rewrite")
-    if any(option.name == ELEMENT for option in mapper.options):
-        raise ValueError(f"{mapper.slug}: an option is named {ELEMENT!r}, which is every mapper's: choose another name")
     for function in filter(None, (mapper.apply, mapper.apply_ragged)):
         workloads.check_function(mapper.slug, function)
 
@@ -51,41 +42,35 @@ def _by_slug() -> Mapping[str, Mapper]:
 
 @functools.lru_cache(maxsize=1)
 def _with_rewrites(offers: discovery.Offers[Mapper], version: Hashable) -> Mapping[str, Mapper]:
-    """The mappers of files, then those of rewrites with a name of their own in the workloads of a version."""
-    return {**offers.items, **rewrites.mappers_of(workloads.all(), offers.items)}
+    """The mappers of files, then those of rewrites with a name of their own in the workloads of a version, in order."""
+    by_slug = {**rewrites.mappers_of(workloads.all(), offers.items.values()), **offers.items}
+    return dict(sorted(by_slug.items(), key=lambda item: (item[1].order, item[0])))
 
 
 def mappers() -> tuple[Mapper, ...]:
     """Return every mapper, in order."""
-    return tuple(sorted(_by_slug().values(), key=lambda mapper: (mapper.order, mapper.slug)))
+    return tuple(_by_slug().values())
 
 
 def mapper(slug: str) -> Mapper:
-    """Return the mapper with this slug; `StrategyError` where there is none."""
+    """Return the mapper with this slug; ValueError with a sentence where there is none."""
     by_slug = _by_slug()
     if slug not in by_slug:
-        raise StrategyError(f"mapper {slug!r} is not known: choose one of {', '.join(by_slug)}")
+        raise ValueError(f"mapper {slug!r} is not known: choose one of {', '.join(by_slug)}")
     return by_slug[slug]
 
 
-def load_file(path: str | Path) -> Mapper:
-    """Execute one file, and return its mapper; `discovery.DiscoveryError` with a sentence."""
-    return _discovery.load_file(path)
-
-
 def broken() -> Mapping[str, str]:
-    """Return path → sentence for each file of a person's own that cannot be used, or of which a rewrite cannot."""
-    offers = _discovery.find()
-    sentences = dict(offers.broken)
-    for path, slug in workloads.files().items():
-        if refused := rewrites.refusals(workloads.get(slug), offers.items):
-            sentences[path] = f"{path}: {'; '.join(refused)}"
-    return sentences
+    """Return path → sentence for each file of a person's own that cannot be used."""
+    return _discovery.find().broken
 
 
 def version() -> Hashable:
     """Return a value that differs as soon as a file of a person's own, a workload or a mapper, is another one."""
     return workloads.version(), _discovery.find()
+
+
+# --- what is offered -------------------------------------------------------------------------------------------------
 
 
 def offered(mapper: Mapper, workload: Workload) -> bool:
@@ -108,9 +93,10 @@ def missing(mapper: Mapper, workload: Workload, element: str | None = None) -> s
 def unsupported(strategy: Strategy, workload: Workload) -> str | None:
     """Return the sentence that says why the strategy cannot work for the workload; None where it may."""
     chosen, mode = mapper(strategy.mapper), strategy.mode
-    patterns = {f"{strategy.mapper}.{mode}": chosen.unsupported.get(mode), **workload.unsupported}
-    for pattern, why in patterns.items():
-        if why and fnmatchcase(f"{strategy.mapper}.{mode}", pattern):
+    if mode in chosen.unsupported:
+        return chosen.unsupported[mode]
+    for pattern, why in workload.unsupported.items():
+        if fnmatchcase(f"{strategy.mapper}.{mode}", pattern):
             return why
     case = Case(workload, workload.default_size(), workload.dtypes[0])
     elements, results = case.leaves(workload.element_input), case.leaves(workload.element_output)
@@ -128,60 +114,43 @@ def unsupported(strategy: Strategy, workload: Workload) -> str | None:
 
 def all_strategies(workload: Workload) -> list[Strategy]:
     """Return every offered mapper in each of its modes, of each of the element functions, with default options."""
-    return [
-        strategy
-        for mapper in mappers()
-        if offered(mapper, workload)
-        for element in elements(mapper, workload)
-        for strategy in of_mapper(mapper, element)
-    ]
+    return [strategy for mapper in mappers() if offered(mapper, workload) for strategy in of_mapper(mapper, workload)]
 
 
-def elements(mapper: Mapper, workload: Workload) -> tuple[str | None, ...]:
-    """Return the names of the workload's element functions that a mapper can map, None for ``element`` itself first."""
-    return (None, *workload.elements) if mapper.takes_elements else (None,)
+def of_mapper(mapper: Mapper, workload: Workload) -> list[Strategy]:
+    """Return a mapper in each of its modes, of each of the workload's element functions, with default options."""
+    further = [{ELEMENT: name} for name in workload.elements if mapper.takes_elements]
+    return [Strategy(mapper.slug, mode, options) for options in ({}, *further) for mode in mapper.modes]
 
 
-def of_mapper(mapper: Mapper, element: str | None = None) -> list[Strategy]:
-    """Return a mapper in each of its modes with default options, of one element function."""
-    return [Strategy(mapper.slug, mode, {ELEMENT: element} if element else {}) for mode in mapper.modes]
+# --- what is written -------------------------------------------------------------------------------------------------
 
 
 def parse(slug: str) -> Strategy:
     """Return the strategy written as ``mapper.mode?option=value&…``, its options sorted and defaults left out.
 
-    Raises `StrategyError` with one sentence.
+    Raises ValueError with one sentence.
     """
     head, question, tail = slug.strip().partition("?")
-    name, dot, mode = head.partition(".")
-    if not name or not dot or not mode or (question and not tail):
-        raise StrategyError(
-            f"strategy {slug!r} is malformed: write mapper.mode or mapper.mode?option=value&option=value"
-        )
+    name, _, mode = head.partition(".")
+    pairs = [pair.partition("=") for pair in tail.split("&")] if question else []
+    if not name or not mode or not all(option and equals for option, equals, _ in pairs):
+        raise ValueError(f"strategy {slug!r} is malformed: write mapper.mode or mapper.mode?option=value&option=value")
     chosen = mapper(name)
     if mode not in chosen.modes:
-        raise StrategyError(f"{name} has no mode {mode!r}: choose one of {', '.join(chosen.modes)}")
-    return Strategy(name, mode, _options(chosen, slug, tail.split("&") if tail else []))
-
-
-def _options(mapper: Mapper, slug: str, pairs: list[str]) -> dict[str, Any]:
-    options = {option.name: option for option in mapper.options}
+        raise ValueError(f"{name} has no mode {mode!r}: choose one of {', '.join(chosen.modes)}")
+    options = {option.name: option for option in chosen.options}
     values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not name or not equals:
-            raise StrategyError(f"strategy {slug!r} is malformed: {pair!r} should read option=value")
-        if name not in options and not (name == ELEMENT and mapper.takes_elements):
+    for option, _, text in sorted(pairs):
+        if option in values:
+            raise ValueError(f"strategy {slug!r} gives {option} twice: give it once")
+        if option in options:
+            values[option] = options[option].parse(text)
+        elif option == ELEMENT and chosen.takes_elements:
+            discovery.check_slug(text, ELEMENT)
+            values[option] = text
+        else:
             valid = f"its options are {', '.join(options)}" if options else "it has none"
-            raise StrategyError(f"{mapper.slug} has no option {name!r}: {valid}")
-        if name in values:
-            raise StrategyError(f"strategy {slug!r} gives {name} twice: give it once")
-        try:
-            if name not in options:
-                discovery.check_slug(text, name)
-            values[name] = options[name].parse(text) if name in options else text
-        except ValueError as error:
-            raise StrategyError(f"{mapper.slug}: {error}") from None
-    return {
-        name: values[name] for name in sorted(values) if name not in options or values[name] != options[name].default
-    }
+            raise ValueError(f"{name} has no option {option!r}: {valid}")
+    defaults = {option.name: option.default for option in chosen.options}
+    return Strategy(name, mode, {option: value for option, value in values.items() if value != defaults.get(option)})

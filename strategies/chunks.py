@@ -4,7 +4,7 @@ import strategies
 from strategies.spec import CHUNK, Mapper, Strategy
 from workloads.case import Case
 
-KIB, MIB = 2**10, 2**20
+MIB = 2**20
 # What a chunk may take on a CPU: of a last-level cache of today as much as leaves room for what stands beside it. The
 # same on every machine, so that scripts are the same. Chunks of 8 to 10 MiB were the fastest of ten sizes, or within a
 # tenth of it, for outer products that are reduced (256 KiB and 4 MiB an element), repeated sums and gradients that are
@@ -19,12 +19,6 @@ _WHOLE = 1.5
 _LIMIT_SHARE = 0.25
 
 
-def room_bytes(case: Case, memory_limit_mib: int | None = None) -> int:
-    """Return the bytes that a chunk's inputs, outputs and temporaries may take."""
-    room = GPU_BYTES if case.device.startswith("GPU") else CPU_BYTES
-    return room if memory_limit_mib is None else min(room, int(_LIMIT_SHARE * memory_limit_mib * MIB))
-
-
 def output_bytes(case: Case, mapper: Mapper) -> int:
     """Return the bytes of what the mapped function gives for the whole batch, or of a rewrite's output."""
     if mapper.rewrite is not None:
@@ -33,42 +27,25 @@ def output_bytes(case: Case, mapper: Mapper) -> int:
 
 
 def element_bytes(case: Case, mapper: Mapper) -> int:
-    """Return the bytes that one element of a chunk takes."""
+    """Return the bytes of one element of a chunk: its inputs, outputs and temporaries."""
     of_batch = case.input_bytes + output_bytes(case, mapper) + case.batch * case.cost.temporary_bytes
     return of_batch // max(1, case.batch)
 
 
-def chosen(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> dict[str, int]:
-    """Return the ``chunk`` of a strategy whose mapper takes one, where it is left at its default: the largest whose
-    tensors fit the room, at least 1 and at most the batch; or the whole batch, where chunks would save little memory
-    and none is short."""
+def chosen(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> tuple[int, str] | None:
+    """Return the elements of a chunk, and why there are so many, where a strategy's mapper takes chunks and leaves that
+    at its default: the most whose tensors fit the room, at least 1 and at most the batch; or the whole batch, where
+    chunks would save little memory and none is short."""
     mapper = strategies.mapper(strategy.mapper)
     if CHUNK not in mapper.options or CHUNK.name in strategy.options:
-        return {}
-    if _whole_is_small(case, mapper, memory_limit_mib):
-        return {CHUNK.name: max(1, case.batch)}
-    fits = room_bytes(case, memory_limit_mib) // max(1, element_bytes(case, mapper))
-    return {CHUNK.name: max(1, min(case.batch, fits))}
-
-
-def length(case: Case, strategy: Strategy) -> int:
-    """Return the elements of a chunk of a strategy, chosen or asked for; 0 where its mapper takes none."""
-    return int({**chosen(case, strategy), **strategy.options}.get(CHUNK.name, 0))
-
-
-def _whole_is_small(case: Case, mapper: Mapper, memory_limit_mib: int | None) -> bool:
-    """True if no memory limit is set, and the whole batch needs hardly more than chunks of it."""
-    output = output_bytes(case, mapper)
-    whole = output + case.batch * case.cost.temporary_bytes
-    return memory_limit_mib is None and whole <= _WHOLE * (2 * output + room_bytes(case))
-
-
-def reason(case: Case, strategy: Strategy, memory_limit_mib: int | None = None) -> str:
-    """Return the sentence that says why the chunk was chosen."""
-    mapper, chunk = strategies.mapper(strategy.mapper), chosen(case, strategy, memory_limit_mib)[CHUNK.name]
-    if _whole_is_small(case, mapper, memory_limit_mib):
-        return f"chunk={chunk}, the whole batch, was chosen: chunks would save little memory"
-    room, needed = (
-        number / MIB for number in (room_bytes(case, memory_limit_mib), chunk * element_bytes(case, mapper))
-    )
-    return f"chunk={chunk} was chosen: its tensors take {needed:.3g} of {room:.3g} MiB"
+        return None
+    room, output = GPU_BYTES if case.device.startswith("GPU") else CPU_BYTES, output_bytes(case, mapper)
+    if memory_limit_mib is not None:
+        room = min(room, int(_LIMIT_SHARE * memory_limit_mib * MIB))
+    elif output + case.batch * case.cost.temporary_bytes <= _WHOLE * (2 * output + room):
+        length = max(1, case.batch)
+        return length, f"chunk={length}, the whole batch, was chosen: chunks would save little memory"
+    element = element_bytes(case, mapper)
+    length = max(1, min(case.batch, room // max(1, element)))
+    takes = f"its tensors take {length * element / MIB:.3g} of {room / MIB:.3g} MiB"
+    return length, f"chunk={length} was chosen: {takes}"

@@ -1,11 +1,9 @@
 """Conversions of elements and results into the tensors that strategies map: functions whose source scripts hold."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workloads.functions import has_named
 from workloads.spec import leaves, type_nest
 
 if TYPE_CHECKING:
@@ -52,17 +50,3 @@ def in_float64(nest, integers=False):
 def is_ragged(nest: type_nest) -> bool:
     """True if elements or results, a nest of `Leaf`, have leaves whose lengths differ from element to element."""
     return any(leaf.is_ragged for leaf in leaves(nest))
-
-
-def result_converters(output: type_nest) -> list[Callable[..., Any]]:
-    """The functions that make an element's result, a nest of `Leaf`, one that strategies can stack: dense tensors, and
-    plain tuples in place of named ones."""
-    is_sparse = any(leaf.sparse for leaf in leaves(output))
-    return [*([made_dense] if is_sparse else []), *([as_tuples] if has_named(output) else [])]
-
-
-def converted(call: str, converters: Sequence[Callable[..., Any]]) -> str:
-    """The source of a call whose result goes through converters, the last of them first."""
-    for function in reversed(converters):
-        call = f"{function.__name__}({call})"
-    return call

@@ -33,12 +33,8 @@ def map_batches_with_dataset(fn, elems, signature, chunk, num_parallel_calls=Non
 
 
 _UNSUPPORTED = {"xla": "XLA compiles no tf.data pipelines: use dataset.graph, or another mapper"}
-_PARALLEL = Option(
-    "num_parallel_calls",
-    default=1,
-    help="calls of the function at a time; -1 leaves it to tf.data (AUTOTUNE)",
-    values=(1, 2, 4, 8, 16, 32, 64, -1),
-)
+_CALLS = (1, 2, 4, 8, 16, 32, 64, -1)
+_PARALLEL = Option("num_parallel_calls", 1, "calls of the function at a time; -1 leaves it to tf.data", _CALLS)
 
 MAPPER = (
     Mapper(

@@ -1,13 +1,10 @@
 """Mappers that call a workload's own rewrite on the whole batch, of a name that is known or of any other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from strategies.spec import CHUNK, MODES, Mapper
+from strategies.spec import CHUNK, Mapper
 from workloads.spec import Workload
-
-# Words that stand for several strategies, or for none, where strategies are chosen.
-WORDS = ("all", "default", "none", *MODES)
 
 
 def _of_rewrite(name: str, order: int, title: str, summary: str, **fields: Any) -> Mapper:
@@ -16,9 +13,7 @@ def _of_rewrite(name: str, order: int, title: str, summary: str, **fields: Any) 
 
 MAPPER = (
     _of_rewrite(
-        "batched",
-        90,
-        "Hand-written batch",
+        *("batched", 90, "Hand-written batch"),
         "no mapping at all: the workload's rewrite works on the whole batch at once",
     ),
     _of_rewrite(
@@ -48,23 +43,9 @@ MAPPER = (
 )
 
 
-def mappers_of(workloads: Iterable[Workload], mappers: Mapping[str, Mapper]) -> dict[str, Mapper]:
-    """Return a mapper by name for each rewrite that none of these mappers, by slug, calls and whose name is free."""
-    names = [name for workload in workloads for name in _uncalled(workload, mappers)]
+def mappers_of(workloads: Iterable[Workload], mappers: Collection[Mapper]) -> dict[str, Mapper]:
+    """Return a mapper by name for each rewrite that none of these mappers calls."""
+    called = {mapper.rewrite for mapper in mappers}
+    names = [name for workload in workloads for name in workload.rewrites if name not in called]
     summary = "a rewrite for the whole batch that a workload brings along"
-    return {name: _of_rewrite(name, 96, f"Rewrite {name}", summary) for name in names if name not in {*mappers, *WORDS}}
-
-
-def refusals(workload: Workload, mappers: Mapping[str, Mapper]) -> list[str]:
-    """Return a sentence for each rewrite of the workload whose name a mapper cannot have."""
-    return [
-        f"the rewrite {name!r} is not offered: choose another name, a mapper or a word for strategies has this one"
-        for name in _uncalled(workload, mappers)
-        if name in {*mappers, *WORDS}
-    ]
-
-
-def _uncalled(workload: Workload, mappers: Mapping[str, Mapper]) -> list[str]:
-    """The names of the workload's rewrites that no mapper calls."""
-    called = {mapper.rewrite for mapper in mappers.values()}
-    return [name for name in workload.rewrites if name not in called]
+    return {name: _of_rewrite(name, 96, f"Rewrite {name}", summary) for name in names}

@@ -1,4 +1,4 @@
-"""Puts the whole script of a strategy together from the sources of its workload and mapper.
+"""Puts the whole script of a strategy together from the sources of its workload and mapper, or a person's own code.
 
 The text is at once what a person copies and what a subject runs: a subject executes it under a module name other than
 ``__main__`` and takes ``elems``, ``strategy`` and, where there are any, ``variables`` from it.
@@ -6,27 +6,44 @@ The text is at once what a person copies and what a subject runs: a subject exec
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable
+import json
+import re
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import strategies
-from strategies import chunks, loop, own_script
-from strategies.conversions import converted, in_float64, is_ragged, result_converters, tensors
-from strategies.layout import ScriptError, docstring, imports, join, keywords, pool, settings, signature, some_of
-from strategies.spec import ELEMENT, Strategy
+from strategies import chunks, conversions, own_script
+from strategies.conversions import is_ragged, tensors
+from strategies.own_script import ScriptError
+from strategies.spec import CHUNK, ELEMENT, Strategy
 from workloads.case import Case
+from workloads.functions import has_named
 from workloads.sources import helpers_of, source_of
-from workloads.spec import map_leaves
+from workloads.spec import Leaf, leaves, map_leaves, type_nest
 
+Function = Callable[..., Any]
+
+# Of so many elements at most right results are computed, one after the other: those of 100,000 take minutes.
+MOST_COMPARED = 1_000
+_WIDTH = 120
+_REFERENCE = "reference in float64"
 _DECORATORS = {"eager": "", "graph": "@tf.function\n", "xla": "@tf.function(jit_compile=True)\n"}
-
+_FUTURE = re.compile(r"^from __future__ import .+$", re.MULTILINE)
 _MAIN = """\
 if __name__ == "__main__":
     outputs = strategy(elems)
     for leaf in tf.nest.flatten(outputs):
         print(leaf.dtype.name, leaf.shape)
 """
+# Freed memory stays in the process, so that no call takes page faults for its outputs.
+_TENSORS_STAY = 'os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"  # before the first op: freed tensors stay in a pool'
+_ARRAYS_STAY = (
+    'if sys.platform == "linux":  # freed arrays too: M_MMAP_MAX and M_TRIM_THRESHOLD of malloc.h',
+    "    ctypes.CDLL(None).mallopt(-4, 0)",
+    "    ctypes.CDLL(None).mallopt(-1, -1)",
+)
 
 
 def build(
@@ -44,110 +61,64 @@ def build(
     two functions of it have the same name.
     """
     strategy = strategies.parse(strategy) if isinstance(strategy, str) else strategy
-    mapper = strategies.mapper(strategy.mapper)
+    mapper, script = strategies.mapper(strategy.mapper), _Script(case)
     arrays = mapper.arrays or mapper.element == "numpy_element"
-    chosen = {**chunks.chosen(case, strategy, memory_limit_mib), **strategy.options}
-    functions, data, blocks = _mapped(case, strategy, chosen)
-    made, makers = _elements(case, arrays=mapper.arrays)
+    kind, _, index = case.device.partition(":")
+    if kind == "GPU":  # its memory is in a pool anyway
+        script.settings.append(f'tf.config.set_visible_devices(tf.config.list_physical_devices("GPU")[{index}], "GPU")')
+    else:
+        if allocator == "pool":
+            script.modules = ["ctypes", "os", "sys"] if arrays else ["os"]
+            script.settings += [_TENSORS_STAY, *(_ARRAYS_STAY if arrays else ())]
+        script.settings.append('tf.config.set_visible_devices([], "GPU")')
+    for pool in () if threads is None else ("intra", "inter"):
+        script.settings.append(f"tf.config.threading.set_{pool}_op_parallelism_threads({threads})")
+    script.add_elements(arrays=mapper.arrays)
     if case.workload.variables:
         variables = _call(case, case.workload.variables)
-        made.append(f"variables = {variables if arrays else f'tuple(map(tf.Variable, {variables}))'}")
-    modules, lines = pool(case.device, arrays=arrays) if allocator == "pool" else ([], [])
-    title = f"{mapper.title}, {strategy.mode} ({strategy.slug})"
-    return join(
-        docstring(case, title, case.device),
-        imports(modules) if case.workload.own is None else own_script.imports(case, modules),
-        settings(case.device, threads, lines),
-        *_sources(case, [*makers, *functions]),
-        "\n".join([*made, *data]),
-        *blocks,
-        _MAIN,
-    )
-
-
-def _elements(case: Case, *, arrays: bool = False) -> tuple[list[str], list[Callable[..., Any]]]:
-    """The lines that make what is mapped over, tensors or ``arrays``, and the functions that they call beside the
-    workload's."""
-    if case.workload.own is not None:
-        return own_script.data(case), []
-    made = _call(case, case.workload.inputs)
-    if arrays:
-        return [f"elems = {made}"], []
-    has_rows = is_ragged(case.call(case.workload.element_input))
-    line = f"elems = tf.nest.map_structure({'tensors' if has_rows else 'tf.constant'}, {made})"
-    return [line], [tensors] if has_rows else []
-
-
-def _mapped(
-    case: Case, strategy: Strategy, chosen: dict[str, Any], *, wide: bool = False
-) -> tuple[list[Callable[..., Any]], list[str], list[str]]:
-    """How elements are mapped with the chosen options: the functions that take part, the lines of further data, and the
-    blocks that define ``strategy``. ``wide``: results are made float64."""
-    mapper, workload = strategies.mapper(strategy.mapper), case.workload
-    start = f"{_DECORATORS[strategy.mode]}def strategy(elems):\n"
-    if mapper.apply is None:
-        rewrite = workload.rewrites[str(mapper.rewrite)]
-        further = [keywords({name: value}) for name, value in chosen.items()]
-        return [rewrite], [], [f"{start}    return {_mapped_call(case, rewrite, 'elems', further)}"]
-    output = case.call(workload.element_output)
-    apply = mapper.apply_ragged if is_ragged(output) and mapper.apply_ragged else mapper.apply
-    element = workload.element if mapper.element == "element" else workload.numpy_element
-    if ELEMENT in chosen:
-        element = workload.elements[chosen.pop(ELEMENT)]
-    assert element is not None
-    changes = result_converters(output) if mapper.element == "element" else []
-    if wide:
-        changes.insert(0, own_script.in_float64)
-        output = map_leaves(lambda leaf: replace(leaf, dtype="float64") if "float" in leaf.dtype else leaf, output)
-    decorator = _DECORATORS["graph"] if mapper.compiled else ""
-    if chosen.pop("jit_compile", False):
-        decorator = _DECORATORS["xla"]
-    fn, data, blocks = element.__name__, [], []
-    if decorator or workload.variables or case.keywords(element) or changes:
-        fn = "fn" if workload.own is None else own_script.WRAPPER
-        called = converted(_mapped_call(case, element, "x"), changes)
-        blocks.append(f"{decorator}def {fn}(x):\n    return {called}")
-    arguments = [fn, "elems"]
-    if "signature" in inspect.signature(apply).parameters:
-        data.append(signature(output))
-        arguments.append("signature")
-    if chosen:
-        arguments.append(keywords(chosen))
-    call, functions = f"{apply.__name__}({', '.join(arguments)})", [*changes, element, apply]
-    if workload.use is None:
-        blocks.append(f"{start}    return {call}")
-    else:
-        functions.append(workload.use)
-        used = _mapped_call(case, workload.use, "mapped, elems")
-        blocks.append(f"{start}    def mapped(elems):\n        return {call}\n\n    return {used}")
-    return functions, data, blocks
-
-
-def _sources(case: Case, functions: Iterable[Callable[..., Any]]) -> list[str]:
-    """The sources of these functions, after that of what makes the data: the workload's, or a person's own code."""
-    workload = case.workload
-    if workload.own is None:
-        makers = filter(None, (workload.inputs, workload.variables))
-        return list(map(source_of, _with_helpers([*makers, *functions])))
-    given = (workload.element, *workload.rewrites.values())
-    further = _with_helpers(function for function in functions if function not in given)
-    return [own_script.code(case), *map(source_of, (*own_script.HELPERS, *further))]
-
-
-# --- right results ---------------------------------------------------------------------------------------------------
+        script.data.append(f"variables = {variables if arrays else f'tuple(map(tf.Variable, {variables}))'}")
+    script.add_mapping(case, strategy, memory_limit_mib)
+    script.blocks.append(_MAIN)
+    return script.text(f"{mapper.title}, {strategy.mode} ({strategy.slug})", case.device)
 
 
 def build_reference(case: Case) -> str:
     """Return the script that computes the float64 reference.
 
-    Executed, it has ``elems``, ``variables`` (but for a function of a person's own), ``reference_output`` (float64
-    arrays), and ``compared``, the numbers of the elements that it computes, where these are not all. That of a workload
-    with a ``reference`` or a rewrite ``numpy`` needs only NumPy (and ml_dtypes where the dtype is bfloat16).
+    Executed, it has ``elems``, ``variables`` where there are any, ``reference_output`` (of float64), and ``compared``,
+    the numbers of the elements that it computes, where these are not all. That of a workload with a ``reference`` or a
+    rewrite ``numpy`` needs only NumPy (and ml_dtypes where the dtype is bfloat16).
     """
-    if case.workload.own is not None:
-        return _reference_of_own(case)
-    right = case.workload.reference or case.workload.rewrites.get("numpy")
-    return _reference_by_element(case) if right is None else _reference_in_numpy(case, right)
+    workload, own, script = case.workload, case.workload.own, _Script(case)
+    if own is not None:
+        how = own_script.facts(case).reference
+    else:
+        how = "numpy" if workload.reference or "numpy" in workload.rewrites else "float64"
+    script.add_elements(arrays=how == "numpy")
+    if how == "numpy":
+        script.add_reference_in_numpy()
+        return script.text(_REFERENCE)
+    if how == "given":
+        arrays = "tf.nest.map_structure(lambda leaf: leaf.numpy(), elems)"
+        script.data.append(f"reference_output = {own.reference}({arrays})")
+        return script.text(_REFERENCE)
+    if how == "float64":
+        script.data.append("elems = in_float64(elems)")
+    if (number := compared(case)) < case.batch:
+        script.data.append(f"compared = np.linspace(0, {case.batch - 1}, {number}).round().astype(int)")
+        script.data.append("elems = tf.nest.map_structure(lambda leaf: tf.gather(leaf, compared), elems)")
+    script.functions.append(own_script.in_float64)
+    if workload.variables:
+        variables = f"in_float64(tf.nest.map_structure(tf.constant, {_call(case, workload.variables)}))"
+        script.data.append(f"variables = tuple(map(tf.Variable, {variables}))")
+    if own is None:  # a graph is ten times as fast for the many small ops of a gradient
+        script.add_mapping(replace(case, dtype="float64"), Strategy("map_fn", "graph"), wide=True)
+        result = "tf.nest.map_structure(lambda leaf: np.asarray(leaf, np.float64), strategy(elems))"
+    else:  # a person's own function may be none that can be traced
+        script.add_mapping(case, Strategy("loop", "eager"))
+        result = "in_float64(strategy(elems))"
+    script.blocks.append(f"reference_output = {result}")
+    return script.text(_REFERENCE)
 
 
 def compared(case: Case) -> int:
@@ -155,56 +126,10 @@ def compared(case: Case) -> int:
     where they are computed one after the other."""
     workload = case.workload
     if workload.own is not None:
-        return own_script.compared(case)
-    at_once = workload.reference or workload.use or "numpy" in workload.rewrites
-    return case.batch if at_once else min(case.batch, own_script.MOST_COMPARED)
-
-
-def _reference_in_numpy(case: Case, right: Callable[..., Any]) -> str:
-    is_exact = right is case.workload.reference
-    arguments = ["elems", "*variables"] if is_exact else ["in_float64(elems)", "*in_float64(variables)"]
-    result = f"{right.__name__}({', '.join([*arguments, *_keyword_parts(case, right)])})"
-    data = [
-        f"elems = {_call(case, case.workload.inputs)}",
-        f"variables = {_call(case, case.workload.variables) if case.workload.variables else '()'}",
-        f"reference_output = {result if is_exact else f'in_float64({result}, integers=True)'}",
-    ]
-    sources = [*([] if is_exact else [source_of(in_float64)]), *_sources(case, [right])]
-    return _reference_of(case, "import numpy as np", *sources, "\n".join(data))
-
-
-def _reference_by_element(case: Case) -> str:
-    """`tf.map_fn` of the element function, with elements, variables and results of float64; in a graph, which is ten
-    times as fast for the many small ops of a gradient."""
-    wide = replace(case, dtype="float64")
-    functions, further, blocks = _mapped(wide, Strategy("map_fn", "graph"), {}, wide=True)
-    made, makers = _elements(case)
-    data = [*made, "elems = in_float64(elems)", *some_of(case.batch, compared(case))]
-    if case.workload.variables:
-        variables = f"in_float64(tf.nest.map_structure(tf.constant, {_call(case, case.workload.variables)}))"
-        data.append(f"variables = tuple(map(tf.Variable, {variables}))")
-    sources = _sources(case, [*makers, *functions])
-    result = "tf.nest.map_structure(lambda leaf: np.asarray(leaf, np.float64), strategy(elems))"
-    parts = ["\n".join([*data, *further]), *blocks, f"reference_output = {result}"]
-    return _reference_of(case, imports([]), *sources, *parts)
-
-
-def _reference_of(case: Case, modules: str, *blocks: str) -> str:
-    narrow = "import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16\n" if case.dtype == "bfloat16" else ""
-    return join(docstring(case, "reference in float64"), f"{narrow}{modules}", "", *blocks)
-
-
-def _reference_of_own(case: Case) -> str:
-    result = case.call(case.workload.element_output)
-    mapped = loop.map_ragged_with_loop if is_ragged(result) else own_script.slice_by_slice
-    blocks = list(map(source_of, (*own_script.HELPERS, own_script.in_float64, mapped)))
-    if changes := result_converters(result):
-        called = converted(_mapped_call(case, case.workload.element, "x"), changes)
-        blocks += [*map(source_of, changes), f"def {own_script.WRAPPER}(x):\n    return {called}"]
-    data = "\n".join([*own_script.data(case), *own_script.reference(case)])
-    return join(
-        docstring(case, "the right results"), own_script.imports(case), "", own_script.code(case), *blocks, data
-    )
+        at_once = own_script.facts(case).reference == "given" or is_ragged(case.call(workload.element_output))
+    else:
+        at_once = bool(workload.reference or workload.use or "numpy" in workload.rewrites)
+    return case.batch if at_once else min(case.batch, MOST_COMPARED)
 
 
 def mapping(source: str) -> str:
@@ -213,39 +138,184 @@ def mapping(source: str) -> str:
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     if "strategy" not in functions:
         return ""
-    calls = [node.func for node in ast.walk(functions["strategy"]) if isinstance(node, ast.Call)]
+    strategy = functions.pop("strategy")
+    calls = [node.func for node in ast.walk(strategy) if isinstance(node, ast.Call)]
     called = {function.id for function in calls if isinstance(function, ast.Name)}
     short = [node for name, node in functions.items() if name in called and len(node.body) == 1]
     lines, parts = source.splitlines(), []
-    for node in (*short, functions["strategy"]):
+    for node in (*short, strategy):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         parts.append("\n".join(lines[first - 1 : node.end_lineno]))
     return "\n\n".join(parts)
 
 
-# --- sources and calls -----------------------------------------------------------------------------------------------
+# --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _call(case: Case, function: Callable[..., Any]) -> str:
-    """The source of a call with everything that the function names."""
-    return f"{function.__name__}({keywords(case.arguments(function))})"
+class _Script:
+    """The parts of a script of a case, in the order in which they stand in it: ``modules`` of Python's own that it
+    imports, ``settings`` of TensorFlow before its first op, ``functions``, lines of ``data``, and ``blocks``."""
+
+    def __init__(self, case: Case) -> None:
+        self._case, self._workload, self._own = case, case.workload, case.workload.own
+        self.packages = ["import numpy as np", "import tensorflow as tf"]
+        self.modules: list[str] = []
+        self.settings: list[str] = []
+        self.functions: list[Function] = []
+        self.data: list[str] = []
+        self.blocks: list[str] = []
+
+    def add_elements(self, *, arrays: bool) -> None:
+        """Add what makes the elements, tensors or ``arrays``, and the source of what makes the variables."""
+        case, workload = self._case, self._workload
+        if self._own is not None:
+            facts, values = own_script.facts(case), {**case.size, "seed": case.seed}
+            called = f"({_keywords({name: values[name] for name in facts.parameters})})" if facts.is_called else ""
+            self.functions += own_script.HELPERS
+            self.data.append(f"elems = with_batch({self._own.elems}{called}, {case.batch})")
+            return
+        self.functions += filter(None, (workload.inputs, workload.variables))
+        made = _call(case, workload.inputs)
+        if not arrays:
+            has_rows = is_ragged(case.call(workload.element_input))
+            self.functions += [tensors] if has_rows else []
+            made = f"tf.nest.map_structure({'tensors' if has_rows else 'tf.constant'}, {made})"
+        self.data.append(f"elems = {made}")
+
+    def add_mapping(
+        self, case: Case, strategy: Strategy, memory_limit_mib: int | None = None, *, wide: bool = False
+    ) -> None:
+        """Add ``strategy``, and what it needs. ``wide``: results are made float64."""
+        mapper, workload = strategies.mapper(strategy.mapper), case.workload
+        options = dict(strategy.options)
+        if chunk := chunks.chosen(case, strategy, memory_limit_mib):
+            options = {CHUNK.name: chunk[0], **options}
+        start = f"{_DECORATORS[strategy.mode]}def strategy(elems):\n"
+        if mapper.apply is None:
+            rewrite = workload.rewrites[str(mapper.rewrite)]
+            self.functions.append(rewrite)
+            self.blocks.append(f"{start}    return {_call(case, rewrite, 'elems', options)}")
+            return
+
+        output = case.call(workload.element_output)
+        apply = mapper.apply_ragged if is_ragged(output) and mapper.apply_ragged else mapper.apply
+        element, converters = workload.numpy_element, list[Function]()
+        if mapper.element == "element":
+            name = options.pop(ELEMENT, None)
+            element = workload.elements[name] if name else workload.element
+            # Strategies stack dense tensors, and plain tuples of them.
+            converters += [conversions.made_dense] if any(leaf.sparse for leaf in leaves(output)) else []
+            converters += [conversions.as_tuples] if has_named(output) else []
+        assert element is not None
+        if wide:
+            converters.insert(0, own_script.in_float64)
+            output = map_leaves(lambda leaf: replace(leaf, dtype="float64") if "float" in leaf.dtype else leaf, output)
+        decorator = _DECORATORS["graph"] if mapper.compiled else ""
+        if options.pop("jit_compile", False):
+            decorator = _DECORATORS["xla"]
+        fn = element.__name__
+        if decorator or workload.variables or case.keywords(element) or converters:
+            fn = own_script.WRAPPER if self._own else "fn"
+            result = _call(case, element, "x")
+            for converter in reversed(converters):
+                result = f"{converter.__name__}({result})"
+            self.blocks.append(f"{decorator}def {fn}(x):\n    return {result}")
+
+        arguments = [fn, "elems"]
+        if "signature" in inspect.signature(apply).parameters:
+            self.data.append(_signature(output))
+            arguments.append("signature")
+        call = f"{apply.__name__}({', '.join(filter(None, [*arguments, _keywords(options)]))})"
+        self.functions += [*converters, element, apply]
+        if workload.use is None:
+            self.blocks.append(f"{start}    return {call}")
+        else:
+            self.functions.append(workload.use)
+            used = _call(case, workload.use, "mapped, elems")
+            self.blocks.append(f"{start}    def mapped(elems):\n        return {call}\n\n    return {used}")
+
+    def add_reference_in_numpy(self) -> None:
+        """Add the workload's ``reference``, or its rewrite ``numpy`` of float64."""
+        case, workload = self._case, self._workload
+        self.packages = ["import numpy as np"]
+        if case.dtype == "bfloat16":
+            self.packages.insert(0, "import ml_dtypes  # noqa: F401 - teaches NumPy bfloat16")
+        self.data.append(f"variables = {_call(case, workload.variables) if workload.variables else '()'}")
+        if workload.reference is not None:
+            self.functions.append(workload.reference)
+            result = _call(case, workload.reference, "elems", variables="*variables")
+        else:
+            rewrite = workload.rewrites["numpy"]
+            self.functions = [conversions.in_float64, *self.functions, rewrite]
+            result = _call(case, rewrite, "in_float64(elems)", variables="*in_float64(variables)")
+            result = f"in_float64({result}, integers=True)"
+        self.data.append(f"reference_output = {result}")
+
+    def text(self, title: str, device: str = "") -> str:
+        """The whole text. Raises `ScriptError` where two of its functions have the same name."""
+        case, own = self._case, self._own
+        facts = {**case.size, **case.options, "dtype": case.dtype}
+        facts |= {"device": device, "seed": case.seed} if device else {"seed": case.seed}
+        line = textwrap.fill(", ".join(f"{name}={value}" for name, value in facts.items()), _WIDTH)
+        head, code = [f'"""{self._workload.title}: {title}.\n\n{line}\n"""'], []
+        functions: dict[str, Function] = {}
+        if own is not None:
+            head += _FUTURE.findall(own.code)  # these have to come first
+            code = [own_script.seeds(own, case.seed), _FUTURE.sub("", own.code)]
+            given = (self._workload.element, *self._workload.rewrites.values())
+            self.functions = [function for function in self.functions if function not in given]
+        # Each function after those of its file that it calls.
+        for function in (one for caller in self.functions for one in (*helpers_of(caller), caller)):
+            if functions.setdefault(function.__name__, function) is not function:
+                raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
+        head += ["\n".join(f"import {name}" for name in self.modules), *map("\n".join, (self.packages, self.settings))]
+        sources = map(source_of, functions.values())
+        parts = ["\n\n".join(filter(None, head)), *code, *sources, "\n".join(self.data), *self.blocks]
+        return "\n\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def _mapped_call(case: Case, function: Callable[..., Any], arguments: str, further: Iterable[str] = ()) -> str:
-    """The source of a call with tensors or arrays, then the variables, then keywords."""
-    variables = ["*variables"] if case.workload.variables else []
-    return f"{function.__name__}({', '.join([arguments, *variables, *_keyword_parts(case, function), *further])})"
+# --- literals --------------------------------------------------------------------------------------------------------
 
 
-def _keyword_parts(case: Case, function: Callable[..., Any]) -> list[str]:
-    """The source of each keyword that a function that is handed tensors or arrays names after its ``*``."""
-    return [keywords({name: value}) for name, value in case.keywords(function).items()]
+def _call(
+    case: Case, function: Function, handed: str = "", further: Mapping[str, Any] | None = None, variables: str = ""
+) -> str:
+    """The source of a call: one that is ``handed`` tensors or arrays gets the variables too, and the keywords that it
+    names; any other has everything that it names."""
+    if not handed:
+        return f"{function.__name__}({_keywords(case.arguments(function))})"
+    if not variables and case.workload.variables:
+        variables = "*variables"
+    keywords = _keywords({**case.keywords(function), **(further or {})})
+    return f"{function.__name__}({', '.join(filter(None, [handed, variables, keywords]))})"
 
 
-def _with_helpers(chosen: Iterable[Callable[..., Any]]) -> list[Callable[..., Any]]:
-    """The chosen functions, each after those of its file that it calls; each function once."""
-    ordered: dict[str, Callable[..., Any]] = {}
-    for function in (one for caller in chosen for one in (*helpers_of(caller), caller)):
-        if ordered.setdefault(function.__name__, function) is not function:
-            raise ScriptError(f"two functions of one script are named {function.__name__!r}: rename one of them")
-    return list(ordered.values())
+def _keywords(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
+
+
+def _literal(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)  # in double quotes
+
+
+def _signature(output: type_nest) -> str:
+    """The statement that assigns what a strategy is told of an element's output; a long tuple has a part a line."""
+    line = f"signature = {_tensor_spec(output)}"
+    if len(line) <= _WIDTH or not isinstance(output, tuple):
+        return line
+    return "\n".join(["signature = (", *(f"    {_tensor_spec(part)}," for part in output), ")"])
+
+
+def _tensor_spec(nest: type_nest) -> str:
+    """A nest of `Leaf` as the literal of a nest of ``tf.TensorSpec`` and ``tf.RaggedTensorSpec``."""
+    if isinstance(nest, Leaf) and nest.is_ragged:
+        ragged_rank = max(axis for axis, side in enumerate(nest.shape) if side is None)
+        return f"tf.RaggedTensorSpec({list(nest.shape)}, tf.{nest.dtype}, ragged_rank={ragged_rank})"
+    if isinstance(nest, Leaf):
+        return f"tf.TensorSpec({list(nest.shape)}, tf.{nest.dtype})"
+    if isinstance(nest, Mapping):
+        return "{" + ", ".join(f"{_literal(key)}: {_tensor_spec(part)}" for key, part in nest.items()) + "}"
+    parts = ", ".join(map(_tensor_spec, nest))
+    if isinstance(nest, list):
+        return f"[{parts}]"
+    return f"({parts},)" if len(nest) == 1 else f"({parts})"

@@ -1,4 +1,4 @@
-"""The data of a mapper and of a strategy: metadata, source text and a forecast. Nothing here needs TensorFlow."""
+"""The data of a mapper and of a strategy: metadata and source text. Nothing here needs TensorFlow."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,56 +10,31 @@ MODES = ("eager", "graph", "xla")
 # The option of a strategy that names another of the workload's element functions.
 ELEMENT = "element"
 # The elements of a chunk, which `strategies.chunks` chooses where nobody does.
-CHUNK = Option(
-    "chunk",
-    default=0,
-    help="elements vectorised together; 0 takes what a cache or the memory limit holds, or all where that saves little",
-    least=0,
-    most=1_000_000,
-)
+CHUNK = Option("chunk", 0, "elements vectorised together; 0 takes as many as a cache holds", least=0, most=1_000_000)
 PARALLEL_ITERATIONS = Option(
-    "parallel_iterations",
-    default=10,  # what tf.map_fn takes in a graph where none is given
-    help="iterations that may be in flight at once in a graph; eager and XLA ignore it",
-    least=1,
-    most=1024,
+    "parallel_iterations", 10, "iterations in flight at once in a graph; eager and XLA ignore it", least=1, most=1024
 )
 # The element function as a `tf.function` of its own, wherever a mapper has this option.
-JIT_COMPILE = Option("jit_compile", default=False, help="compile the element function with XLA", values=(False, True))
+JIT_COMPILE = Option("jit_compile", False, "compile the element function with XLA", values=(False, True))
 # How a mapper goes through the batch: element by element, from Python, in a loop of TensorFlow's, through tf.data or by
 # calls back into Python; with each op on the whole batch or on chunks; or by a rewrite.
 Steps = Literal["python", "while", "pipeline", "called_back", "vectorised", "chunks", "whole"]
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A forecast for one strategy on a CPU.
-
-    ``peak_bytes``: peak of requested bytes during one steady call, inputs not counted, outputs counted. ``events``:
-    allocations and deallocations of one steady call.
-    """
-
-    peak_bytes: int
-    first_call_s: float
-    latency_s: float
-    events: int
-
-
-@dataclass(frozen=True)
 class Mapper:
     """A way to apply ``fn`` to every slice along axis 0.
 
-    ``apply(fn, elems[, signature], **options)`` is TensorFlow code whose source goes into a strategy's script; this
-    process never calls it. It gets ``signature`` (a nest of ``tf.TensorSpec`` of one element's output) where it names
-    it, and the options that differ from their defaults; one that has the option `CHUNK` gets a chunk that depends on
-    the case. Functions of its file that it calls go into the script with it. ``rewrite`` names the workload's rewrite
-    that is called on the whole batch in place of ``apply(element, …)``; such a mapper has no ``apply``. Of its
-    ``modes``, those in ``default_modes`` are what "default" stands for; ``unsupported`` says of modes in a sentence why
-    they cannot work. ``steps``, of which forecasts are made, is how it goes through the batch.
+    ``apply(fn, elems[, signature], **options)`` is TensorFlow code whose source, with the functions of its file that it
+    calls, goes into a strategy's script; this process never calls it. It gets ``signature`` (a nest of
+    ``tf.TensorSpec`` of one element's output) where it names it, and the options that differ from their defaults; one
+    that has the option `CHUNK` gets a chunk that depends on the case. ``apply_ragged`` takes its place where the
+    lengths of results differ from element to element; without it the mapper takes no such results. ``rewrite`` names
+    the workload's rewrite that is called on the whole batch, in place of ``apply``.
 
-    ``apply_ragged`` takes the place of ``apply`` where the lengths of results differ from element to element; without
-    it the mapper takes no such results. ``one_shape`` says of modes in a sentence why elements and results need one
-    shape.
+    Of its ``modes``, those in ``default_modes`` are what "default" stands for. ``unsupported`` says of modes in a
+    sentence why they cannot work, ``one_shape`` why elements and results need one shape. ``steps``, of which forecasts
+    are made, is how it goes through the batch.
 
     ``element`` is which of the workload's element functions is mapped; a ``numpy_element`` gets variables as arrays.
     ``arrays``: the batch is handed over as NumPy arrays, not tensors. ``compiled``: the element function is a
@@ -113,10 +88,6 @@ class Strategy:
     @property
     def slug(self) -> str:
         """``mapper.mode``, then ``?option=value&…`` with keys sorted and defaults left out."""
-        if not self.options:
-            return f"{self.mapper}.{self.mode}"
-        pairs = (
-            f"{key}={str(value).lower() if isinstance(value, bool) else value}"
-            for key, value in sorted(self.options.items())
-        )
-        return f"{self.mapper}.{self.mode}?{'&'.join(pairs)}"
+        values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in self.options.items()}
+        pairs = "&".join(f"{key}={value}" for key, value in sorted(values.items()))
+        return f"{self.mapper}.{self.mode}{'?' if pairs else ''}{pairs}"

@@ -20,12 +20,7 @@ MAPPER = Mapper(
     steps="vectorised",
     one_shape=ONE_SHAPE,
     options=(
-        Option(
-            "fallback_to_while_loop",
-            default=True,
-            help="run ops that cannot be vectorised in a while loop, instead of failing",
-            values=(True, False),
-        ),
+        Option("fallback_to_while_loop", True, "run ops that cannot be vectorised in a loop, or fail", (True, False)),
     ),
     order=30,
 )

@@ -1,4 +1,4 @@
-"""tf.while_loop with a TensorArray for each output: what tf.map_fn does, written out."""
+"""tf.while_loop with a TensorArray for each output, as tf.map_fn does: written out, or by AutoGraph."""
 
 from strategies.spec import PARALLEL_ITERATIONS, Mapper
 from workloads.spec import tf
@@ -24,12 +24,40 @@ def map_with_while_loop(fn, elems, signature, parallel_iterations=10):
     return tf.nest.map_structure(lambda array: array.stack(), arrays)
 
 
-MAPPER = Mapper(
-    slug="while_loop",
-    title="tf.while_loop",
-    summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
-    apply=map_with_while_loop,
-    default_modes=(),
-    options=(PARALLEL_ITERATIONS,),
-    order=22,
+def map_with_autograph(fn, elems, signature):
+    def one(index):
+        return fn(tf.nest.map_structure(lambda leaf: leaf[index], elems))
+
+    def written(index, arrays, output):
+        return tf.nest.map_structure(lambda array, leaf: array.write(index, leaf), arrays, output)
+
+    batch = tf.nest.flatten(elems)[0].shape[0]
+    if batch == 0:  # XLA would still compile the body, and slice what is not there
+        return tf.nest.map_structure(lambda spec: tf.zeros([0, *spec.shape], spec.dtype), signature)
+    arrays = tf.nest.map_structure(lambda spec: tf.TensorArray(spec.dtype, batch, element_shape=spec.shape), signature)
+    for index in tf.range(batch):
+        arrays = written(index, arrays, one(index))
+    return tf.nest.map_structure(lambda array: array.stack(), arrays)
+
+
+MAPPER = (
+    Mapper(
+        slug="while_loop",
+        title="tf.while_loop",
+        summary="a loop that TensorFlow runs, writing each output into a TensorArray: tf.map_fn written out",
+        apply=map_with_while_loop,
+        default_modes=(),
+        options=(PARALLEL_ITERATIONS,),
+        order=22,
+    ),
+    Mapper(
+        slug="autograph",
+        title="AutoGraph loop",
+        summary="for index in tf.range(n) inside tf.function, which AutoGraph turns into a tf.while_loop",
+        apply=map_with_autograph,
+        # Eager, AutoGraph does nothing: this would be the Python loop again.
+        modes=("graph", "xla"),
+        default_modes=(),
+        order=24,
+    ),
 )

@@ -1,6 +1,7 @@
 """Made-up evidence for claims: for each class of predicates, what has to be seen so that it says yes or no. A new class
 of predicates needs a case in `evidence`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,11 +10,10 @@ from msgspec.structs import replace
 from measure.claims import known, predicates
 from measure.claims.predicates import FIRST_CALL
 from measure.claims.spec import Claim, Compare, Need, Predicate, Script, Swept
-from measure.run.run import Axis, Error, Evidence, Measurement, Point, Replica, Run, ScriptEnd, Warning
-from tests.samples import memory, run_of
+from measure.run.run import Axis, Error, Evidence, Measurement, Point, Run, ScriptEnd, Warning
+from tests.samples import measurement, memory, run_of
 
 ID = "0123456789abcdef01234567"
-_PROCESSES = 20
 
 
 def evidence(test: Predicate, yes: bool) -> Evidence:
@@ -21,9 +21,8 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
     need: Any = test.need
     match test:
         case predicates.Faster():
-            return timed(need, {test.a: 1e-3, test.b: 1e-3 * test.by * (2.0 if yes else 0.5)})
-        case predicates.AsFast():
-            return timed(need, {test.a: 1e-3, test.b: 1e-3 * (1.0 if yes else 2 * test.within)})
+            times = test.by * 2.0 if test.most == math.inf else math.sqrt(test.by * test.most)
+            return timed(need, {test.a: 1e-3, test.b: 1e-3 * (times if yes else test.by / 2)})
         case predicates.MoreMemory():
             a = round(1e6 * test.by * (2.0 if yes else 0.5))
             return compared(need, [item(test.a, peak_bytes=a), item(test.b, peak_bytes=1_000_000)])
@@ -34,9 +33,7 @@ def evidence(test: Predicate, yes: bool) -> Evidence:
             warnings = [Warning(code="falls_back", message="falls back")] if yes else []
             return compared(need, [item(test.strategy, warnings=warnings)])
         case predicates.Fails():
-            return script(need, **{test.name: f"ValueError: {test.words}" if yes else ""})
-        case predicates.Runs():
-            return script(need, **{test.name: "" if yes else "ValueError: it cannot"})
+            return script(need, **{test.name: f"ValueError: {test.words}" if yes == test.fails else ""})
         case predicates.Figure():
             inside = test.least if test.least > -9 else test.most
             return script(need, **{test.name: inside if yes else inside - 1 if test.least > -9 else inside + 1})
@@ -65,14 +62,9 @@ def compared(need: Compare, measurements: Sequence[Measurement]) -> Evidence:
 
 
 def swept(need: Swept, along: Mapping[int, Sequence[Measurement]]) -> Evidence:
-    run = run_of()
     axis = Axis(kind="size", name=need.axis, values=list(need.values), scale="log")
-    request = replace(run.request, workload=need.workload, strategies=list(need.strategies))
-    points = [
-        Point(at={need.axis: value}, status="complete", measurements=list(items)) for value, items in along.items()
-    ]
-    whole = replace(run, kind="sweep", status="complete", request=request, axes=[axis], points=points)
-    return Evidence(need=need.key, run=whole)
+    points = [Point(at={need.axis: value}, measurements=list(items)) for value, items in along.items()]
+    return Evidence(need=need.key, run=replace(run_of(), kind="sweep", axes=[axis], points=points))
 
 
 def script(need: Script, error: str = "", **figures: Any) -> Evidence:
@@ -80,46 +72,26 @@ def script(need: Script, error: str = "", **figures: Any) -> Evidence:
 
 
 def item(
-    slug: str,
-    seconds: float = 1e-3,
-    outcome: str = "ok",
-    words: str = "it is so",
-    *,
-    first_call_s: float = 1.0,
-    peak_bytes: int = 1_000_000,
-    warnings: Sequence[Warning] = (),
-) -> Measurement:
-    """A strategy that was measured in many processes, or that ended otherwise."""
-    mapper, _, mode = slug.partition("?")[0].partition(".")
-    replicas = [
-        Replica(id=number, calls_per_sample=1, rounds=[1, 2, 3], at_s=[float(number)] * 3, samples_s=[seconds] * 3,
-                first_call_s=first_call_s)
-        for number in range(_PROCESSES)
-    ]  # fmt: skip
-    is_right = outcome == "ok"
-    return Measurement(
-        strategy=slug, mapper=mapper, mode=mode or "graph", outcome=outcome, stage="done", warnings=list(warnings),
-        replicas=replicas if is_right else [], memory=memory(peak_bytes) if is_right else None,
-        error=None if is_right else Error(type="Error", message=words),
-    )  # fmt: skip
+    slug: str, seconds: float = 1e-3, outcome: str = "ok", words: str = "it is so", *, first_call_s: float = 1.0,
+    peak_bytes: int = 1_000_000, warnings: Sequence[Warning] = (),
+) -> Measurement:  # fmt: skip
+    """A strategy that was measured in twenty processes, or that ended otherwise, which its error says in ``words``."""
+    made = replace(measurement(slug, [[seconds] * 3] * 20, outcome=outcome), warnings=list(warnings))
+    if outcome != "ok":
+        return replace(made, replicas=[], error=Error(type="Error", message=words))
+    replicas = [replace(replica, at_s=[1.0] * 3, first_call_s=first_call_s) for replica in made.replicas]
+    return replace(made, replicas=replicas, memory=memory(peak_bytes))
 
 
 def run(tried: Sequence[Claim], *found: Evidence, gpus: bool = True) -> Run:
     """A finished run of these claims with this evidence."""
-    base = run_of()
-    return Run(
-        id=ID,
-        kind="claims",
-        created="2025-01-15T09:30:00Z",
-        started="2025-01-15T09:30:00Z",
-        finished="2025-01-15T09:35:00Z",
-        status="complete",
-        stop_reason="everything that the claims need is measured",
-        request=replace(base.request, workload="claims", size={}, dtype="", strategies=[]),
+    run = run_of()
+    return replace(
+        run, id=ID, kind="claims", finished=run.created, status="complete",
+        request=replace(run.request, workload="claims", size={}, dtype="", strategies=[]),
         environment={"tensorflow": "2.21.0", "cpu": "A made-up CPU", "cores": 2, "gpus": ["A GPU"] if gpus else []},
-        claims=[claim.id for claim in tried],
-        evidence=list(found),
-    )
+        claims=[claim.id for claim in tried], evidence=list(found),
+    )  # fmt: skip
 
 
 def of_one_test(kind: type[Any] = object) -> Claim:

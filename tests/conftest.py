@@ -19,7 +19,7 @@ from tests.deadlines import ANSWER_S
 from tests.engine import eventually, running_host
 from tests.simulated_server import GO_ON
 from tests.steps import having
-from workloads import discovery, functions
+from workloads import descriptions, discovery, functions
 
 # A test that uses one of these, directly or through another fixture, is live: it starts processes, drives a browser, or
 # calls TensorFlow. All others are deterministic.
@@ -88,8 +88,9 @@ def tf() -> Any:
 @pytest.fixture(autouse=True)
 def _executing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a person's own are executed, until a page of the test takes those of its worker."""
+    monkeypatch.setattr(descriptions, "_taken", None)
     for one in discovery.discoveries:
-        monkeypatch.setattr(one, "_described", None)
+        monkeypatch.setattr(one, "_taken", None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,7 +20,6 @@ import pytest
 
 from measure import local, making
 from measure.client import Client
-from measure.engine import deriving
 from measure.engine.bench import Settings
 from measure.pool.launcher import Events, Launcher
 from measure.recording import FAULT
@@ -31,8 +30,6 @@ from measure.subject.messages import Spec
 from measure.worker import Worker
 from tests.deadlines import RUN_S
 from tests.subjects import Subjects, leave_the_machine
-from workloads import functions
-from workloads.functions import Given
 
 ROOT = Path(__file__).parent.parent
 # As few processes as a comparison can do with: what it decides is not looked at here.
@@ -187,10 +184,6 @@ class Own:
         while self.worker.work_one():
             pass
 
-    def look_at(self, given: Given) -> str:
-        """Make a workload of a function of a person's own, as a check does; its slug."""
-        return functions.add(deriving.derive(given, {}, 0, self.worker.launcher))
-
     def begin(self) -> None:
         """Do what waits, and what will, beside the test."""
         self._thread = threading.Thread(target=self.worker.work, daemon=True)
@@ -208,9 +201,9 @@ class Own:
 def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
     """A client and a quick worker on a store in a folder, on a launcher that others may use after it."""
     settings = {"most_processes": QUICK, "probes": False, "process_peaks": False, "timeout_floor_s": RUN_S} | settings
-    worker = Worker(store.Store(folder), launcher, settings=Settings(**settings), name="a test")
-    own = Own(Client(store.Store(folder)), worker)
+    own = Own(Client(store.Store(folder)), worker := Worker(store.Store(folder), launcher, "a test"))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "SETTINGS", Settings(**settings))
         if isinstance(launcher, Subjects):
             leave_the_machine(patch)
         worker.tell()
@@ -218,28 +211,16 @@ def running(launcher: Launcher, folder: Path, **settings: Any) -> Iterator[Own]:
             yield own
         finally:
             own.end()
-            own.client.close()
+            own.client.store.close()
 
 
 def measure_here(launcher: Launcher, patch: pytest.MonkeyPatch) -> None:
-    """Have commands of this process measure with that, quickly."""
+    """Have commands of this process measure with that, quickly; none of them ends it."""
     quick = Settings(most_processes=QUICK, probes=False, process_peaks=False, timeout_floor_s=RUN_S)
     patch.setattr(local, "launcher", lambda *_: launcher)
+    patch.setattr(launcher, "close", lambda: None)
     patch.setattr(making, "SETTINGS", quick)
     leave_the_machine(patch)
-
-
-class Lent:
-    """A launcher that its borrower cannot close."""
-
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._launcher, name)
-
-    def close(self) -> None:
-        pass
 
 
 def measure(own: Own, asked: request.Request) -> Run:
@@ -271,28 +252,20 @@ class Talk:
         return [kind for kind, _ in itertools.groupby(message["event"] for message in self.messages)]
 
 
-def talk(launcher: Launcher, specs: Iterable[Spec], at_once: int = 1) -> list[Talk]:
-    """Start subjects, ``at_once`` at a time, take each through its role, and return what they said, in their order."""
+def talk(launcher: Launcher, specs: Iterable[Spec]) -> list[Talk]:
+    """Start subjects, take each through its role, and return what they said, in their order."""
     events: Events = deque()
-    waiting, talks, live = list(specs), [], {}
+    live = {launcher.start(spec, events): Talk(spec) for spec in specs}
+    talks = [*live.values()]
     following = {"ready": {"op": "first_call"}, "first_call": {"op": "turn"}, "sampled": {"op": "stop"}}
-    while waiting or live:
-        while waiting and len(live) < at_once:
-            talks.append(Talk(waiting.pop(0)))
-            live[launcher.start(talks[-1].spec, events)] = talks[-1]
+    while live:
         event = launcher.next(events, RUN_S)
-        if event is None:
-            for subject in live:
-                launcher.kill(subject)
-            silent = [(one.spec.name, one.said) for one in live.values()]
-            pytest.fail(f"silent for {RUN_S:.0f} s: {silent}")
-        if event.subject not in live:
-            continue
-        if event.kind == "message":
-            message = json.loads(event.fields)
-            live[event.subject].messages.append(message)
-            if message.get("event") in following:
-                launcher.send(event.subject, following[message["event"]])
-        else:
+        assert event is not None, f"silent for {RUN_S:.0f} s: {[(one.spec.name, one.said) for one in live.values()]}"
+        if event.kind == "exit":
             live.pop(event.subject).exit = event.fields
+            continue
+        message = json.loads(event.fields)
+        live[event.subject].messages.append(message)
+        if message.get("event") in following:
+            launcher.send(event.subject, following[message["event"]])
     return talks

@@ -182,8 +182,6 @@ def measured(launcher: Launcher, variant: Variant, chosen: Sequence[str] = ()) -
 def of_cell(now: Row, before: Row | None) -> list[Row]:
     """The rows of a cell that is measured now. ``before``: its row for oneDNN on a processor with AVX-512, which is
     kept where this machine does not show it."""
-    if "onednn" in now.warnings.split():
-        before = dataclasses.replace(now, onednn="on")
     if before is None:
         return [now]
     words = " ".join(word for word in before.warnings.split() if word != "onednn")

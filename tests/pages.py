@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from measure.admission import NOBODY, Visitor
 from measure.run import why
+from measure.run.encoding import decode
 from measure.run.request import Request, RequestError
 from measure.run.run import Run
-from measure.run.run_file import decode
 from measure.run.sweep_request import SweepRequest
 from measure.store.queue import WorkerState
 from measure.store.store import Snapshot, Store

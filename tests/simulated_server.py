@@ -72,7 +72,8 @@ if __name__ == "__main__":
     # A run that is held goes on until a test lets it go.
     making.bound_s = lambda *_, **__: 86_400.0
     os.environ |= dict.fromkeys(("MAPBENCH_RUN_S", "MAPBENCH_SWEEP_S"), "86400")
-    worker = Worker(Store(), subjects, settings=Settings(timeout_floor_s=3_600.0), name="a test")
+    making.SETTINGS = Settings(timeout_floor_s=3_600.0)
+    worker = Worker(Store(), subjects, "a test")
     threading.Thread(target=worker.work, daemon=True).start()
     own = client.Client()
     client.shared = lambda: own

@@ -164,7 +164,7 @@ class Subjects:
             case "timing":
                 return [{"event": "ready", "runtime_s": 0.1}]
             case "probes":
-                return [{"event": "rates", "rates": msgspec.to_builtins(RATES), "work": msgspec.to_builtins(spec.work)}]
+                return [{"event": "rates", "rates": msgspec.to_builtins(RATES), "flops": 0, "unknown": []}]
             case "process_peak":
                 return [{"event": "process_peak", "bytes": 2**21}]
             case "why":

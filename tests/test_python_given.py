@@ -101,14 +101,11 @@ def test_modules_of_the_callers_own_are_not_needed_elsewhere_and_keep_their_cons
 
 
 def test_a_function_of_a_library_is_imported_by_its_name_or_by_another_where_that_is_taken():
-    sent = given(np.sqrt, numbers, np.emath.sqrt, np.linalg.norm)
+    sent = given(np.sqrt, numbers, np.emath.sqrt, copy.copy)
     assert "cloudpickle" not in sent.code and "from numpy import sqrt as sqrt\n" in sent.code
     space = executed(sent)
-    assert (sent.function, sent.batched, sent.reference) == ("sqrt", "batched", "norm")
-    assert space["sqrt"] is np.sqrt and space["batched"] is np.emath.sqrt
-    assert space["norm"] is np.linalg.norm
-    sent = given(copy.copy, numbers, None, None)
-    assert executed(sent)[sent.function] is copy.copy
+    assert [space[name] for name in ("sqrt", "batched", "copy")] == [np.sqrt, np.emath.sqrt, copy.copy]
+    assert (sent.function, sent.batched, sent.reference) == ("sqrt", "batched", "copy")
 
 
 def test_what_cannot_be_sent_is_named():
@@ -159,7 +156,7 @@ def test_elements_that_are_too_many_are_refused_before_they_are_saved(tmp_path: 
 
     monkeypatch.setattr(sending.np, "savez", saved)
     rows = np.lib.format.open_memmap(tmp_path / "sparse.npy", "w+", np.float32, (5, 2**28))
-    for nest in (rows, {"a": {"b": (X, rows)}}, (X, [rows, rows])):
+    for nest in (rows, {"a": {"b": (X, rows)}}):
         with pytest.raises(NotSendable, match=r"^the elements hold \d+\.0 GiB, and at most 4 GiB can be measured"):
             given(halve, nest, None, None)
 
@@ -171,8 +168,7 @@ def test_title_and_presets_are_written_as_code_or_refused():
     presets = {"Small": {"batch": np.int64(2)}, "Wide": {"batch": 2, "width": 5}}
     space = executed(given(same, numbers, None, None, 'The "same"', presets))
     assert (space["TITLE"], space["PRESETS"]) == ('The "same"', presets)
-    assert given(titled, numbers, None, None, TITLE).code == given(titled, numbers, None, None).code
-    with pytest.raises(NotSendable, match=r"^a function uses a TITLE of its own: give no title, or rename that$"):
-        given(titled, numbers, None, None, "Another")
+    space = executed(sent := given(titled, numbers, None, None, "Another"))
+    assert (space["TITLE"], space[sent.function](1)) == ("Another", 1), "it has one of its own"
     with pytest.raises(NotSendable, match=r"^presets are not valid: 'object' object cannot be interpreted"):
         given(same, numbers, None, None, "", {"Small": {"batch": object()}})  # type: ignore[dict-item]

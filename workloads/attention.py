@@ -1,4 +1,4 @@
-"""Softmax attention, one head per sequence: matrix products with weights that all sequences share."""
+"""One attention head per sequence with shared weights: vectorised, its products broadcast."""
 
 import numpy as np
 
@@ -35,11 +35,9 @@ def in_numpy(x, to_query, to_key, to_value):
 
 
 WORKLOAD = Workload(
-    slug="attention",
     title="Attention",
     group="Networks",
     formula="y[b] = softmax(x[b]·Q · (x[b]·K)ᵀ / √width) · x[b]·V",
-    summary="One attention head per sequence with shared weights: vectorised, its products broadcast.",
     sizes=(
         SizeParameter("batch", 32, 0, 100_000, "sequences in the batch, the mapped axis"),
         SizeParameter("length", 32, 1, 8_192, "positions in a sequence"),
@@ -48,8 +46,8 @@ WORKLOAD = Workload(
     presets={"Small": (4, 6, 8), "Medium": (32, 32, 32), "Large": (64, 128, 64)},
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     element_input=lambda length, width, dtype: Leaf((length, width), dtype),
     cost=lambda length, width, dtype: Cost(
         flops=6 * length * width**2 + 4 * length**2 * width + 10 * length**2,

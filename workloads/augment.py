@@ -1,4 +1,4 @@
-"""Augmenting images one at a time: a flip, another contrast, a rotation, each by a number of the image's own."""
+"""As layers augment a batch, image by image: some ops vectorise, and others become a loop over the images."""
 
 import numpy as np
 
@@ -9,9 +9,6 @@ def inputs(batch, height, width, dtype, seed):
     rng = np.random.default_rng(seed)
     images = rng.uniform(0.0, 1.0, size=(batch, height, width, 3)).astype(dtype)
     return images, rng.uniform(-0.5, 0.5, size=batch).astype(dtype)
-
-
-# --- by an angle ------------------------------------------------------------------------------------------------------
 
 
 def rotate(x):
@@ -50,9 +47,6 @@ def rotate_reference(x):
     return outputs
 
 
-# --- by a factor ------------------------------------------------------------------------------------------------------
-
-
 def contrast(x):
     image, more = x
     return tf.image.adjust_contrast(image, 1 + more)
@@ -70,9 +64,6 @@ def contrast_reference(x):
     return (images - means) * (1 + more[:, None, None, None]) + means
 
 
-# --- or not -----------------------------------------------------------------------------------------------------------
-
-
 def flip(x):
     image, side = x
     return tf.where(side > 0, tf.image.flip_left_right(image), image)
@@ -84,11 +75,9 @@ def flip_batched(x):
 
 
 WORKLOAD = Workload(
-    slug="augment",
     title="Image augmentation",
     group="Images",
     formula="y[b] = the image x[b], flipped, with another contrast, or rotated by a number of its own",
-    summary="As layers augment a batch, image by image: some ops vectorise, and others become a loop over the images.",
     sizes=(
         SizeParameter("batch", 32, 0, 100_000, "images in the batch, the mapped axis"),
         SizeParameter("height", 64, 1, 2_048, "pixels"),
@@ -100,35 +89,31 @@ WORKLOAD = Workload(
         Option(
             "op",
             default="rotate",
-            help="rotate: by an angle, with bilinear interpolation; contrast: by tf.image.adjust_contrast; flip: left "
-            "to right, or not",
+            help="rotate: by an angle, bilinear; contrast: by tf.image.adjust_contrast; flip: left to right, or not",
             values=("rotate", "contrast", "flip"),
         ),
     ),
     inputs=inputs,
-    element=rotate,
-    rewrites={"batched": rotate_batched},
-    reference=rotate_reference,
+    element=flip,
+    rewrites={"batched": flip_batched},
     element_input=lambda height, width, dtype: (Leaf((height, width, 3), dtype), Leaf((), dtype)),
     element_output=lambda height, width, dtype: Leaf((height, width, 3), dtype),
     # A pixel comes from a place that is rounded to float32: its error grows with the image's side.
     cost=lambda height, width, dtype: Cost(
         ops=20, temporary_bytes=3 * height * width * ITEM_BYTES[dtype], depth=height * width + 12
     ),
-    unsupported={"*.xla": "XLA has no kernel for tf.raw_ops.ImageProjectiveTransformV3, which rotates"},
     variants={
         "op": {
+            "rotate": {
+                "element": rotate,
+                "rewrites": {"batched": rotate_batched},
+                "reference": rotate_reference,
+                "unsupported": {"*.xla": "XLA has no kernel for tf.raw_ops.ImageProjectiveTransformV3, which rotates"},
+            },
             "contrast": {
                 "element": contrast,
                 "rewrites": {"batched": contrast_batched},
                 "reference": contrast_reference,
-                "unsupported": {},
-            },
-            "flip": {
-                "element": flip,
-                "rewrites": {"batched": flip_batched},
-                "reference": None,
-                "unsupported": {},
             },
         }
     },

@@ -1,4 +1,4 @@
-"""The Jacobian of a small network by its input, for each example: derivatives that a loss cannot give."""
+"""A Jacobian matrix for each example: inside a map it is a vectorised map inside the map."""
 
 import numpy as np
 
@@ -47,11 +47,9 @@ def in_numpy(x, first, second):
 
 
 WORKLOAD = Workload(
-    slug="batch_jacobian",
     title="Jacobian per example",
     group="Gradients",
     formula="∂ tanh(x[b]·V)·W / ∂ x[b]",
-    summary="A Jacobian matrix for each example: inside a map it is a vectorised map inside the map.",
     sizes=(
         SizeParameter("batch", 64, 0, 1_000_000, "examples in the batch, the mapped axis"),
         SizeParameter("features", 32, 1, 4_096, "inputs of the network"),
@@ -61,8 +59,8 @@ WORKLOAD = Workload(
     presets={"Small": (10, 8, 16, 4), "Medium": (64, 32, 32, 8), "Many outputs": (64, 32, 64, 64)},
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "tape_batch_jacobian": tape_batch_jacobian, "numpy": in_numpy},
+    rewrites={"batched": batched, "tape_batch_jacobian": tape_batch_jacobian},
+    numpy=in_numpy,
     element_input=lambda features, dtype: Leaf((features,), dtype),
     element_output=lambda features, outputs, dtype: Leaf((outputs, features), dtype),
     # Forward, and backward for each output, which the Jacobian vectorises.

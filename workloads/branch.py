@@ -1,4 +1,4 @@
-"""A branch that depends on the data: elements go different ways."""
+"""tf.cond in the element function: a loop takes one branch, what is vectorised computes both and chooses."""
 
 import numpy as np
 
@@ -26,11 +26,9 @@ def in_numpy(x):
 
 
 WORKLOAD = Workload(
-    slug="branch",
     title="Branch on the data",
     group="Limits",
     formula="y[b] = exp(−x[b]) where Σ x[b] > 0, else x[b]²",
-    summary="tf.cond in the element function: a loop takes one branch, what is vectorised computes both and chooses.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
@@ -39,8 +37,8 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     element_input=lambda width, dtype: Leaf((width,), dtype),
     cost=lambda width, dtype: Cost(ops=6, temporary_bytes=2 * width * ITEM_BYTES[dtype], depth=2),
 )

@@ -1,7 +1,7 @@
 """One case: a workload at a size, in a dtype, with its options, on a device. It is made once and passed on."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -47,34 +47,31 @@ class Case:
             what = f"{type(error).__name__}: {error}"
             raise DiscoveryError(f"{self.workload.slug}: {function.__name__}({given}) fails: {what}") from error
 
-    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the case's value for each argument that ``function`` names, in its order, and all sizes for ``**``.
+    def arguments(self, function: Callable[..., Any], *, further: bool = False) -> dict[str, Any]:
+        """Return the case's value for each argument that ``function`` names, in its order, and all for ``**``; only of
+        the ``further`` ones after a ``*``, where it is handed tensors or arrays.
 
-        Raises TypeError with a sentence where it needs one that no case has.
+        Raises ValueError with a sentence where it needs one that no case has.
         """
-        return self._named(function, _parameters(function))
-
-    def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return the same of what ``function``, one that is handed tensors or arrays, names after its ``*``."""
-        return self._named(function, [one for one in _parameters(function) if one.kind is one.KEYWORD_ONLY])
-
-    def _named(self, function: Callable[..., Any], parameters: Collection[inspect.Parameter]) -> dict[str, Any]:
         values = {**self.size, **self.options, "dtype": self.dtype, "seed": self.seed}
         named: dict[str, Any] = {}
-        for parameter in parameters:
+        for parameter in _parameters(function):
+            if further and parameter.kind is not parameter.KEYWORD_ONLY:
+                continue
             if parameter.kind is parameter.VAR_KEYWORD:
-                named |= self.size
+                named |= values
             elif parameter.name in values:
                 named[parameter.name] = values[parameter.name]
             elif parameter.default is parameter.empty:
-                raise TypeError(
+                raise ValueError(
                     f"{self.workload.slug}: {function.__name__} asks for {parameter.name!r}: "
                     f"it can have {', '.join(values)}"
                 )
         return named
 
-    def _of_batch(self, leaf: Leaf) -> Leaf:
-        return replace(leaf, shape=(self.batch, *leaf.shape))
+    def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the same of what ``function``, one that is handed tensors or arrays, names after its ``*``."""
+        return self.arguments(function, further=True)
 
     def leaves(self, function: Callable[..., type_nest] | None) -> list[Leaf]:
         """Return the leaves that ``function``, one of the workload's, describes; none where there is no function."""
@@ -90,8 +87,10 @@ class Case:
         """The nest of `Leaf` of the whole output, batch axis included."""
         if self.workload.output is not None:
             return self.call(self.workload.output)
-        element = self.call(self.workload.element_output)
-        return map_leaves(self._of_batch, element)
+        return map_leaves(self._of_batch, self.call(self.workload.element_output))
+
+    def _of_batch(self, leaf: Leaf) -> Leaf:
+        return replace(leaf, shape=(self.batch, *leaf.shape))
 
     @cached_property
     def input_bytes(self) -> int:

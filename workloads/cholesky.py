@@ -1,4 +1,4 @@
-"""Linear equations with a symmetric positive definite matrix each: two ops whose kernels take a batch as it is."""
+"""A factorisation and two triangular systems for each matrix: TensorFlow's ops take a batch of them, too."""
 
 import numpy as np
 
@@ -25,11 +25,9 @@ def in_numpy(equations):
 
 
 WORKLOAD = Workload(
-    slug="cholesky",
     title="Cholesky solve",
     group="Linear algebra",
     formula="y[b] = A[b]⁻¹ · r[b], by A[b] = L[b] · L[b]ᵀ",
-    summary="A factorisation and two triangular systems for each matrix: TensorFlow's ops take a batch of them, too.",
     sizes=(
         SizeParameter("batch", 64, 0, 1_000_000, "matrices in the batch, the mapped axis"),
         SizeParameter("side", 32, 1, 4_096, "rows and columns of a matrix"),
@@ -38,8 +36,8 @@ WORKLOAD = Workload(
     presets={"Small": (10, 4, 1), "Medium": (64, 32, 1), "Many": (10_000, 8, 1), "Large": (16, 256, 16)},
     inputs=inputs,
     element=solve,
-    numpy_element=in_numpy,
-    rewrites={"batched": solve, "numpy": in_numpy},
+    rewrites={"batched": solve},
+    numpy=in_numpy,
     element_input=lambda side, columns, dtype: (Leaf((side, side), dtype), Leaf((side, columns), dtype)),
     element_output=lambda side, columns, dtype: Leaf((side, columns), dtype),
     # The factor, and two triangular systems for each column.

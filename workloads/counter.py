@@ -1,4 +1,4 @@
-"""A variable that each element counts up: the order of the elements shows in the result."""
+"""Each element changes a variable and uses its value: only what goes one by one, in order, can be right."""
 
 import numpy as np
 
@@ -36,11 +36,9 @@ def reference(x, counter):
 
 
 WORKLOAD = Workload(
-    slug="counter",
     title="Counter in a variable",
     group="Limits",
     formula="y[b] = x[b] · (b + 1), where a variable counts b",
-    summary="Each element changes a variable and uses its value: only what goes one by one, in order, can be right.",
     sizes=(
         SizeParameter("batch", 100, 0, 100_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 8, 1, 65_536, "numbers in a row"),

@@ -1,4 +1,4 @@
-"""Numbers that come as text or as bytes: ops on strings, which take a whole batch as well as one element."""
+"""Strings are decoded: no op on them has a vectorised form, though each takes a whole batch."""
 
 import numpy as np
 
@@ -31,24 +31,16 @@ def reference(x, *, width, of, dtype):
 
 
 WORKLOAD = Workload(
-    slug="decode",
     title="Numbers from strings",
     group="Text",
     formula="y[b] = the numbers that the strings x[b] hold",
-    summary="Strings are decoded: no op on them has a vectorised form, though each takes a whole batch.",
     sizes=(
         SizeParameter("batch", 100, 1, 1_000_000, "elements in the batch, the mapped axis"),
         SizeParameter("width", 16, 1, 65_536, "numbers of an element"),
     ),
     presets={"Small": (10, 4), "Medium": (100, 16), "Wide": (100, 1_024)},
     options=(
-        Option(
-            "of",
-            default="text",
-            help="text: a string for each number, by tf.strings.to_number; bytes: one string for all numbers of an "
-            "element, by tf.io.decode_raw",
-            values=("text", "bytes"),
-        ),
+        Option("of", "text", "text: a string for each number; bytes: one for all of an element", ("text", "bytes")),
     ),
     inputs=inputs,
     element=element,

@@ -1,45 +1,74 @@
 """Workloads and mappers of a person's own files as data: who measures executes a file, and pages work with its data.
 
-A function whose source goes into scripts is its name, its parameters and its source. One that is asked for metadata is
-a table of what it gives for every dtype and option that it names, at the default sizes and with one of them changed;
-elsewhere its numbers grow as the power of that size that fits both.
+A function whose source goes into scripts is its name, its parameters and its source. Metadata are a table for every
+dtype and option, at the default sizes and with one of them doubled; at other sizes its numbers grow as the power of
+that size that fits both.
 """
 
 import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from workloads.case import Case
+from workloads.discovery import Offers, discoveries
 from workloads.functions import leaves_from_wire, leaves_to_wire
 from workloads.sources import helpers_of, source_of
 from workloads.spec import Cost, Workload
 
 # The fields of a workload that are asked for metadata.
 _ASKED = ("element_input", "element_output", "output", "variable_leaves", "cost")
+# By its name a function is known in data, wherever it stands.
+_NAME = "name of a function"
 
 
 # --- where it is executed --------------------------------------------------------------------------------------------
+
+
+def have_changed() -> bool:
+    """True if files of a person's own are to be executed, or are gone."""
+    return any(one.has_changed() for one in discoveries)
+
+
+def describe() -> dict[str, dict[str, Any]]:
+    """Return what files of a person's own offer, which are executed where they have changed: by the name of what is
+    offered and by path the data, or the sentence that says what is wrong."""
+    return {one.attribute: _all_described(one.find()) for one in discoveries}
+
+
+@functools.lru_cache(maxsize=2)
+def _all_described(offers: Offers[Any]) -> dict[str, Any]:
+    data: dict[str, Any] = dict(offers.files)
+    for path, offered in offers.files.items():
+        try:
+            data[path] = offered if isinstance(offered, str) else described(offered)
+        except Exception as error:  # whatever somebody else's file may raise
+            data[path] = f"{path} cannot be described: {type(error).__name__}: {error}"
+    return data
 
 
 def described(item: Any) -> Any:
     """Return a workload or a mapper as data of JSON. Raises what functions of its file raise, and
     `msgspec.ValidationError` where a field is of another type than its class says."""
     parts = {field.name: getattr(item, field.name) for field in fields(item)}
+    table: list[dict[str, Any]] = []
     if isinstance(item, Workload):
-        parts |= _tables(item, parts, {})
+        table += _table(item)
+        parts |= dict.fromkeys(_ASKED)
         parts["variants"] = {
-            name: {
-                str(value): {**changes, **_tables(item, changes, {name: value})} for value, changes in by_value.items()
+            option: {
+                str(value): {name: part for name, part in changes.items() if name not in _ASKED}
+                for value, changes in by_value.items()
             }
-            for name, by_value in item.variants.items()
+            for option, by_value in item.variants.items()
         }
-    data = msgspec.json.decode(msgspec.json.encode(parts, enc_hook=_plain))
+    data = msgspec.json.decode(msgspec.json.encode({"parts": parts, "table": table}, enc_hook=_plain))
     of_data(data, type(item))  # what a page could not make something of is told here
     return data
 
@@ -48,110 +77,117 @@ def _plain(value: Any) -> Any:
     """A number of NumPy's, or a function whose source goes into scripts, as data."""
     if isinstance(value, np.generic):
         return value.item()
-    helpers = [_function(helper, {"source": source_of(helper)}) for helper in helpers_of(value)]
-    return _function(value, {"source": source_of(value), "helpers": helpers})
-
-
-def _function(function: Callable[..., Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    parameters = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(value).parameters.values()
     return {
-        "name": function.__name__,
+        _NAME: value.__name__,
         "parameters": [(one.name, one.kind.name, one.default is not one.empty) for one in parameters],
-        **more,
+        "source": source_of(value),
+        "helpers": helpers_of(value),
     }
 
 
-def _tables(workload: Workload, parts: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata among the fields of a workload, or of one of its variants, which has these ``options``."""
-    asked = {name: parts[name] for name in _ASKED if parts.get(name) is not None}
-    return {name: _function(one, {"table": _table(workload, one, options)}) for name, one in asked.items()}
+def _table(workload: Workload) -> Iterator[dict[str, Any]]:
+    valid = {option.name: option.values or (option.default,) for option in workload.options}
+    for dtype, values in itertools.product(workload.dtypes, itertools.product(*valid.values())):
+        case = Case(workload, workload.default_size(), dtype, dict(zip(valid, values, strict=True)))
+        twice = {name: {**case.size, name: 2 * length} for name, length in case.size.items() if length}
+        yield {
+            "of": {"dtype": dtype, **case.options},
+            "size": case.size,
+            "metadata": _metadata(case),
+            "twice": {name: _metadata(replace(case, size=size)) for name, size in twice.items()},
+        }
 
 
-def _table(workload: Workload, function: Callable[..., Any], options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    parameters = inspect.signature(function).parameters
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    sizes = {one.name: one for one in workload.sizes if takes_all or one.name in parameters}
-    size = {name: one.default for name, one in sizes.items()}
-    choices: dict[str, tuple[Any, ...]] = {"dtype": workload.dtypes, "seed": (0,)}
-    choices |= {one.name: one.values or (one.default,) for one in workload.options}
-    choices |= {name: (value,) for name, value in options.items()}
-    named = [name for name in choices if name in parameters]
-
-    def result(arguments: Mapping[str, Any]) -> Any:
-        given = function(**arguments)
-        return given if isinstance(given, Cost) else leaves_to_wire(given)
-
-    rows = []
-    for values in itertools.product(*(choices[name] for name in named)):
-        chosen = dict(zip(named, values, strict=True))
-        changed = {}
-        for name, one in sizes.items():
-            other = 2 * one.default if 2 * one.default <= one.most else max(one.least, one.default // 2)
-            if other not in (0, one.default):
-                changed[name] = (one.default, other, result({**chosen, **size, name: other}))
-        rows.append({"choices": chosen, "result": result({**chosen, **size}), "changed": changed})
-    return rows
+def _metadata(case: Case) -> dict[str, Any]:
+    element_input, element_output = (case.call(getattr(case.workload, name)) for name in _ASKED[:2])
+    nests = element_input, element_output, case.output, case.leaves(case.workload.variable_leaves)
+    return dict(zip(_ASKED, (*map(leaves_to_wire, nests), case.cost), strict=True))
 
 
 # --- where it is shown -----------------------------------------------------------------------------------------------
+
+_taken: Any = None
+
+
+def take(described: Mapping[str, Mapping[str, Any]]) -> None:
+    """Offer from now on what another process has described, and execute no file of a person's own here."""
+    global _taken
+    if described == _taken:
+        return
+    for one in discoveries:
+        files = described.get(one.attribute, {})
+        one.take({path: data if isinstance(data, str) else of_data(data, one.kind) for path, data in files.items()})
+    _taken = described
 
 
 def of_data(data: Any, kind: type) -> Any:
     """Return the workload or mapper, a ``kind``, that was `described`: its functions only stand in for those of the
     file."""
-    item: Any = msgspec.convert(data, kind, dec_hook=_made)
+    parts = _with_functions(data["parts"])
+    if data["table"]:
+        parts |= {name: _looking_up(data["table"], name) for name in _ASKED}
+    item: Any = msgspec.convert(parts, kind, dec_hook=_as_it_is)
     if not isinstance(item, Workload):
         return item
     types = {field.name: field.type for field in fields(Workload)}
     variants = {
-        option.name: {
-            option.parse(text): {name: msgspec.convert(part, types[name], dec_hook=_made) for name, part in new.items()}
-            for text, new in item.variants[option.name].items()
+        option: {
+            value: {name: msgspec.convert(part, types[name], dec_hook=_as_it_is) for name, part in changes.items()}
+            for value, changes in by_value.items()
         }
-        for option in item.options
-        if option.name in item.variants
+        for option, by_value in item.variants.items()
     }
     return replace(item, variants=variants)
 
 
-def _made(kind: Any, data: Any) -> Callable[..., Any]:
-    return _stand_in(msgspec.json.encode(data))
+def _as_it_is(kind: Any, function: Any) -> Any:
+    return function
+
+
+def _looking_up(table: list[dict[str, Any]], name: str) -> Callable[..., Any]:
+    """A function that gives the metadata of this name for any case."""
+
+    def looked_up(**case: Any) -> Any:
+        row = next((row for row in table if row["of"].items() <= case.items()), table[0])
+        doublings = {size: math.log2(max(1, case[size]) / row["size"][size]) for size in row["twice"]}
+        result = _grown(row["metadata"][name], [(row["twice"][size][name], times) for size, times in doublings.items()])
+        return msgspec.convert(result, Cost) if name == "cost" else leaves_from_wire(result)
+
+    return looked_up
+
+
+def _grown(result: Any, others: list[tuple[Any, float]]) -> Any:
+    """The numbers of a result at other sizes. ``others``: the results with one size doubled, and how often it is."""
+    if isinstance(result, dict):
+        return {name: _grown(part, [(other[name], times) for other, times in others]) for name, part in result.items()}
+    if isinstance(result, list):
+        return [_grown(part, [(other[place], times) for other, times in others]) for place, part in enumerate(result)]
+    if type(result) not in (int, float):  # a bool is no number
+        return result
+    grown = result * math.prod((other / result) ** times for other, times in others if other and result)
+    return round(grown) if isinstance(result, int) else grown
+
+
+def _with_functions(data: Any) -> Any:
+    if isinstance(data, list):
+        return list(map(_with_functions, data))
+    if isinstance(data, dict) and _NAME not in data:
+        return {name: _with_functions(part) for name, part in data.items()}
+    return _stand_in(msgspec.json.encode(data)) if isinstance(data, dict) else data
 
 
 @functools.cache  # the same function in two places is one function, as a script needs it
 def _stand_in(text: bytes) -> Callable[..., Any]:
+    def stands_in() -> None: ...
+
     data = msgspec.json.decode(text)
-
-    def stands_in(**arguments: Any) -> Any:
-        row = next((row for row in data["table"] if row["choices"].items() <= arguments.items()), data["table"][0])
-        others = [
-            (math.log(max(1, arguments[name]) / default) / math.log(other / default), result)
-            for name, (default, other, result) in row["changed"].items()
-        ]
-        result = _grown(row["result"], others)
-        return msgspec.convert(result, Cost) if isinstance(result, dict) else leaves_from_wire(result)
-
-    stands_in.__name__ = stands_in.__qualname__ = data["name"]
-    stands_in.__source__ = data.get("source")  # type: ignore[attr-defined]
-    helpers = [_made(None, helper) for helper in data.get("helpers", ())]
-    stands_in.__helpers__ = helpers  # type: ignore[attr-defined]
-    stands_in.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, getattr(inspect.Parameter, kind), default=None if has_default else inspect._empty)
-            for name, kind, has_default in data["parameters"]
-        ]
-    )
+    stands_in.__name__ = data[_NAME]
+    empty, kinds = inspect.Parameter.empty, inspect.Parameter
+    parameters = [
+        inspect.Parameter(name, getattr(kinds, kind), default=None if has_default else empty)
+        for name, kind, has_default in data["parameters"]
+    ]
+    signature, helpers = inspect.Signature(parameters), _with_functions(data["helpers"])
+    vars(stands_in).update(__signature__=signature, __source__=data["source"], __helpers__=helpers)
     return stands_in
-
-
-def _grown(result: Any, others: list[tuple[float, Any]]) -> Any:
-    """The numbers of a result at other sizes. ``others``: the results with one size changed, and how often that change
-    was made."""
-    if isinstance(result, dict):
-        return {name: _grown(part, [(times, other[name]) for times, other in others]) for name, part in result.items()}
-    if isinstance(result, list):
-        return [_grown(part, [(times, other[place]) for times, other in others]) for place, part in enumerate(result)]
-    if type(result) not in (int, float) or not result:  # a bool is no number
-        return result
-    grown = result * math.prod((other / result) ** times for times, other in others if other)
-    return round(grown) if isinstance(result, int) else grown

@@ -1,4 +1,4 @@
-"""Gradients clipped example by example, then summed: a small result from one large intermediate per example."""
+"""Private training: one gradient comes out, but each example's own is needed first, to cut its length."""
 
 import numpy as np
 
@@ -83,11 +83,9 @@ def parameters(features, hidden, dtype):
 
 
 WORKLOAD = Workload(
-    slug="dp_sgd",
     title="Clipped gradients, summed",
     group="Gradients",
     formula="Σ over b of g[b] / max(1, ‖g[b]‖), with g[b] the gradient of example b",
-    summary="Private training: one gradient comes out, but each example's own is needed first, to cut its length.",
     sizes=(
         SizeParameter("batch", 256, 0, 1_000_000, "examples in the batch, the mapped axis"),
         SizeParameter("features", 64, 1, 65_536, "inputs of the network"),

@@ -29,11 +29,10 @@ def store(file: str) -> str:
 
     Raises `DiscoveryError` with a sentence where it cannot be read or is larger than `MOST_BYTES`.
     """
-    path = Path(file)
+    path, folder = Path(file), places.home() / _FOLDER
     try:
         if (held := path.stat().st_size) > MOST_BYTES:
             raise DiscoveryError(f"{file} holds {too_many(held)}")
-        folder = places.home() / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         # A process may be reading the copy that is there: it is replaced as a whole.
         with tempfile.TemporaryDirectory(dir=folder) as beside:
@@ -44,24 +43,21 @@ def store(file: str) -> str:
             os.replace(copy, folder / name)
     except OSError as error:
         raise DiscoveryError(f"{file} cannot be read: {error.strerror}") from None
-    with contextlib.suppress(OSError):  # another process prunes too
-        _prune(folder)
-    lines = [
-        "import os",
-        "import pathlib",
-        "import numpy",
-        f"{NAME} = numpy.load(pathlib.Path(  # which stays where it was measured, until newer ones take its room",
-        f'    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{_FOLDER}", "{name}"',
-        "))",
-    ]
-    return "\n".join([*lines, *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else [])])
-
-
-def _prune(folder: Path) -> None:
-    """Remove the oldest copies, until all take `KEPT_BYTES` at most."""
     held = 0
-    copies = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]
-    for status, file in sorted(copies, key=lambda copy: copy[0].st_mtime_ns, reverse=True):
-        held += status.st_size
-        if held > KEPT_BYTES:
-            file.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # another process prunes too
+        copies = [(one.stat(), one) for one in folder.iterdir() if one.is_file()]
+        for status, one in sorted(copies, key=lambda copy: copy[0].st_mtime_ns, reverse=True):
+            held += status.st_size
+            if held > KEPT_BYTES:
+                one.unlink()
+    return "\n".join(
+        [
+            "import os",
+            "import pathlib",
+            "import numpy",
+            f"{NAME} = numpy.load(pathlib.Path(  # which stays where it was measured, until newer ones take its room",
+            f'    os.environ.get("MAPBENCH_HOME") or pathlib.Path.home() / ".mapbench", "{_FOLDER}", "{name}"',
+            "))",
+            *([f"{NAME} = dict({NAME})"] if path.suffix == ".npz" else []),
+        ]
+    )

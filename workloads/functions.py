@@ -7,7 +7,6 @@ or is opened by a link brings its code along as text, and makes no workload of i
 
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -121,7 +120,6 @@ class OwnFunction(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts
 
 
-_lock = threading.Lock()
 _derived: dict[str, dict[tuple[Any, ...], OwnFunction]] = {}  # by slug and size: first as it was given
 _workloads: dict[str, Workload] = {}
 
@@ -129,25 +127,22 @@ _workloads: dict[str, Workload] = {}
 def add(own: OwnFunction) -> str:
     """Make a function that was given here a workload of this process; its slug."""
     slug = own.given.slug
-    with _lock:
-        _derived.setdefault(slug, {})[_beside_batch(own.facts.size)] = own
-        if slug not in _workloads:
-            _workloads[slug] = _workload(own)
+    _derived.setdefault(slug, {})[_beside_batch(own.facts.size)] = own
+    if slug not in _workloads:
+        _workloads[slug] = _workload(own)
     return slug
 
 
 def get(slug: str, size: Mapping[str, int] | None = None) -> OwnFunction | None:
     """Return the function with this slug as it was derived at a size, whatever the batch; without a size, as it was
     first given. None where it was not."""
-    with _lock:
-        derived = _derived.get(slug, {})
-        return next(iter(derived.values()), None) if size is None else derived.get(_beside_batch(size))
+    derived = _derived.get(slug, {})
+    return next(iter(derived.values()), None) if size is None else derived.get(_beside_batch(size))
 
 
 def workloads() -> Mapping[str, Workload]:
     """Return the workloads that were made of functions, by slug."""
-    with _lock:
-        return dict(_workloads)
+    return dict(_workloads)
 
 
 def version() -> int:
@@ -163,12 +158,12 @@ def _beside_batch(size: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def _workload(own: OwnFunction) -> Workload:
     given, first = own.given, own.facts
 
-    def at(size: Mapping[str, int]) -> Facts:
+    def at(case: Mapping[str, Any]) -> Facts:
         """The facts at a size; where they were not derived yet, the forecast is that of the first."""
-        return (get(given.slug, size) or own).facts
+        return (get(given.slug, {name: case[name] for name in first.size}) or own).facts
 
-    def cost(**size: int) -> Cost:
-        facts = at(size)
+    def cost(**case: Any) -> Cost:
+        facts = at(case)
         return Cost(facts.ops, facts.flops, facts.batched_temporary_bytes, facts.depth)
 
     def named(name: str) -> Callable[[], None]:
@@ -179,28 +174,29 @@ def _workload(own: OwnFunction) -> Workload:
         stands_in.__name__ = name
         return stands_in
 
-    sizes = [SizeParameter("batch", first.size["batch"], 1, MOST_BATCH, "elements, the mapped axis")]
-    for name, value in first.size.items():
-        if name == "batch":
-            continue
-        least, most = min(1, value), max(MOST_SIZE, value)
-        sizes.append(SizeParameter(name, value, least, most, f"the {name} of {given.elems}"))
+    further = {name: value for name, value in first.size.items() if name != "batch"}
     return Workload(
         slug=given.slug,
         title=first.title or given.function,
         group=GROUP,
         formula=f"{given.function}(x) for each x of {given.elems}",
         summary=" ".join(first.notes),
-        sizes=tuple(sizes),
+        sizes=(
+            SizeParameter("batch", first.size["batch"], 1, MOST_BATCH, "elements, the mapped axis"),
+            *(
+                SizeParameter(name, value, min(1, value), max(MOST_SIZE, value), f"the {name} of {given.elems}")
+                for name, value in further.items()
+            ),
+        ),
         presets=first.presets,
         dtypes=(first.dtype,),
         inputs=named(given.elems),
         element=named(given.function),
         rewrites={"batched": named(given.batched)} if given.batched else {},
         reference=named(given.reference),
-        element_input=lambda **size: leaves_from_wire(at(size).element),
-        element_output=lambda **size: leaves_from_wire(at(size).result),
-        variable_leaves=lambda **size: (Leaf((at(size).variable_bytes,), "uint8"),),
+        element_input=lambda **case: leaves_from_wire(at(case).element),
+        element_output=lambda **case: leaves_from_wire(at(case).result),
+        variable_leaves=lambda **case: (Leaf((at(case).variable_bytes,), "uint8"),),
         cost=cost,
         unsupported=first.unsupported,
         own=given,

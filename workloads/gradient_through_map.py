@@ -1,4 +1,4 @@
-"""The gradient of a mapped function: what mapping costs in training, where each intermediate is kept."""
+"""A gradient by the inputs of a map: on the way back a loop needs what each element left behind."""
 
 import numpy as np
 
@@ -52,11 +52,9 @@ def in_numpy(x, *, steps):
 
 
 WORKLOAD = Workload(
-    slug="gradient_through_map",
     title="Gradient through a map",
     group="Gradients",
     formula="∂ Σ sin(sin(… x[b])) / ∂ x",
-    summary="A gradient by the inputs of a map: on the way back a loop needs what each element left behind.",
     sizes=(
         SizeParameter("batch", 64, 0, 1_000_000, "elements in the batch, the mapped axis"),
         SizeParameter("width", 1_024, 1, 10_000_000, "numbers in an element"),
@@ -71,10 +69,7 @@ WORKLOAD = Workload(
     element_input=lambda width, dtype: Leaf((width,), dtype),
     # Each step keeps its input for the way back.
     cost=lambda width, steps, dtype: Cost(
-        flops=30 * steps * width,
-        ops=3 * steps + 2,
-        temporary_bytes=steps * width * ITEM_BYTES[dtype],
-        depth=3 * steps,
+        ops=3 * steps + 2, flops=30 * steps * width, temporary_bytes=steps * width * ITEM_BYTES[dtype], depth=3 * steps
     ),
     unsupported={
         "numpy.eager": "TensorFlow's tape records no NumPy: write the gradient by hand, as numpy_batched does"

@@ -1,8 +1,9 @@
-"""The square root of 8-bit images: through float32 and back, cut off to whole numbers, which must be exact."""
+"""Numbers four times as wide in between as at both ends, and results that are either right or wrong."""
 
 import numpy as np
 
-from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
+from workloads import image_sqrt
+from workloads.spec import Cost, Leaf, Workload, tf
 
 
 def inputs(batch, height, width, channels, seed):
@@ -19,27 +20,17 @@ def in_numpy(images):
 
 
 WORKLOAD = Workload(
-    slug="image_sqrt_uint8",
     title="Square root of 8-bit images",
     group="Elementwise",
     formula="y[b] = ⌊√x[b]⌋, from and to uint8",
-    summary="Numbers four times as wide in between as at both ends, and results that are either right or wrong.",
-    sizes=(
-        SizeParameter("batch", 100, 0, 1_000_000, "images in the batch, the mapped axis"),
-        SizeParameter("height", 64, 1, 8_192, "rows of an image"),
-        SizeParameter("width", 64, 1, 8_192, "columns of an image"),
-        SizeParameter("channels", 3, 1, 1_024, "channels of an image"),
-    ),
+    sizes=image_sqrt.WORKLOAD.sizes,
     presets={"Thumbnails": (100, 16, 16, 3), "Small images": (100, 64, 64, 3), "Photographs": (32, 512, 512, 3)},
     # What is computed with in between.
     dtypes=("float32",),
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": element, "numpy": in_numpy},
+    rewrites={"batched": element},
+    numpy=in_numpy,
     element_input=lambda height, width, channels: Leaf((height, width, channels), "uint8"),
-    cost=lambda height, width, channels, dtype: Cost(
-        ops=3,
-        temporary_bytes=height * width * channels * ITEM_BYTES[dtype],
-    ),
+    cost=lambda height, width, channels: Cost(ops=3, temporary_bytes=4 * height * width * channels),
 )

@@ -1,4 +1,4 @@
-"""A loop whose length depends on the data: elements are done at different times."""
+"""A tf.while_loop in the element function: vectorised, all elements wait for the one that takes longest."""
 
 import numpy as np
 
@@ -41,11 +41,9 @@ def in_numpy(x):
 
 
 WORKLOAD = Workload(
-    slug="inner_while",
     title="Loop until small",
     group="Limits",
     formula="y[b] = x[b] / 2ᵏ, with the least k that makes all of it at most 1",
-    summary="A tf.while_loop in the element function: vectorised, all elements wait for the one that takes longest.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row"),
@@ -53,8 +51,8 @@ WORKLOAD = Workload(
     presets={"Small": (10, 8), "Medium": (100, 64), "Many": (10_000, 64)},
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     element_input=lambda width, dtype: Leaf((width,), dtype),
     element_output=lambda width, dtype: (Leaf((width,), dtype), Leaf((), "int32")),
     # Eight halvings on the average, each with a condition.

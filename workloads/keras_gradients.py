@@ -1,4 +1,4 @@
-"""The gradient of a loss by the variables of a Keras layer, for every example by itself."""
+"""Gradients by the variables of a layer, for each example by itself, as private training needs them."""
 
 import numpy as np
 
@@ -96,11 +96,9 @@ def parameters(width, units, layer, dtype):
 
 
 WORKLOAD = Workload(
-    slug="keras_gradients",
     title="Per-example gradients of a Keras layer",
     group="Gradients",
     formula="∂ ½ Σ layer(x[b])² / ∂(variables of the layer)",
-    summary="Gradients by the variables of a layer, for each example by itself, as private training needs them.",
     sizes=(
         SizeParameter("batch", 32, 0, 100_000, "examples in the batch, the mapped axis"),
         SizeParameter("length", 16, 1, 4_096, "positions of an example"),

@@ -1,4 +1,4 @@
-"""A few matrix products per element: the work outweighs the overhead, and batching buys least."""
+"""Enough arithmetic per element to occupy the processor: what a mapper adds hardly shows."""
 
 import numpy as np
 
@@ -19,11 +19,9 @@ def chain(x, *, products):
 
 
 WORKLOAD = Workload(
-    slug="matmul_chain",
     title="Matrix products",
     group="Networks",
     formula="y[b] = x[b] · x[b] ⋯ x[b]",
-    summary="Enough arithmetic per element to occupy the processor: what a mapper adds hardly shows.",
     sizes=(
         SizeParameter("batch", 64, 0, 1_000_000, "matrices in the batch, the mapped axis"),
         SizeParameter("side", 64, 1, 4_096, "rows and columns of a matrix"),
@@ -32,13 +30,10 @@ WORKLOAD = Workload(
     presets={"Small": (64, 16, 4), "Medium": (64, 64, 4), "Large": (64, 256, 4)},
     inputs=inputs,
     element=chain,
-    numpy_element=chain,
-    rewrites={"batched": chain, "numpy": chain},
+    rewrites={"batched": chain},
+    numpy=chain,
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     cost=lambda side, products, dtype: Cost(
-        flops=2 * products * side**3,
-        ops=products,
-        temporary_bytes=side**2 * ITEM_BYTES[dtype],
-        depth=products * side,
+        ops=products, flops=2 * products * side**3, temporary_bytes=side**2 * ITEM_BYTES[dtype], depth=products * side
     ),
 )

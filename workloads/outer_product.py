@@ -1,4 +1,4 @@
-"""The outer product of every matrix with itself: a small input makes a large output, so memory decides."""
+"""Every matrix times itself, all pairs of entries: the output is side² times the input, so copies hurt."""
 
 import numpy as np
 
@@ -19,11 +19,9 @@ def batched(x):
 
 
 WORKLOAD = Workload(
-    slug="outer_product",
     title="Outer product of matrices",
     group="Elementwise",
     formula="y[b,i,j,k,l] = x[b,i,j] · x[b,k,l]",
-    summary="Every matrix times itself, all pairs of entries: the output is side² times the input, so copies hurt.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "matrices in the batch, the mapped axis"),
         SizeParameter("side", 16, 1, 128, "rows and columns of a matrix; the output grows with its fourth power"),
@@ -32,8 +30,8 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=batched,
-    rewrites={"batched": batched, "numpy": batched},
+    rewrites={"batched": batched},
+    numpy=batched,
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     element_output=lambda side, dtype: Leaf((side, side, side, side), dtype),
     # tf.tensordot issues two reshapes, a matrix product and a reshape; reshapes share their input's buffer.

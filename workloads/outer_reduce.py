@@ -1,13 +1,9 @@
-"""Outer products that are reduced at once: what lies between is far larger than input and output."""
+"""All products of a matrix's entries, of which only the largest are kept: where chunks save memory."""
 
 import numpy as np
 
+from workloads.outer_product import inputs
 from workloads.spec import ITEM_BYTES, Cost, Leaf, SizeParameter, Workload, tf
-
-
-def inputs(batch, side, dtype, seed):
-    rng = np.random.default_rng(seed)
-    return rng.uniform(-1.0, 1.0, size=(batch, side, side)).astype(dtype)
 
 
 def element(x):
@@ -32,23 +28,19 @@ def reference(x):
 
 
 WORKLOAD = Workload(
-    slug="outer_reduce",
     title="Outer product, reduced",
     group="Reductions",
     formula="y[b,i,j] = max over k, l of x[b,i,j] · x[b,k,l]",
-    summary="All products of a matrix's entries, of which only the largest are kept: where chunks save memory.",
     sizes=(
         SizeParameter("batch", 256, 0, 1_000_000, "matrices in the batch, the mapped axis"),
-        SizeParameter(
-            "side", 16, 1, 128, "rows and columns of a matrix; what lies between grows with its fourth power"
-        ),
+        SizeParameter("side", 16, 1, 128, "rows and columns of a matrix; temporaries grow with its fourth power"),
     ),
     presets={"Small": (100, 8), "Medium (64 MiB)": (256, 16), "Large (1 GiB)": (256, 32)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     reference=reference,
     element_input=lambda side, dtype: Leaf((side, side), dtype),
     cost=lambda side, dtype: Cost(ops=5, temporary_bytes=side**4 * ITEM_BYTES[dtype]),

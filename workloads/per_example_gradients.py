@@ -1,4 +1,4 @@
-"""The gradient of a network's loss for every example by itself: many small ops and several outputs."""
+"""A gradient for every example by itself, where a loss over the batch would give only their sum."""
 
 import numpy as np
 
@@ -71,11 +71,9 @@ def parameters(features, model, dtype):
 
 
 WORKLOAD = Workload(
-    slug="per_example_gradients",
     title="Per-example gradients",
     group="Gradients",
     formula="∂ ½(label[b] − model(x[b]))² / ∂(parameters)",
-    summary="A gradient for every example by itself, where a loss over the batch would give only their sum.",
     sizes=(
         SizeParameter("batch", 64, 0, 1_000_000, "examples in the batch, the mapped axis"),
         SizeParameter("features", 32, 1, 65_536, "inputs of the model, which has one output"),

@@ -1,4 +1,4 @@
-"""The square root of an image pixel by pixel: written into the tensor, which fails, or by maps inside the map."""
+"""An op for each pixel where one would do for all. Items of a tensor cannot be assigned: see form=assign."""
 
 import numpy as np
 
@@ -40,11 +40,9 @@ def numpy_batched(images):
 
 
 WORKLOAD = Workload(
-    slug="pixel_loop",
     title="Pixel by pixel",
     group="Limits",
     formula="y[b,i,j] = √x[b,i,j], one pixel at a time",
-    summary="An op for each pixel where one would do for all. Items of a tensor cannot be assigned: see form=assign.",
     sizes=(
         SizeParameter("batch", 10, 0, 100_000, "images in the batch, the mapped axis"),
         SizeParameter("height", 8, 1, 1_024, "rows of an image"),
@@ -53,12 +51,7 @@ WORKLOAD = Workload(
     presets={"Icons": (10, 8, 8), "Thumbnails": (10, 32, 32), "A hundred images": (100, 64, 64)},
     dtypes=("float32", "float64", "float16", "bfloat16"),
     options=(
-        Option(
-            "form",
-            default="nested",
-            help="nested: a map over rows and pixels inside the element function; assign: item assignment, which fails",
-            values=("nested", "assign"),
-        ),
+        Option("form", "nested", "nested: maps inside the map; assign: assignment, which fails", ("nested", "assign")),
     ),
     inputs=inputs,
     element=nested,
@@ -68,7 +61,6 @@ WORKLOAD = Workload(
     element_input=lambda height, width, dtype: Leaf((height, width), dtype),
     # A row of pixels is read, computed and stacked as an inner loop of some ten ops.
     cost=lambda height, width, dtype: Cost(
-        ops=12 + height * (12 + 10 * width),
-        temporary_bytes=2 * height * width * ITEM_BYTES[dtype],
+        ops=12 + height * (12 + 10 * width), temporary_bytes=2 * height * width * ITEM_BYTES[dtype]
     ),
 )

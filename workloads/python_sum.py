@@ -1,4 +1,4 @@
-"""A Python loop inside the element function: unrolled when it is traced, paid for each element when eager."""
+"""A Python loop in the element function: traced, it is that many ops; eager, each runs for each element."""
 
 import numpy as np
 
@@ -30,11 +30,9 @@ def in_numpy(x, *, terms):
 
 
 WORKLOAD = Workload(
-    slug="python_sum",
     title="Sum in a Python loop",
     group="Reductions",
     formula="y[b] = Σᵢ x[b] · i, for i from 0 to terms − 1",
-    summary="A Python loop in the element function: traced, it is that many ops; eager, each runs for each element.",
     sizes=(
         SizeParameter("batch", 100, 0, 10_000_000, "numbers in the batch, the mapped axis"),
         SizeParameter("terms", 100, 1, 10_000, "steps of the Python loop in the element function"),
@@ -42,8 +40,8 @@ WORKLOAD = Workload(
     presets={"Five numbers": (5, 100), "A hundred": (100, 100), "Many, short loop": (10_000, 10)},
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     element_input=lambda dtype: Leaf((), dtype),
     cost=lambda terms, dtype: Cost(
         flops=2 * terms, ops=2 * terms + 1, temporary_bytes=2 * ITEM_BYTES[dtype], depth=2 * terms

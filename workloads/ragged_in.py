@@ -1,4 +1,4 @@
-"""Rows of different lengths, each reduced to a number: a ragged tensor, its own ops, or padding by hand."""
+"""A ragged tensor goes in: loops take it as it is, its own ops reduce it whole, and padding makes it dense."""
 
 import numpy as np
 
@@ -33,11 +33,9 @@ def reference(x):
 
 
 WORKLOAD = Workload(
-    slug="ragged_in",
     title="Rows of different lengths",
     group="Reductions",
     formula="y[b] = mean of x[b, i]², over as many i as the row has",
-    summary="A ragged tensor goes in: loops take it as it is, its own ops reduce it whole, and padding makes it dense.",
     sizes=(
         SizeParameter("batch", 100, 1, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 1, 65_536, "numbers in a row, on average: from one to nearly twice as many"),

@@ -1,4 +1,4 @@
-"""Random numbers from a seed for each element: the same whoever draws them, so that they can be checked."""
+"""Each element draws from a seed of its own: right is what NumPy's own Philox says, number by number."""
 
 import numpy as np
 
@@ -53,11 +53,9 @@ def uniform(seeds, *, draws):
 
 
 WORKLOAD = Workload(
-    slug="random",
     title="Random numbers",
     group="Limits",
     formula="y[b] = draws uniform numbers from the seed x[b]",
-    summary="Each element draws from a seed of its own: right is what NumPy's own Philox says, number by number.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "seeds in the batch, the mapped axis"),
         SizeParameter("draws", 64, 1, 1_000_000, "numbers drawn for each"),
@@ -66,8 +64,7 @@ WORKLOAD = Workload(
     dtypes=("float32",),
     inputs=inputs,
     element=element,
-    numpy_element=uniform,
-    rewrites={"numpy": uniform},
+    numpy=uniform,
     element_input=lambda: Leaf((2,), "int32"),
     element_output=lambda draws: Leaf((draws,), "float32"),
     # Ten rounds of some ten integer operations for four numbers.

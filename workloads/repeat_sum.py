@@ -1,4 +1,4 @@
-"""A number repeated many times, then summed: small inputs, small outputs, and large tensors in between."""
+"""Each number becomes a long tensor that a sum makes small again: a mapper decides how many exist at once."""
 
 import numpy as np
 
@@ -27,11 +27,9 @@ def reference(x, *, repeats):
 
 
 WORKLOAD = Workload(
-    slug="repeat_sum",
     title="Repeat and sum",
     group="Reductions",
     formula="y[b] = Σᵣ x[b], repeats times",
-    summary="Each number becomes a long tensor that a sum makes small again: a mapper decides how many exist at once.",
     sizes=(
         SizeParameter("batch", 1_000, 0, 10_000_000, "numbers in the batch, the mapped axis"),
         SizeParameter("repeats", 10_000, 1, 10_000_000, "how often a number is repeated"),
@@ -39,8 +37,8 @@ WORKLOAD = Workload(
     presets={"Small": (100, 1_000), "Medium (38 MiB)": (1_000, 10_000), "Large (380 MiB)": (10_000, 10_000)},
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     reference=reference,
     element_input=lambda dtype: Leaf((), dtype),
     # tf.repeat issues an expansion, a tile or broadcast and a reshape, beside the sum.

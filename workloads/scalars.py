@@ -46,8 +46,8 @@ def _of_numbers(element: Any, batched: Any, in_numpy: Any, **fields: Any) -> Wor
         dtypes=("float32", "float64", "float16", "bfloat16"),
         inputs=inputs,
         element=element,
-        numpy_element=in_numpy,
-        rewrites={"batched": batched, "numpy": in_numpy},
+        rewrites={"batched": batched},
+        numpy=in_numpy,
         element_input=lambda dtype: Leaf((), dtype),
         **fields,
     )

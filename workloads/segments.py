@@ -1,4 +1,4 @@
-"""Sums by key within a row: one op that TensorFlow vectorises, and one that it does not."""
+"""Each row is summed by its keys: a batch of them needs other ids, or an op for every row."""
 
 import numpy as np
 
@@ -42,11 +42,9 @@ def in_numpy(rows, *, groups, ids):
 
 
 WORKLOAD = Workload(
-    slug="segments",
     title="Sums by key",
     group="Reductions",
     formula="y[b, g] = Σ x[b, i] over all i with key[b, i] = g",
-    summary="Each row is summed by its keys: a batch of them needs other ids, or an op for every row.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 256, 1, 65_536, "numbers in a row"),
@@ -54,18 +52,12 @@ WORKLOAD = Workload(
     ),
     presets={"Small": (10, 16, 4), "Medium": (100, 256, 16), "Many": (10_000, 64, 8)},
     options=(
-        Option(
-            "ids",
-            default="keys",
-            help="keys: a segment for each key; unique: keys in the order in which they appear, by tf.unique, of which "
-            "TensorFlow has no vectorised form",
-            values=("keys", "unique"),
-        ),
+        Option("ids", "keys", "keys: a segment for each; unique: for each in order, by tf.unique", ("keys", "unique")),
     ),
     inputs=inputs,
     element=element,
-    numpy_element=in_numpy,
-    rewrites={"batched": batched, "numpy": in_numpy},
+    rewrites={"batched": batched},
+    numpy=in_numpy,
     element_input=lambda width, dtype: (Leaf((width,), dtype), Leaf((width,), "int32")),
     element_output=lambda groups, dtype: Leaf((groups,), dtype),
     cost=lambda width: Cost(ops=2, temporary_bytes=16 * width, depth=width),

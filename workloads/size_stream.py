@@ -1,4 +1,4 @@
-"""A small perceptron, quick to compute and slow to compile: what a batch of another size costs shows beside it."""
+"""Two small layers: where the size of the batch changes, tracing and compiling take far longer than a call."""
 
 import numpy as np
 
@@ -30,11 +30,9 @@ def numpy_element(x, first, bias, second):
 
 
 WORKLOAD = Workload(
-    slug="size_stream",
     title="Batches of any size",
     group="Networks",
     formula="y[b] = relu(x[b] · W₁ + b₁) · W₂",
-    summary="Two small layers: where the size of the batch changes, tracing and compiling take far longer than a call.",
     sizes=(
         SizeParameter("batch", 32, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("features", 16, 1, 4_096, "numbers in a row"),
@@ -49,13 +47,13 @@ WORKLOAD = Workload(
         Leaf((hidden, 1), dtype),
     ),
     element=element,
-    numpy_element=numpy_element,
-    rewrites={"batched": batched, "numpy": numpy_element},
+    rewrites={"batched": batched},
+    numpy=numpy_element,
     element_input=lambda features, dtype: Leaf((features,), dtype),
     element_output=lambda dtype: Leaf((1,), dtype),
     cost=lambda features, hidden, dtype: Cost(
-        flops=2 * features * hidden + 4 * hidden,
         ops=6,
+        flops=2 * features * hidden + 4 * hidden,
         temporary_bytes=2 * hidden * ITEM_BYTES[dtype],
         depth=features + hidden + 2,
     ),

@@ -4,9 +4,11 @@ A workload's ``element``, rewrites and ``variables`` are TensorFlow code, but th
 *source text* goes into the script of a strategy (see ``strategies/script.py``), and that script is what a subject runs.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,19 +58,15 @@ class Option:
     def parse(self, text: str) -> str | int | bool:
         """Return the value written as ``text``; ValueError with a sentence naming what is valid."""
         if self.values is not None:
-            for value in self.values:
-                if text.lower() == str(value).lower():
-                    return value
-            valid = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in self.values)
-            raise ValueError(f"{self.name}={text} is not valid: choose one of {valid}")
-        try:
-            number = int(text)
-        except ValueError:
-            number = None
+            valid = {str(value).lower(): value for value in self.values}
+            if text.lower() not in valid:
+                raise ValueError(f"{self.name}={text} is not valid: choose one of {', '.join(valid)}")
+            return valid[text.lower()]
         least, most = self.least or 0, self.most if self.most is not None else 2**31 - 1
-        if number is None or not least <= number <= most:
-            raise ValueError(f"{self.name}={text} is not valid: a whole number from {least} to {most} is needed")
-        return number
+        with contextlib.suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise ValueError(f"{self.name}={text} is not valid: a whole number from {least} to {most} is needed")
 
 
 @dataclass(frozen=True)
@@ -86,9 +84,6 @@ class Leaf:
     length: float | None = None
 
     def __post_init__(self) -> None:
-        sides = self.shape if isinstance(self.shape, tuple | list) else (-1,)
-        if not all(side is None or (isinstance(side, int | np.integer) and side >= 0) for side in sides):
-            raise ValueError(f"a Leaf has the shape {self.shape!r}: a tuple of lengths is needed")
         if self.is_ragged != (self.length is not None):
             raise ValueError(f"a Leaf has the shape {self.shape!r} and length={self.length}: None goes with a length")
         if self.dtype not in ITEM_BYTES:
@@ -146,7 +141,8 @@ class Workload:
     - ``element(x, *variables)``: TensorFlow code for one slice. ``rewrites[name](batch, *variables)``: for all at once,
       and for what ``use`` does too. A name that is no mapper's `strategies.spec.Mapper.rewrite` is a mapper itself.
     - ``elements[name](x, *variables)``: other ways to write ``element``, which strategies take as ``?element=name``.
-    - ``numpy_element(x, *variables)``: the same as ``element`` in NumPy. A rewrite ``numpy`` is for arrays, too.
+    - ``numpy(x, *variables)``: ``element`` in NumPy, for one slice as well as for a batch. Where no function is both,
+      ``numpy_element`` is that for a slice, and a rewrite ``numpy`` that for a batch.
     - ``use(mapped, batch, *variables)``: what is done with the mapped function, where it is not just called.
     - ``reference(inputs, *variables)``: float64 NumPy arrays, structured as the output. Without it, the rewrite
       ``numpy`` of float64 is the reference, or else ``element`` of float64, slice by slice.
@@ -158,23 +154,25 @@ class Workload:
     - ``variable_leaves(...)``: tuple of `Leaf`, one for each of ``variables``, so that their bytes are known unmade.
     - ``cost(...)``: a `Cost`.
 
+    ``slug`` and ``summary`` are the name and the docstring of the file of ``element``, where nothing else is said.
     ``presets`` name sizes: by parameter, or as a tuple of all in the order of ``sizes``. ``variants[option][value]``
     are fields that another value of an option replaces. ``unsupported`` says in a sentence why strategies cannot work:
     the first pattern that fits ``mapper.mode`` counts. ``own`` is the `workloads.functions.Given` of a workload that
     was derived from a person's code, in whose scripts that code stands.
     """
 
-    slug: str
     title: str
     group: str
     formula: str
-    summary: str
     sizes: tuple[SizeParameter, ...]
     presets: Mapping[str, Any]
     inputs: Callable[..., type_nest]
     element: Callable[..., type_nest]
-    rewrites: Mapping[str, Callable[..., type_nest]]
     element_input: Callable[..., type_nest]
+    slug: str = None  # type: ignore[assignment]
+    summary: str = None  # type: ignore[assignment]
+    rewrites: Mapping[str, Callable[..., type_nest]] = field(default_factory=dict)
+    numpy: Callable[..., type_nest] | None = None
     dtypes: tuple[str, ...] = ("float32", "float64")
     cost: Callable[..., Cost] = lambda: Cost()
     element_output: Callable[..., type_nest] = None  # type: ignore[assignment]
@@ -198,6 +196,14 @@ class Workload:
             for name, size in self.presets.items()
         }
         object.__setattr__(self, "presets", presets)
+        file = getattr(self.element, "__globals__", {})  # of what is no function there is none, see `workloads.check`
+        if self.slug is None:
+            object.__setattr__(self, "slug", Path(file.get("__file__", "")).stem)
+        if self.summary is None:
+            object.__setattr__(self, "summary", file.get("__doc__") or "")
+        if self.numpy is not None:
+            object.__setattr__(self, "numpy_element", self.numpy)
+            object.__setattr__(self, "rewrites", {**self.rewrites, "numpy": self.numpy})
         if self.element_output is None:
             object.__setattr__(self, "element_output", self.element_input)
 
@@ -209,17 +215,14 @@ class Workload:
 
     def choices(self) -> list[dict[str, Any]]:
         """Return the options of each case that a table of everything shows: none, then each further value by itself."""
-        further = [
-            {option.name: value} for option in self.options for value in option.values or () if value != option.default
-        ]
-        return [{}, *further]
+        return [{}, *({one.name: value} for one in self.options for value in one.values or () if value != one.default)]
 
     def variant(self, options: Mapping[str, Any] | None = None) -> "Workload":
         """Return the workload with the fields that its options replace; see `workloads.case.Case`."""
         chosen = {**self.default_options(), **(options or {})}
         changes: dict[str, Any] = {}
         for name, by_value in self.variants.items():
-            changes |= by_value.get(chosen[name], {})
+            changes |= {str(value): fields for value, fields in by_value.items()}.get(str(chosen[name]), {})
         return replace(self, **changes, variants={}) if changes else self
 
 
@@ -228,7 +231,7 @@ def leaves(nest: type_nest) -> list[Leaf]:
     if isinstance(nest, Leaf):
         return [nest]
     if not isinstance(nest, Mapping | list | tuple):
-        raise TypeError(f"{nest!r} is neither a Leaf nor a tuple, list or dict of them")
+        raise ValueError(f"{nest!r} is neither a Leaf nor a tuple, list or dict of them")
     parts = [nest[key] for key in sorted(nest)] if isinstance(nest, Mapping) else list(nest)
     return [leaf for part in parts for leaf in leaves(part)]
 

@@ -1,4 +1,4 @@
-"""One layer on every time step of a sequence: the steps are a batch of their own, which can be mapped or folded in."""
+"""A map over time inside a map over the batch: by tf.map_fn, by Keras' TimeDistributed, or as one product."""
 
 import numpy as np
 
@@ -58,11 +58,9 @@ def in_numpy(x, kernel, bias):
 
 
 WORKLOAD = Workload(
-    slug="time_distributed",
     title="A layer on every time step",
     group="Networks",
     formula="y[b, t] = relu(x[b, t] · W + c)",
-    summary="A map over time inside a map over the batch: by tf.map_fn, by Keras' TimeDistributed, or as one product.",
     sizes=(
         SizeParameter("batch", 32, 0, 100_000, "sequences in the batch, the mapped axis"),
         SizeParameter("steps", 16, 1, 4_096, "time steps of a sequence"),
@@ -73,8 +71,8 @@ WORKLOAD = Workload(
     inputs=inputs,
     element=element,
     elements={"at_once": dense},
-    numpy_element=in_numpy,
-    rewrites={"batched": dense, "reshape": reshape, "time_distributed": time_distributed, "numpy": in_numpy},
+    rewrites={"batched": dense, "reshape": reshape, "time_distributed": time_distributed},
+    numpy=in_numpy,
     element_input=lambda steps, features, dtype: Leaf((steps, features), dtype),
     element_output=lambda steps, units, dtype: Leaf((steps, units), dtype),
     # A few ops for each step, and those that take a sequence apart and put its results together.

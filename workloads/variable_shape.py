@@ -1,4 +1,4 @@
-"""An output whose shape depends on the values: no tensor can hold a batch of them as they are."""
+"""The element function keeps as many numbers as are positive: it takes ragged tensors, or padding by hand."""
 
 import numpy as np
 
@@ -34,11 +34,9 @@ def numpy_batched(x):
 
 
 WORKLOAD = Workload(
-    slug="variable_shape",
     title="Shape from values",
     group="Limits",
     formula="y[b] = the positive numbers of x[b], in order, then zeros",
-    summary="The element function keeps as many numbers as are positive: it takes ragged tensors, or padding by hand.",
     sizes=(
         SizeParameter("batch", 100, 0, 1_000_000, "rows in the batch, the mapped axis"),
         SizeParameter("width", 64, 2, 65_536, "numbers in a row"),

@@ -1,10 +1,11 @@
 """Predicates: what figures are compared with, and the words that show them with their thresholds."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, variance
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,8 +20,6 @@ CONFIDENCE = 0.95
 # Before a strategy's slug: the time of its first call.
 FIRST_CALL = "the first call of "
 _MOST_ERROR = 140
-# Behind a figure in words, and its threshold.
-_UNITS = ("%", "s", "MiB")
 
 
 # --- times -----------------------------------------------------------------------------------------------------------
@@ -28,26 +27,28 @@ _UNITS = ("%", "s", "MiB")
 
 @dataclass(frozen=True)
 class Faster(Predicate):
-    """``a`` takes less time than ``b``, at least ``by`` times: two strategies, or two times of a script. Of a sweep at
-    every value; if it turns, it is said where."""
+    """``b`` takes more than ``by`` times as long as ``a``, and less than ``most`` times: two strategies, or two times
+    of a script. Of a sweep at every value; if it turns, it is said where."""
 
-    need: Need
     a: str
     b: str
     by: float = 1.0
-    when: str = ""
+    most: float = math.inf
 
     def see(self, evidence: Evidence) -> Seen:
         ratios = _ratios(self.need, evidence, self.b, self.a)
-        truths = {place: _between(of.low, of.high, self.by) for place, of in ratios.items()}
+        truths = {place: self._truth(of) for place, of in ratios.items()}
         slower, faster, threshold = self.b, self.a, f"at least {self.by:g} ×" if self.by != 1 else "more than 1 ×"
-        if self.by == 1 and all(of.ratio < 1 for of in ratios.values()):  # so that nobody has to invert a fraction
+        if self.most < math.inf:
+            threshold = f"{self.by:.3g} × to {self.most:.3g} ×"
+        elif self.by == 1 and all(of.ratio < 1 for of in ratios.values()):  # so that nobody has to invert a fraction
             slower, faster, threshold = faster, slower, "less than 1 ×"
             ratios = {place: Ratio(1 / of.ratio, 1 / of.high, 1 / of.low, of.p) for place, of in ratios.items()}
         axis = self.need.axis if isinstance(self.need, Swept) else ""
         ends = [
-            f"{_times(ratios[place])}{f' at {axis} {place:,}' if axis else ''}"
-            for place in dict.fromkeys((min(ratios), max(ratios)))
+            " ".join(text.factor_with_interval(of.ratio, of.low, of.high)) + (f" at {axis} {place:,}" if axis else "")
+            for place, of in ratios.items()
+            if place in (min(ratios), max(ratios))
         ]
         words = f"{slower} takes {text.listed(ends)} as long as {faster}"
         if {"yes", "no"} <= set(truths.values()):
@@ -56,56 +57,40 @@ class Faster(Predicate):
             return Seen("mixed", f"it turns between {axis} {text.listed(turns)}; {words}", threshold)
         return Seen("unknown" if "unknown" in truths.values() else truths[min(truths)], words, threshold)
 
+    def _truth(self, of: Ratio) -> Truth:
+        """Unknown where the interval of a ratio holds a bound."""
+        if self.by < of.low and of.high < self.most:
+            return "yes"
+        return "no" if of.high <= self.by or of.low >= self.most else "unknown"
 
-@dataclass(frozen=True)
-class AsFast(Predicate):
+
+def as_fast(need: Need, a: str, b: str, within: float = 2.0, when: str = "") -> Faster:
     """The times of ``a`` and ``b`` differ by less than the factor ``within``."""
-
-    need: Compare | Script
-    a: str
-    b: str
-    within: float = 2.0
-    when: str = ""
-
-    def see(self, evidence: Evidence) -> Seen:
-        (of,) = _ratios(self.need, evidence, self.b, self.a).values()
-        threshold = f"{1 / self.within:.3g} × to {self.within:.3g} ×"
-        truth = _between(of.low, of.high, 1 / self.within, self.within)
-        return Seen(truth, f"{self.b} takes {_times(of)} as long as {self.a}", threshold)
-
-
-def _between(low: float, high: float, least: float, most: float = math.inf) -> Truth:
-    """Yes where an interval lies between two bounds, no where it lies outside, and unknown where it holds a bound."""
-    if least < low and high < most:
-        return "yes"
-    return "no" if high <= least or low >= most else "unknown"
-
-
-def _times(of: Ratio) -> str:
-    return " ".join(text.factor_with_interval(of.ratio, of.low, of.high))
+    return Faster(need, a, b, 1 / within, within, when=when)
 
 
 def _ratios(need: Need, evidence: Evidence, over: str, under: str) -> dict[int, Ratio]:
     """The ratio of two times at each value of a sweep's axis; of a comparison or a script at 0 alone."""
     if isinstance(need, Script):
         return {0: _ratio_of_processes(numbers_of(evidence, over), numbers_of(evidence, under))}
-    run = run_of(evidence)
     if isinstance(need, Compare):
-        along = {0: _times_of(run.measurements)}
+        items = _right(run_of(evidence).measurements)
+        levels = dict(levels_of(items).by_slug)
+        if any(name.startswith(FIRST_CALL) for name in (over, under)):
+            levels |= levels_of([_first_calls(item) for item in items]).by_slug
         for name in (over, under):
-            if name not in along[0]:
-                right_item_of(run, name.removeprefix(FIRST_CALL))
-                raise Missing(f"{name} was not timed")
-    else:
-        along = _levels_along(run, need.axis)
-    ratios = {
-        place: intervals.ratio(levels[over], levels[under], CONFIDENCE)
-        for place, levels in along.items()
-        if over in levels and under in levels
+            right_item_of(evidence, name.removeprefix(FIRST_CALL))
+        return {0: intervals.ratio(levels[over], levels[under], CONFIDENCE)}
+    run = run_of(evidence)
+    along = {
+        point.at[need.axis]: levels_of(_right(point.measurements), run.analysis).by_slug
+        for point in run.points
+        if need.axis in point.at
     }
-    if isinstance(need, Swept) and len(ratios) < 2:
+    places = sorted(place for place, levels in along.items() if over in levels and under in levels)
+    if len(places) < 2:
         raise Missing(f"{over} and {under} were not both timed at two values of {need.axis}")
-    return ratios
+    return {place: intervals.ratio(along[place][over], along[place][under], CONFIDENCE) for place in places}
 
 
 def _ratio_of_processes(over: Sequence[float], under: Sequence[float]) -> Ratio:
@@ -118,27 +103,18 @@ def _ratio_of_processes(over: Sequence[float], under: Sequence[float]) -> Ratio:
     return Ratio(math.exp(level.log_mean), *level.interval(CONFIDENCE), math.nan)
 
 
-def _times_of(measurements: Iterable[Measurement]) -> Mapping[str, Level]:
-    """Times of a comparison by their names: of calls by slugs, and of first calls."""
-    right = [item for item in measurements if item.outcome == "ok"]
-    first = [
-        replace(item, strategy=FIRST_CALL + item.strategy, replicas=[
-            Replica(id=process.id, calls_per_sample=1, rounds=[0], samples_s=[process.first_call_s])
-            for process in item.replicas if process.first_call_s
-        ])
-        for item in right
-    ]  # fmt: skip
-    return {**levels_of(right).by_slug, **levels_of(first).by_slug}
+def _right(measurements: Sequence[Measurement]) -> list[Measurement]:
+    return [item for item in measurements if item.outcome == "ok"]
 
 
-def _levels_along(run: Run, axis: str) -> dict[int, Mapping[str, Level]]:
-    """Value of the axis → the levels of the strategies that are right there."""
-    if [one.name for one in run.axes] != [axis]:
-        raise Missing(f"it is no sweep over {axis}")
-    return {
-        point.at[axis]: levels_of([item for item in point.measurements if item.outcome == "ok"], run.analysis).by_slug
-        for point in sorted(run.points, key=lambda point: point.at[axis])
-    }
+def _first_calls(item: Measurement) -> Measurement:
+    """The measurement of a strategy's first calls, as if each were the only sample of its process."""
+    firsts = [
+        Replica(id=process.id, calls_per_sample=1, rounds=[0], samples_s=[process.first_call_s])
+        for process in item.replicas
+        if process.first_call_s
+    ]
+    return replace(item, strategy=FIRST_CALL + item.strategy, replicas=firsts)
 
 
 # --- the figures of a comparison --------------------------------------------------------------------------------------
@@ -148,32 +124,28 @@ def _levels_along(run: Run, axis: str) -> dict[int, Mapping[str, Level]]:
 class MoreMemory(Predicate):
     """The peak of ``a`` is higher than that of ``b``, at least ``by`` times."""
 
-    need: Compare
     a: str
     b: str
     by: float = 1.05
-    when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        items = [right_item_of(run_of(evidence), slug).memory for slug in (self.a, self.b)]
-        a, b = (memory.peak_bytes if memory else None for memory in items)
+        a, b = (right_item_of(evidence, slug).memory for slug in (self.a, self.b))
         if a is None or b is None:
             raise Missing(f"the memory of {self.a} and {self.b} was not both measured")
-        words = f"{self.a} needs {text.size(a)} at its peak, {self.b} {text.size(b)}"
-        return Seen("yes" if a >= b * self.by else "no", words, f"at least {self.by:g} ×")
+        words = f"{self.a} needs {text.size(a.peak_bytes)} at its peak, {self.b} {text.size(b.peak_bytes)}"
+        truth: Truth = "yes" if a.peak_bytes >= b.peak_bytes * self.by else "no"
+        return Seen(truth, words, f"at least {self.by:g} ×")
 
 
 @dataclass(frozen=True)
 class Ends(Predicate):
     """A strategy ends with ``outcome``."""
 
-    need: Compare
     strategy: str
     outcome: str = "ok"
-    when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        item = item_of(run_of(evidence), self.strategy)
+        item = run_of(evidence).measurement(self.strategy)
         if item.outcome in ("not_run", "cancelled", "timeout"):
             raise Missing(f"{self.strategy} was not run to its end ({item.outcome.replace('_', ' ')})")
         ends = "runs, and is right" if item.outcome == "ok" else f"ends as {_end_of(item)}"
@@ -184,13 +156,10 @@ class Ends(Predicate):
 class FallsBack(Predicate):
     """``tf.vectorized_map`` has no vectorised form of an op in the function, and makes a loop of it."""
 
-    need: Compare
     strategy: str
-    when: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
-        item = right_item_of(run_of(evidence), self.strategy)
-        for warning in item.warnings:
+        for warning in right_item_of(evidence, self.strategy).warnings:
             if warning.code == "falls_back":
                 # What to do about it is the claim's to say.
                 return Seen("yes", f"{self.strategy} {warning.message.partition(', so that')[0]}")
@@ -203,16 +172,8 @@ def run_of(evidence: Evidence) -> Run:
     return evidence.run
 
 
-def item_of(run: Run, slug: str) -> Measurement:
-    """A strategy that was measured; of a sweep there is none."""
-    try:
-        return run.measurement(slug)
-    except KeyError:
-        raise Missing(f"{slug} was not measured") from None
-
-
-def right_item_of(run: Run, slug: str) -> Measurement:
-    item = item_of(run, slug)
+def right_item_of(evidence: Evidence, slug: str) -> Measurement:
+    item = run_of(evidence).measurement(slug)
     if item.outcome != "ok":
         raise Missing(f"{slug} ended as {_end_of(item)}")
     return item
@@ -222,63 +183,54 @@ def _end_of(item: Measurement) -> str:
     return item.outcome.replace("_", " ") + (f": {item.error.message}" if item.error else "")
 
 
-# --- the figures of a script -----------------------------------------------------------------------------------------
+# --- the figures of a script ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Figure(Predicate):
-    """A number that a script reported is from ``least`` to ``most``, in each of its processes. ``words`` has
-    ``{value}`` in it."""
+    """A number that a script reported is at least ``least``, at most ``most``, or where they are equal exactly that, in
+    each of its processes. ``words`` has ``{value}`` in it; ``zero``: why 0 tells nothing, where that is so."""
 
-    need: Script
     name: str
     words: str
     least: float = -math.inf
     most: float = math.inf
-    when: str = ""
+    zero: str = ""
 
     def see(self, evidence: Evidence) -> Seen:
         values = numbers_of(evidence, self.name)
+        if self.zero and not any(values):
+            raise Missing(self.zero)
         truths = {self.least <= value <= self.most for value in values}
-        shown = dict.fromkeys(f"{value:,}" if isinstance(value, int) else text.number(value) for value in values)
         truth: Truth = "unknown" if len(truths) > 1 else "yes" if truths == {True} else "no"
-        unit = self.words.partition("{value} ")[2].split(" ")[0]
-        threshold = _range(self.least, self.most) + (f" {unit}" if unit in _UNITS else "")
+        shown = dict.fromkeys(f"{value:,}" if isinstance(value, int) else text.number(value) for value in values)
+        threshold = f"at least {self.least:,g}" if self.most == math.inf else f"at most {self.most:,g}"
+        if self.least == self.most:
+            threshold = f"exactly {self.least:,g}"
         return Seen(truth, self.words.format(value=text.listed(list(shown))), threshold)
 
 
 @dataclass(frozen=True)
-class Runs(Predicate):
-    """A part of a script runs: its figure is an empty text, and that of one that fails its error."""
+class Fails(Predicate):
+    """A part of a script, whose figure is its error or an empty text, fails with ``words`` in its error: another
+    failure may have nothing to do with the claim. Not ``fails``: it runs."""
 
-    need: Script
     name: str
-    when: str = ""
+    words: str = ""
+    fails: bool = True
 
     def see(self, evidence: Evidence) -> Seen:
         error = str(figure_of(evidence, self.name))
-        return Seen("no", f"it fails: {text.shortened(error, _MOST_ERROR)}") if error else Seen("yes", "it runs")
+        is_so = (error != "" and self.words.lower() in error.lower()) == self.fails
+        return Seen("yes" if is_so else "no", f"it fails: {text.shortened(error, _MOST_ERROR)}" if error else "it runs")
 
 
-@dataclass(frozen=True)
-class Fails(Runs):
-    """A part of a script fails with ``words`` in its error: another failure may have nothing to do with the claim."""
-
-    words: str = ""
-
-    def see(self, evidence: Evidence) -> Seen:
-        runs = super().see(evidence)
-        return Seen("yes" if runs.truth == "no" and self.words.lower() in runs.words.lower() else "no", runs.words)
-
-
-def figure_of(evidence: Evidence, name: str) -> object:
+def figure_of(evidence: Evidence, name: str) -> Any:
     """The figure that a script reported by this name."""
     if (end := evidence.script) is None:
         raise Missing(evidence.reason or "its script was not run")
     if end.error:
         raise Missing(f"its script {'was not run to its end' if end.ended is True else 'failed'}: {end.error}")
-    if name not in end.figures:
-        raise Missing(f"its script reported no {name}")
     return end.figures[name]
 
 
@@ -286,14 +238,6 @@ def numbers_of(evidence: Evidence, name: str) -> list[float]:
     """A script's figure, by its processes."""
     figure = figure_of(evidence, name)
     values = figure if isinstance(figure, list) else [figure]
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    if not numbers or len(numbers) < len(values):
+    if not values or not all(isinstance(value, int | float) for value in values):
         raise Missing(f"the script's figure {name} is no number")
-    return numbers
-
-
-def _range(least: float, most: float) -> str:
-    if least == most:
-        return f"exactly {least:,g}"
-    ends = [f"at least {least:,g}" if least > -math.inf else "", f"at most {most:,g}" if most < math.inf else ""]
-    return " and ".join(filter(None, ends))
+    return values

@@ -60,7 +60,7 @@ with open("end.json", "w") as file:
 def run(script: Script, is_cancelled: Callable[[], bool], most_s: float = math.inf) -> ScriptEnd:
     """Run a script to its end, in as many interpreters one after the other as it asks for: of several its figures are
     lists. It is ended where somebody cancels, long after the seconds that it should take, and after ``most_s`` in any
-    case; with it all processes that it has started."""
+    case, with all processes that it has started."""
     most_s = min(_TIMES * script.seconds + _PATIENCE_S, most_s)
     ends: list[ScriptEnd] = []
     while len(ends) < script.processes and not (ends and ends[-1].error):

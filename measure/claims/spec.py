@@ -9,54 +9,45 @@ from typing import Any, Literal
 
 from measure.run.run import Evidence
 
-Question = Literal["speed", "memory", "tracing", "correctness", "limits"]
+Question = Literal["speed", "memory", "tracing", "limits"]
 QUESTIONS: Mapping[Question, str] = {
     "speed": "What is fast?",
     "memory": "What needs memory?",
     "tracing": "What is traced and compiled, and when?",
-    "correctness": "What is right?",
-    "limits": "What works at all?",
+    "limits": "What works, and is right?",
 }
 # ``mixed``: it depends, and the words say on what.
 Truth = Literal["yes", "no", "mixed", "unknown"]
 
 
 class _Need:
-    """Something that is measured for claims; equal ones have one key, and are measured once."""
+    """Something that is measured for claims, in about so many seconds; equal ones have one key, and count as one."""
+
+    seconds: float
 
     @functools.cached_property
     def key(self) -> str:
         fields = asdict(self)  # type: ignore[call-overload]
-        # How long it takes does not change what it is.
-        what = {name: value for name, value in fields.items() if name not in ("budget_s", "seconds")}
-        digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:10]
+        del fields["seconds"]  # how long it takes does not change what it is
+        digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:10]
         return f"{type(self).__name__.lower()}-{fields.get('workload', 'python')}-{digest}"
 
 
-class _Budgeted(_Need):
-    budget_s: float
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes: on a calm machine it ends long before its budget."""
-        return self.budget_s / 2
-
-
 @dataclass(frozen=True)
-class Compare(_Budgeted):
-    """A comparison; all as in a request."""
+class Compare(_Need):
+    """A comparison; all as in a request, with a budget of twice the seconds that it takes on a calm machine."""
 
     workload: str
     strategies: tuple[str, ...]
     size: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     device: str = "CPU:0"
-    budget_s: float = 20.0
+    seconds: float = 10.0
 
 
 @dataclass(frozen=True)
-class Swept(_Budgeted):
-    """A sweep over one size."""
+class Swept(_Need):
+    """A sweep over one size, with a budget as that of a comparison."""
 
     workload: str
     strategies: tuple[str, ...]
@@ -64,14 +55,14 @@ class Swept(_Budgeted):
     values: tuple[int, ...]
     size: Mapping[str, int] = field(default_factory=dict)
     device: str = "CPU:0"
-    budget_s: float = 60.0
+    seconds: float = 30.0
 
 
 @dataclass(frozen=True)
 class Script(_Need):
     """Python that is run as it stands, in so many fresh interpreters. What it gives to ``report(name=value, …)`` are
     its figures: numbers and texts; of several processes, a list of their values. Figures that are seconds need several.
-    ``tried(function)`` calls one and returns its error, or an empty text. ``seconds``: about how long all takes."""
+    ``tried(function)`` calls one and returns its error, or an empty text."""
 
     source: str
     processes: int = 1
@@ -94,14 +85,16 @@ class Missing(Exception):
     """Figures that a predicate needs are not there: the message says which, and why."""
 
 
+@dataclass(frozen=True)
 class Predicate:
     """A predicate on what was measured for one need; ``when`` names the case in a verdict that depends on it."""
 
     need: Need
-    when: str
+    when: str = field(default="", kw_only=True)
 
     def see(self, evidence: Evidence) -> Seen:
-        """The answer that the evidence gives. Raises `Missing` where it gives none: then the claim has no verdict."""
+        """The answer that the evidence gives. Where it gives none, and the claim has no verdict, raises `Missing`, or
+        KeyError with the name of what is not there."""
         raise NotImplementedError
 
 
@@ -110,8 +103,8 @@ class Claim:
     """A sentence that figures can confirm or refute. It holds where all of its ``tests`` do.
 
     ``said``: where it is said, a document of docs/claims.md (``seed 1`` to ``seed 5``) or an address; ``sentence``: in
-    our words, Markdown with code in backticks; ``advice``: what to do about it; ``needs_gpu``, ``needs_linux``: without
-    a GPU, or where no ``/proc`` tells of processes, it cannot be tried.
+    our words, Markdown with code in backticks; ``advice``: what to do about it; ``needs_gpu``: without one
+    it cannot be tried.
     """
 
     id: str
@@ -121,7 +114,6 @@ class Claim:
     tests: tuple[Predicate, ...]
     advice: str = ""
     needs_gpu: bool = False
-    needs_linux: bool = False
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -7,27 +7,20 @@ from typing import Any
 from measure.claims import known
 from measure.claims.spec import QUESTIONS
 from measure.claims.tries import seconds_of
-from measure.claims.verdicts import of_claims, summary
+from measure.claims.verdicts import gone, of_claims, summary
 from measure.machine import environment
 from measure.run import markdown as markdown_text
 from measure.run.run import Run
 
 COLUMNS = ("claim", "question", "verdict", "sentence")
+_LISTED = ("id", "question", "sentence", "said", "needs_gpu", "advice")
 _WIDTH = 110
 
 
 def listing() -> list[dict[str, Any]]:
     """All claims as data, by question."""
     return [
-        {
-            "id": claim.id,
-            "question": claim.question,
-            "sentence": claim.sentence,
-            "said": list(claim.said),
-            "needs_gpu": claim.needs_gpu,
-            "advice": claim.advice,
-            "seconds": seconds_of([claim]),
-        }
+        {name: getattr(claim, name) for name in _LISTED} | {"seconds": seconds_of([claim])}
         for claim in known.all_claims()
     ]
 
@@ -53,6 +46,8 @@ def render(run: Run) -> str:
         for claim, verdict in asked:
             lines += [f"  {verdict.word.upper()}  {claim.id}", *_indented(claim.sentence)]
             lines += [*_indented(verdict.sentence, "→ "), *_indented(claim.advice, "→ ")]
+    if ids := gone(run):
+        lines += ["No longer tried", *_indented(", ".join(ids))]
     return "\n".join([*lines, summary(run)])
 
 
@@ -67,12 +62,14 @@ def markdown(run: Run) -> list[str]:
         (claim.sentence.replace("|", "\\|"), f"**{verdict.word}**", markdown_text.plain(verdict.sentence))
         for claim, verdict in of_claims(run)
     ]
+    cells += [(markdown_text.code(claim_id), "no longer tried", "") for claim_id in gone(run)]
     return [*parts, markdown_text.grid(("claim", "here", "seen"), cells)]
 
 
 def rows(run: Run) -> Iterator[tuple[str, ...]]:
     """The verdicts of a run, one row of `COLUMNS` each."""
-    return ((claim.id, claim.question, verdict.word, verdict.sentence) for claim, verdict in of_claims(run))
+    yield from ((claim.id, claim.question, verdict.word, verdict.sentence) for claim, verdict in of_claims(run))
+    yield from ((claim_id, "", "no longer tried", "") for claim_id in gone(run))
 
 
 def _indented(words: str, sign: str = "") -> list[str]:

@@ -18,11 +18,11 @@ from measure.judge import analysis, sweep_analysis
 from measure.machine import environment
 from measure.pool.clock import Clock
 from measure.pool.launcher import HOST_START_S, Launcher
-from measure.run import fit, place, text
+from measure.run import place, text
 from measure.run.place import utc_now
 from measure.run.request import Request, RequestError, parse
 from measure.run.run import Evidence, Run, Status
-from measure.run.sweep_request import parse_sweep
+from measure.run.sweep_request import SweepRequest, parse_sweep
 
 WORKLOAD = "claims"
 
@@ -34,6 +34,14 @@ def chosen(ids: Sequence[str]) -> tuple[Claim, ...]:
         if claim_id not in everything:
             raise RequestError(f"claim {claim_id!r} is not known: 'claims' without a name lists them")
     return tuple(everything[claim_id] for claim_id in dict.fromkeys(ids or everything))
+
+
+def still_tried(run: Run) -> tuple[Claim, ...]:
+    """Return the claims of a run that there still are. Raises `RequestError` where there is none of them."""
+    gone = verdicts.gone(run)
+    if not (ids := [claim_id for claim_id in run.claims or () if claim_id not in gone]):
+        raise RequestError("the claims of this run are no longer tried")
+    return chosen(ids)
 
 
 def needs_of(tried: Sequence[Claim]) -> tuple[Need, ...]:
@@ -56,27 +64,39 @@ def words_of(need: Need) -> str:
     return ", ".join([need.workload, *sizes, text.listed(need.strategies, 3)])
 
 
+def request_of(need: Compare | Swept) -> Request | SweepRequest:
+    """Return the comparison or the sweep that measures a need."""
+    asked = {
+        "workload": need.workload,
+        "size": dict(need.size),
+        "strategies": list(need.strategies),
+        "device": need.device,
+        "budget_s": 2 * need.seconds,
+    }
+    if isinstance(need, Swept):
+        return parse_sweep({**asked, "axes": [{"kind": "size", "name": need.axis, "values": list(need.values)}]})
+    return parse({**asked, "workload_options": dict(need.options)})
+
+
 class Tries(Parts):
-    """Measures what claims need, with the protocol of a `Comparison`. A need that cannot be measured becomes evidence
-    with the reason, and the others go on."""
+    """Measures what claims need, with the protocol of a `Comparison`. Where no host can be started for one of them, the
+    reason becomes its evidence, and the others go on."""
 
     def __init__(
         self,
         run_id: str,
-        ids: Sequence[str],
+        claims: Sequence[Claim],
         launcher: Launcher,
         publish: Callable[[View], None],
         *,
-        settings: Settings | None = None,
+        settings: Settings,
         parent: str | None = None,
     ) -> None:
-        """Raises `RequestError` where a claim is not known."""
-        self._claims = chosen(ids)
-        self._launcher, self._publish = launcher, publish
+        self._claims, self._launcher, self._publish = claims, launcher, publish
         # Neither the limit nor what the operating system sees is a figure of any claim.
-        self._settings = dataclasses.replace(settings or Settings(), probes=False, process_peaks=False)
-        self._clock = Clock(self._settings.bound_s)
-        seconds = seconds_of(self._claims)
+        self._settings = dataclasses.replace(settings, probes=False, process_peaks=False)
+        self._clock = Clock(settings.bound_s)
+        seconds = seconds_of(claims)
         self.request = Request(
             workload=WORKLOAD, size={}, dtype="", device="CPU:0", strategies=[], budget_s=max(1.0, seconds)
         )
@@ -86,7 +106,7 @@ class Tries(Parts):
             parent=parent,
             created=utc_now(),
             request=self.request.record(),
-            claims=[claim.id for claim in self._claims],
+            claims=[claim.id for claim in claims],
             evidence=[],
             digest={},
         )
@@ -100,76 +120,54 @@ class Tries(Parts):
                 threads=None,
                 tensorflow=self._launcher.state().details or {},
             )
+            run = replace(self._view.run, started=utc_now(), environment=here)
+            self._view = dataclasses.replace(self._view, run=run, started_s=time.monotonic())
             needs = needs_of([claim for claim in self._claims if not verdicts.lacking(claim, here)])
-            self._view = dataclasses.replace(
-                self._view, run=replace(self._view.run, started=utc_now(), environment=here), started_s=time.monotonic()
-            )
             for number, need in enumerate(needs, 1):
                 if self._cancelled or self._stopped or self._clock.is_over:
                     break
                 self._say(f"{number} of {len(needs)}: {words_of(need)}")
                 evidence = self._measured(need)
                 if not self._cancelled:
-                    self._say(self._view.message, evidence)
-        return close(self._view.run, *self._end(), utc_now())
-
-    def _end(self) -> tuple[Status, str]:
+                    run = replace(self._view.run, evidence=[*(self._view.run.evidence or []), evidence])
+                    self._view = dataclasses.replace(self._view, run=run, version=self._view.version + 1)
+                    self._say(self._view.message)
+        status: Status = "complete"
+        reason = "everything that the claims need is measured"
         if self._cancelled:
-            return "cancelled", "cancelled by a person"
-        if self._stopped:
-            return "budget", "a person stopped it"
-        if self._clock.is_over:
-            return "budget", f"{self._clock.over} before everything that the claims need was measured"
-        return "complete", "everything that the claims need is measured"
+            status, reason = "cancelled", "cancelled by a person"
+        elif self._stopped:
+            status, reason = "budget", "a person stopped it"
+        elif self._clock.is_over:
+            status, reason = "budget", f"{self._clock.over} before everything that the claims need was measured"
+        return close(self._view.run, status, reason, utc_now())
 
     def _measured(self, need: Need) -> Evidence:
-        """The evidence of a need; where it cannot be measured, the reason."""
+        """The evidence of a need, measured in the time that is left; where it cannot be measured, the reason."""
         if isinstance(need, Script):
             end = scripts.run(need, lambda: self._cancelled, self._clock.left_s)
             return Evidence(need=need.key, script=end)
-        try:
-            run = self._run_of(need)
-        except RequestError as error:
-            return Evidence(need=need.key, reason=str(error))
-        finally:
-            self._part = None
-        return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
-
-    def _run_of(self, need: Compare | Swept) -> Run:
-        """Measure a comparison or a sweep in the time that is left. Raises `RequestError` where that cannot be."""
-        part = self._part_of(need)
-        self._begin(part)
         # What was measured before may have ended the host.
         start_s = min(HOST_START_S, self._clock.left_s)
-        if not self._launcher.wait_ready(start_s, lambda: self._cancelled) and not self._cancelled:
-            raise RequestError(f"nothing can be measured now: {self._launcher.state().message}")
+        if not self._launcher.wait_ready(start_s, lambda: self._cancelled):
+            reason = f"nothing can be measured now: {self._launcher.state().message}"
+            return Evidence(need=need.key, reason=reason)
+        settings = dataclasses.replace(self._settings, bound_s=max(1.0, self._clock.left_s))
+        asked = request_of(need)
+        part: Comparison | Sweep
+        if isinstance(asked, SweepRequest):
+            part = Sweep(place.new_id(), asked, self._launcher, self._say_within, settings=settings)
+        else:
+            part = Comparison(place.new_id(), asked, self._launcher, self._say_within, settings=settings)
+        self._begin(part)
         run = part.run()
-        return sweep_analysis.of_comparison(run) if isinstance(need, Compare) else run
+        self._part = None
+        if run.kind == "compare":
+            run = sweep_analysis.of_comparison(run)
+        return Evidence(need=need.key, run=replace(run, digest=UNSET))  # the whole has a digest of each piece
 
-    def _part_of(self, need: Compare | Swept) -> Comparison | Sweep:
-        left_s = None if self._clock.bound_s is None else max(0.0, self._clock.left_s)
-        settings = dataclasses.replace(self._settings, bound_s=left_s)
-        asked = {
-            "workload": need.workload,
-            "size": dict(need.size),
-            "strategies": list(need.strategies),
-            "device": need.device,
-            "budget_s": need.budget_s,
-        }
-        if isinstance(need, Swept):
-            axes = [{"kind": "size", "name": need.axis, "values": list(need.values)}]
-            swept = parse_sweep({**asked, "axes": axes})
-            return Sweep(place.new_id(), swept, self._launcher, self._say_within, settings=settings)
-        request = parse({**asked, "workload_options": dict(need.options)})
-        if refusal := fit.check(request, environment.available_memory()):
-            raise RequestError(refusal)
-        return Comparison(place.new_id(), request, self._launcher, self._say_within, settings=settings)
-
-    def _say(self, message: str, evidence: Evidence | None = None) -> None:
-        run, version = self._view.run, self._view.version
-        if evidence is not None:
-            run, version = replace(run, evidence=[*(run.evidence or []), evidence]), version + 1
-        self._view = dataclasses.replace(self._view, run=run, message=message, version=version)
+    def _say(self, message: str) -> None:
+        self._view = dataclasses.replace(self._view, message=message)
         self._publish(self._view)
 
     def _say_within(self, view: View) -> None:

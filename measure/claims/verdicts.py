@@ -1,7 +1,7 @@
 """Verdicts on claims: computed from evidence alone, at every look, and never stored with the claim."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +15,6 @@ WORDS: tuple[Word, ...] = ("holds", "does not hold", "depends", "cannot tell", "
 # The same of several claims.
 _PLURAL: Mapping[Word, str] = {"holds": "hold", "does not hold": "do not hold", "depends": "depend"}
 _LONGEST = 700
-# As an environment names them; each Linux has a name of its own.
-_NO_LINUX = ("macOS", "Windows")
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,14 @@ class Verdict:
 
 
 def of_claims(run: Run) -> list[tuple[Claim, Verdict]]:
-    """The verdicts of a run on those of its claims that there are here, by question."""
+    """The verdicts of a run on those of its claims that are still tried, by question."""
     return [(claim, of_run(claim, run)) for claim in known.all_claims() if claim.id in (run.claims or ())]
+
+
+def gone(run: Run) -> list[str]:
+    """The ids of a run's claims that are no longer tried."""
+    ids = {claim.id for claim in known.all_claims()}
+    return [claim_id for claim_id in run.claims or () if claim_id not in ids]
 
 
 def summary(run: Run) -> str:
@@ -38,8 +42,8 @@ def summary(run: Run) -> str:
     counts = Counter(verdict.word for _, verdict in of_claims(run))
     parts = [f"{count} {_PLURAL.get(word, word) if count > 1 else word}" for word in WORDS if (count := counts[word])]
     asked = len(run.claims or ())
-    if strange := asked - counts.total():
-        parts.append(f"{strange} {'is' if strange == 1 else 'are'} not known here")
+    if count := len(gone(run)):
+        parts.append(f"{count} {'is' if count == 1 else 'are'} no longer tried")
     return f"Of {asked} claim{'' if asked == 1 else 's'} {text.listed(parts)}." if parts else "No claim was tried."
 
 
@@ -59,9 +63,6 @@ def lacking(claim: Claim, environment: Mapping[str, object]) -> str:
     """The sentence on what a machine lacks for trying a claim; nothing where it lacks nothing."""
     if claim.needs_gpu and not environment.get("gpus"):
         return "It needs a GPU, and this machine has none."
-    system = str(environment.get("os"))
-    if claim.needs_linux and system.startswith(_NO_LINUX):
-        return f"It needs Linux, which tells of the threads and the memory of a process, and this is {system}."
     return ""
 
 
@@ -73,7 +74,10 @@ def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[s
     cases: dict[str, set[Truth]] = {}
     for test, answer in zip(claim.tests, answers, strict=True):
         cases.setdefault(test.when, set()).add(answer.truth)
-    truths = {_all_of(truths) for truths in cases.values()}
+    # A test that is not so refutes its case, whatever the others are.
+    truths = {
+        next(truth for truth in ("no", "mixed", "unknown", "yes") if truth in of_case) for of_case in cases.values()
+    }
     if "mixed" in truths or {"yes", "no"} <= truths:
         word: Word = "depends"
     elif "unknown" in truths:
@@ -83,27 +87,24 @@ def judge(claim: Claim, evidence: Mapping[str, Evidence], environment: Mapping[s
     return Verdict(word, _sentence(claim.tests, answers), answers)
 
 
-def _all_of(truths: Collection[Truth]) -> Truth:
-    """The answer of all tests of one case: one that is not so refutes it, whatever the others are."""
-    return next(truth for truth in ("no", "mixed", "unknown", "yes") if truth in truths)
-
-
 def _see(test: Predicate, evidence: Mapping[str, Evidence]) -> Seen:
-    if (there := evidence.get(test.need.key)) is None:
-        return Seen("unknown", "it was not measured")
     try:
-        return test.see(there)
+        return test.see(evidence.get(test.need.key) or Evidence(need=test.need.key, reason="it was not measured"))
     except Missing as missing:
         return Seen("unknown", str(missing))
+    except KeyError as error:  # a strategy, a time or a figure of this name
+        return Seen("unknown", f"{error.args[0]} was not measured")
 
 
 def _sentence(tests: Sequence[Predicate], answers: Sequence[Seen]) -> str:
     """All that was seen; a threshold that is that of all stands once, at the end."""
     thresholds = {answer.threshold for answer in answers}
-    parts = []
+    parts, case = [], ""
     for test, answer in zip(tests, answers, strict=True):
         own = f" ({answer.threshold} is claimed)" if answer.threshold and len(thresholds) > 1 else ""
-        parts.append(f"{test.when}: {answer.words}{own}" if test.when else answer.words + own)
+        head = f"{test.when}: " if test.when not in ("", case) else ""
+        parts.append(head + answer.words + own)
+        case = test.when
     if len(thresholds) == 1 and (threshold := thresholds.pop()):
         parts.append(f"the claim says {threshold}")
     # Figures of a file from elsewhere may hold any words.

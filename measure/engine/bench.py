@@ -1,6 +1,7 @@
 """The bench: what all jobs on one case share, how they talk to its subjects, and what a watcher sees of them."""
 
 import contextlib
+import hashlib
 import math
 import os
 import shutil
@@ -9,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,19 +18,19 @@ import psutil
 from msgspec.structs import replace
 
 import strategies
-from measure.engine.record import View, original, seed_of, unmeasured
+from measure.engine.record import View, original, seed_of
 from measure.judge import advice, analysis
 from measure.machine import environment
-from measure.pool.clock import Clock, TimeIsUp
-from measure.pool.dialogue import Dialogue, Dialogues, Part, SubjectFailed
+from measure.pool.clock import Clock
+from measure.pool.dialogue import Dialogues, Part, SubjectFailed
 from measure.pool.launcher import Launcher
 from measure.run import deadline, forecast
 from measure.run.place import utc_now
 from measure.run.request import Request, case_of, script_of
-from measure.run.run import TIME_OVER, Analysis, Error, Measurement, Run, Stage, Warning
+from measure.run.run import TIME_OVER, Analysis, Code, Error, Measurement, Run, Stage, Warning
 from measure.run.why import Why
 from measure.subject.messages import Said, Spec
-from strategies import own_script, script
+from strategies import script
 
 # Folders of benches: the reference and what subjects leave, as long as the bench is open.
 _FOLDER_PREFIX = "mapbench-case-"
@@ -47,7 +49,6 @@ _MEMORY_SHARE = 0.7
 # Takes the reasons of a strategy with their artifacts; False where there is no use in going on.
 Keep = Callable[[str, Why, dict[str, bytes]], bool]
 S = TypeVar("S", bound=Said)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Settings:
     most_processes: int = 5  # of a strategy that may lead
     timeout_floor_s: float = 5.0  # no strategy is given up sooner
     most_bytes: int | None = None  # of memory that subjects may take together, where it is limited
-    controls: bool = True  # the leader's twin, the default allocator and oneDNN off are tried beside the strategies
+    controls: bool = True  # the leader's twin and the default allocator are tried beside the strategies
     probes: bool = True  # the limit is measured, after the verdict
     process_peaks: bool = True  # and so is what the operating system sees
     bound_s: float | None = None  # the run ends within this, whatever it is doing; None: 1.5 times what it is said to
@@ -69,6 +70,12 @@ def clear_leftovers() -> None:
         pid = folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def here(launcher: Launcher, threads: int | None) -> dict[str, Any]:
+    """The environment in which a launcher's subjects measure."""
+    details = launcher.state().details
+    return environment.collect(start_method=launcher.start_method, threads=threads, tensorflow=details)
 
 
 class Bench:
@@ -111,18 +118,19 @@ class Bench:
             created=utc_now(),
             request=request.record(),
             analysis=Analysis(seed=seed_of(run_id)),
-            measurements=[unmeasured(slug, script_of(request, slug)) for slug in request.strategies],
             digest={},
         )
-        self.stages: dict[str, Stage] = dict.fromkeys(request.strategies, "waiting")
+        self.stages: dict[str, Stage] = {}
+        for slug in request.strategies:
+            self.enter(slug, script_of(request, slug))
         # Shown until there is a latency, and no part of the run: a process that measures memory is never timed.
         self.rough_s: dict[str, float] = {}
-        self.started_s: float | None = None
+        self.started_s: float | None = None  # on the monotonic clock
         self.stopped = False
         self._publish, self._message, self._version = publish, "", 0
         self._round_number: int | None = None
-        # Step → strategy → the seconds that its last one took, as a multiple of the forecast.
-        self._paces: dict[str, dict[str, float]] = {}
+        # What a step gives → strategy → the seconds that its last one took, as a multiple of the forecast.
+        self._paces: dict[type[Said], dict[str, float]] = {}
 
     # --- the watcher's side ------------------------------------------------------------------------------------------
 
@@ -141,11 +149,7 @@ class Bench:
         self._publish(self.view())
 
     def cancel(self) -> None:
-        self.dialogues.cancel()
-
-    @property
-    def cancelled(self) -> bool:
-        return self.dialogues.cancelled
+        self.dialogues.cancelled = True
 
     def stop(self) -> None:
         """A person wants no more than there is: sampling ends with the turn that goes on."""
@@ -160,6 +164,21 @@ class Bench:
         """Strategies that can be called, twins left out, whether their values are right or wrong."""
         items = self.record.measurements
         return [item.strategy for item in items if item.outcome in ("ok", "wrong") and not item.twin_of]
+
+    def enter(self, slug: str, source: str) -> str:
+        """Enter a strategy, or one once more as a twin, with its script; the slug."""
+        strategy = strategies.parse(original(slug))
+        item = Measurement(
+            strategy=slug,
+            mapper=strategy.mapper,
+            mode=strategy.mode,
+            options=dict(strategy.options),
+            twin_of=None if slug == original(slug) else original(slug),
+            code=Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest()),
+        )
+        self.record = replace(self.record, measurements=[*self.record.measurements, item])
+        self.stages[slug] = "waiting"
+        return slug
 
     def update(self, slug: str, **changes: Any) -> None:
         """Change fields of a strategy's measurement."""
@@ -176,9 +195,9 @@ class Bench:
         self.stages[slug] = "done"
         self.say(result=True)
 
-    def warn(self, warning: Warning) -> None:
-        """Add a warning about the run as a whole, once per code."""
-        if all(other.code != warning.code for other in self.record.warnings):
+    def warn(self, warning: Warning | None) -> None:
+        """Add a warning about the run as a whole, if any, once per code."""
+        if warning and all(other.code != warning.code for other in self.record.warnings):
             self.record = replace(self.record, warnings=[*self.record.warnings, warning])
 
     def analyse(self) -> None:
@@ -187,11 +206,6 @@ class Bench:
         self.say(result=True)
 
     # --- subjects ----------------------------------------------------------------------------------------------------
-
-    def begin(self, started_s: float, environment: dict[str, Any]) -> None:
-        """Take this as a part of a run that has begun, on the monotonic clock, and knows its environment."""
-        self.started_s = started_s
-        self.record = replace(self.record, environment=environment)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
@@ -207,14 +221,9 @@ class Bench:
                 if left := self.dialogues.end():
                     self.warn(advice.not_ended(left))
 
-    @property
-    def now_s(self) -> float:
-        """The time of budgets, which stands still while the host does."""
-        return self.dialogues.now_s
-
     def spec(self, role: Any, slug: str, **more: Any) -> Spec:
         """Return what a subject of a strategy is to be; ``more``: what only this role is told."""
-        code, case = self[slug].code, self.case
+        code = self[slug].code
         assert code is not None
         # A pool keeps what a call has freed: the system would not see the memory of the next one.
         by_system = role == "process_peak"
@@ -225,91 +234,47 @@ class Bench:
             mode=strategies.parse(original(slug)).mode,
             device=self.request.device,
             case_dir=str(self.folder),
-            depth=case.cost.depth,
-            input_bytes=case.input_bytes,
-            captured_bytes=case.captured_bytes,
-            shapes_only=case.workload.own is not None and own_script.facts(case).reference == "shapes",
             **more,
         )
-
-    def hold(self, attempt: Callable[[], Part[T]]) -> T:
-        """The result of a dialogue that is held by itself, once more where the machine slept meanwhile. Raises
-        `SubjectFailed`, and `TimeIsUp` where the run's time is over."""
-        results: list[T] = []
-
-        def dialogue() -> Dialogue:
-            results.append((yield from self.dialogues.undisturbed(attempt)))
-
-        try:
-            self.dialogues.hold([dialogue()])
-        except SubjectFailed:
-            if self.clock.is_over:
-                raise TimeIsUp from None
-            raise
-        return results[0]
-
-    def ask(self, spec: Spec, wanted: type[S], timeout_s: float) -> S:
-        """The answer of a new subject, as `hold`."""
-        return self.hold(lambda: self.dialogues.until(self.dialogues.start(spec), wanted, timeout_s))
 
     def quickest_first(self, slugs: Iterable[str]) -> list[str]:
         """The strategies, or twins, by the forecast of their first calls."""
         return sorted(slugs, key=lambda slug: self.forecast.per_strategy[original(slug)].first_call_s)
 
-    # --- how long a step may take ------------------------------------------------------------------------------------
-
-    def step(
-        self,
-        name: str,
-        slug: str,
-        subject: int,
-        wanted: type[S],
-        take: Callable[[Said], None] | None = None,
-        until_s: float = math.inf,
-    ) -> Part[S]:
+    def step(self, slug: str, subject: int, wanted: type[S], take: Callable[[Said], None] | None = None) -> Part[S]:
         """A step of a dialogue with a subject of a strategy, as `Dialogues.until`. One that takes far longer than this
-        step of the others fails as a timeout. What goes on at ``until_s`` is ended as one for which there is no time;
-        after half of the time until then, where nobody else has done this step: the machine may be slow, and the
-        others are to have a try. Raises `SubjectFailed`."""
-        begun_s = self.now_s
+        step of the others fails as a timeout; one that takes half of the time that the run had left is ended as one for
+        which there is no time: the machine may be slow, and the others are to have a try. Raises `SubjectFailed`."""
+        begun_s, left_s = self.clock.now_s, self.clock.left_s
+        estimate, paces = self.forecast.per_strategy[original(slug)], self._paces.setdefault(wanted, {})
+        # Of the longest step by forecast, that in which values are checked.
+        forecast_s = forecast.reference_s(self.case) + estimate.first_call_s + 3 * estimate.latency_s
+
+        def others() -> list[float]:
+            return [pace for other, pace in paces.items() if original(other) != original(slug)]
+
+        def far_s() -> float:
+            """The seconds after which it is far too long: others that are done meanwhile tell the machine's pace."""
+            pace = max(1.0, statistics.median(others() or [1.0]))
+            return self._on_top_s + max(self.settings.timeout_floor_s, _FAR * pace * forecast_s)
 
         def patience_s() -> float:
-            pace, left_s = self._pace_of_others(name, slug), until_s - begun_s
-            if len(self.request.strategies) == 1:
-                return math.inf
-            if pace is None:
-                return max(self._on_top_s + self.settings.timeout_floor_s, min(self._most_s(slug, 1.0), left_s / 2))
-            return min(self._most_s(slug, pace), left_s)
+            least_s = self._on_top_s + self.settings.timeout_floor_s
+            return math.inf if len(self.request.strategies) == 1 else max(least_s, min(far_s(), left_s / 2))
 
         try:
-            # Others that are done meanwhile tell how slow the machine is.
-            answer = yield from self.dialogues.until(subject, wanted, patience_s(), take, patience_s)
+            answer = yield from self.dialogues.until(subject, wanted, patience_s, take)
         except SubjectFailed as failure:
             if failure.error.type != "Timeout":
                 raise
-            pace, passed_s = self._pace_of_others(name, slug), self.now_s - begun_s
+            passed_s = self.clock.now_s - begun_s
             silent = f"no answer within {math.ceil(passed_s)} s"
-            if pace is None or passed_s < 0.99 * self._most_s(slug, pace):
+            if not others() or passed_s < 0.99 * far_s():
                 raise SubjectFailed("not_run", Error(type=TIME_OVER, message=f"{silent}: {UNTIMED}")) from None
-            than = f"more than {_FAR:.0f} × as long as the others took, by their forecasts"
-            message = f"{silent}, {than}: its process was ended"
-            raise SubjectFailed("timeout", Error(type="Timeout", message=message)) from None
-        self._paces.setdefault(name, {})[slug] = (self.now_s - begun_s) / self._step_s(slug)
+            than = f"{_FAR:.0f} × as long as the others took, by their forecasts: its process was ended"
+            raise SubjectFailed("timeout", Error(type="Timeout", message=f"{silent}, more than {than}")) from None
+        paces[slug] = (self.clock.now_s - begun_s) / forecast_s
         return answer
-
-    def _pace_of_others(self, name: str, slug: str) -> float | None:
-        """How many times as long as by forecast a step took the others, at least 1; None where none has done it."""
-        others = [pace for other, pace in self._paces.get(name, {}).items() if original(other) != original(slug)]
-        return max(1.0, statistics.median(others)) if others else None
-
-    def _most_s(self, slug: str, times: float) -> float:
-        """The seconds after which a step that takes so many times its forecast is far too long."""
-        return self._on_top_s + max(self.settings.timeout_floor_s, _FAR * times * self._step_s(slug))
-
-    def _step_s(self, slug: str) -> float:
-        """Seconds that any one step of a subject takes at the most by forecast: that in which values are checked."""
-        estimate = self.forecast.per_strategy[original(slug)]
-        return forecast.reference_s(self.case) + estimate.first_call_s + 3 * estimate.latency_s
 
     # --- memory ------------------------------------------------------------------------------------------------------
 
@@ -317,6 +282,11 @@ class Bench:
         """Bytes that subjects which live at the same time may take together, of the GPU's memory and the machine's."""
         limits = (environment.available_memory(), self.gpu_bytes, self.settings.most_bytes)
         return int(_MEMORY_SHARE * min(limit for limit in limits if limit is not None))
+
+    def at_once(self, needs: Iterable[int], most: int = forecast.AT_ONCE) -> int:
+        """How many subjects may live at the same time, of those that need so many bytes each."""
+        room_bytes = self.room_bytes()
+        return max(1, sum(total <= room_bytes for total in accumulate(sorted(needs, reverse=True)[:most])))
 
     @property
     def process_bytes(self) -> int:

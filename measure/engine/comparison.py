@@ -10,38 +10,27 @@ import contextlib
 import math
 import os
 import pickle
-from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
 
 import strategies
 from measure.engine import explanation
-from measure.engine.bench import FRESH_START_S, UNTIMED, Bench, is_timed
+from measure.engine.bench import FRESH_START_S, UNTIMED, Bench, here, is_timed
 from measure.engine.turns import Turns
 from measure.judge import advice, analysis, limit, rules
 from measure.machine import environment, load
 from measure.pool.clock import TimeIsUp
-from measure.pool.dialogue import (
-    HOST_LOST,
-    NATIVE_DEATHS,
-    Cancelled,
-    Dialogue,
-    Dialogues,
-    HostLost,
-    Part,
-    SubjectFailed,
-)
-from measure.pool.launcher import Launcher
+from measure.pool.dialogue import HOST_LOST, Cancelled, Dialogue, HostLost, Part, SubjectFailed
 from measure.run import deadline, forecast
 from measure.run.place import utc_now
 from measure.run.run import TIME_OVER, Error, Run, Status
 from measure.subject import messages
 from measure.subject.messages import Spec
-from strategies import chunks, script
+from strategies import chunks, own_script, script
 
-# Memory and correctness end within this share of the budget, so that there is time for latencies; process peaks are
-# begun where they end by forecast within so many seconds after the budget.
+# Memory and correctness are begun within this share of the budget, so that there is time for latencies; process peaks
+# where they end by forecast within so many seconds after the budget.
 _MEMORY_SHARE, _AFTER_S = 0.65, 1.5
 # So many memory subjects live at a time under a limit, where TensorFlow waits for 10 s before an allocation fails.
 _WAITING_AT_ONCE = 6
@@ -49,12 +38,6 @@ _WAITING_AT_ONCE = 6
 _MOST_EVENTS = 50_000
 # Another allocator of a GPU's memory than TensorFlow's own, which alone reports its events.
 _GPU_ALLOCATOR = "TF_GPU_ALLOCATOR"
-# Without a limit of the request's, tensors of a memory subject may take what is available, and at least this.
-_LEAST_LIMIT_MIB = 256
-# The type of the error of a strategy whose values are wrong.
-_WRONG = "WrongValues"
-# Read by TensorFlow when it is loaded; on a CPU, oneDNN is on unless it is 0.
-_ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 # For how long what others use of the processors is watched before latencies are timed, at the least. Memory and
 # correctness nearly always take longer, so that nobody waits for it.
 LOAD_WINDOW_S = 0.5
@@ -63,23 +46,13 @@ LOAD_WINDOW_S = 0.5
 class Comparison(Bench):
     """Runs one request. `run` blocks; `cancel` and `stop` may be called from any thread."""
 
-    def leave_out(self, errors: Mapping[str, Error]) -> None:
-        """Have strategies not run, each with the reason."""
-        for slug, error in errors.items():
-            if slug in self.request.strategies:
-                self.update(slug, stage="forecast", error=error)
-
     def run(self) -> Run:
         """Measure, and return the finished run. Does not raise for what a strategy, the host or a person did."""
         status: Status
         with self.opened():
+            about = here(self.launcher, self.request.threads)
+            self.record = replace(self.record, started=utc_now(), environment=about)
             try:
-                about = self.record.environment or environment.collect(
-                    start_method=self.launcher.start_method,
-                    threads=self.request.threads,
-                    tensorflow=self.launcher.state().details or {},
-                )
-                self.record = replace(self.record, started=utc_now(), environment=about)
                 status, reason = self._measure()
             except Cancelled:
                 status, reason = "cancelled", "cancelled by a person"
@@ -103,7 +76,7 @@ class Comparison(Bench):
         return self.record
 
     def _measure(self) -> tuple[Status, str]:
-        watch, begun_s = load.Watch(), self.now_s
+        watch, begun_s = load.Watch(), self.clock.now_s
         self.look_at_values(begun_s + _MEMORY_SHARE * self.budget_s)
         working = self.quickest_first(self.working())
         if working:
@@ -114,13 +87,18 @@ class Comparison(Bench):
             status, reason = turns.race(working)
             turns.end()
         finally:
-            for warning in (advice.busy_during(watch.cores_of_others()), advice.held(watch.held())):
-                if warning:
-                    self.warn(warning)
+            self.warn(advice.busy_during(watch.cores_of_others()))
+            self.warn(advice.held(watch.held()))
         self.stages = dict.fromkeys(self.stages, "done")
         self.say(result=True)
-        try:
-            self._look_beside_the_verdict(begun_s + self.budget_s + _AFTER_S)
+        try:  # what is shown beside the verdict, which stands: no failure here costs anything else
+            if self.settings.probes and any(item.latency for item in self.record.measurements):
+                self._probe_limit()
+            if self.settings.process_peaks:
+                self._measure_process_peaks(begun_s + self.budget_s + _AFTER_S)
+            if self.keep is not None:
+                with contextlib.suppress(Cancelled):
+                    explanation.explain(self)
         except TimeIsUp:
             self.warn(advice.cut_short(self.clock.over, explained=self.keep is not None))
         return status, reason
@@ -128,10 +106,13 @@ class Comparison(Bench):
     # --- memory and correctness --------------------------------------------------------------------------------------
 
     def look_at_values(self, until_s: float = math.inf) -> None:
-        """Measure memory and check values of all strategies. At ``until_s`` those that still go on are ended, where
-        there are others to go on with, and none is begun any more."""
+        """Measure memory and check values of all strategies; none is begun after ``until_s``."""
         if self.on_gpu:
-            self._ask_for_room()
+            # Before any subject lives there: what it has left caps how many may live at once.
+            self.say("asking for the GPU's free memory")
+            with contextlib.suppress(SubjectFailed):
+                spec = Spec(role="room", device=self.request.device)
+                self.gpu_bytes = self.dialogues.ask(spec, messages.Room, FRESH_START_S).bytes
         self._compute_reference()
         for item in self.record.measurements:
             reason = strategies.unsupported(strategies.parse(item.strategy), self.case.workload)
@@ -139,23 +120,17 @@ class Comparison(Bench):
                 failure = SubjectFailed("unsupported", Error(type="Unsupported", message=reason))
                 self.fail(item.strategy, "request", failure)
         self._measure_memory(until_s)
-        if self.settings.controls:
-            self._rerun_without_onednn()
-
-    def _ask_for_room(self) -> None:
-        """Before any subject lives on a GPU: what it has left, which caps how many may live at once."""
-        self.say("asking for the GPU's free memory")
-        with contextlib.suppress(SubjectFailed):
-            spec = Spec(role="room", device=self.request.device)
-            self.gpu_bytes = self.ask(spec, messages.Room, FRESH_START_S).bytes
 
     def _compute_reference(self) -> None:
         """Compute the values that strategies are checked against; without them, every strategy fails."""
         self.say("computing the reference")
-        (self.folder / "expected.pickle").write_bytes(pickle.dumps(self.case.output))
+        case = self.case
+        only = case.workload.own is not None and own_script.facts(case).reference == "shapes"
+        expected = {"expected": case.output, "depth": case.cost.depth, "shapes_only": only}
+        (self.folder / "expected.pickle").write_bytes(pickle.dumps(expected))
         spec = Spec(role="reference", script=self.reference_script, name="reference", case_dir=str(self.folder))
         try:
-            self.ask(spec, messages.Saved, math.inf)
+            self.dialogues.ask(spec, messages.Saved)
         except SubjectFailed as failure:
             message = f"the reference could not be computed: {failure.error.message}"
             failed = SubjectFailed(failure.outcome, replace(failure.error, message=message))
@@ -172,31 +147,28 @@ class Comparison(Bench):
         # One method for all of TensorFlow's strategies: figures of two methods are not comparable.
         events = max((estimates[slug].events for slug in slugs), default=0)
         by_events = events <= _MOST_EVENTS and not (self.on_gpu and os.environ.get(_GPU_ALLOCATOR))
-        room_bytes, asked_mib = self.room_bytes(), self.request.memory_limit_mib
-        limit_mib = asked_mib or max(_LEAST_LIMIT_MIB, room_bytes // 2**20)
+        asked_mib = self.request.memory_limit_mib
+        limit_mib = asked_mib or self.room_bytes() // 2**20
         needs = [estimates[slug].peak_bytes + self.case.tensor_bytes for slug in slugs]
+        at_once = self.at_once(
+            (min(need, limit_mib * 2**20) + self.process_bytes for need in needs),
+            _WAITING_AT_ONCE if asked_mib else forecast.AT_ONCE,
+        )
         if asked_mib:
             until_s += deadline.ALLOCATOR_WAITS_S
-        self.dialogues.hold(
-            (self._memory_of(slug, by_events, limit_mib, until_s) for slug in slugs),
-            at_once=_WAITING_AT_ONCE if asked_mib else forecast.AT_ONCE,
-            costs=[min(need, limit_mib * 2**20) + self.process_bytes for need in needs],
-            room=room_bytes,
-        )
+        self.dialogues.hold((self._memory_of(slug, by_events, limit_mib, until_s) for slug in slugs), at_once)
 
     def _memory_of(self, slug: str, by_events: bool, limit_mib: int, until_s: float) -> Dialogue:
-        if self.now_s > until_s:
+        if self.clock.now_s > until_s:
             return
         self.stages[slug] = "memory"
         method: str = strategies.mapper(self[slug].mapper).memory
-        if method != "tracemalloc" and not by_events:
-            method = "allocator"
+        method = method if by_events or method == "tracemalloc" else "allocator"
+        spec = self.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
 
         def attempt() -> Part[messages.Anew]:
-            spec = self.spec("memory", slug, memory_method=method, memory_limit_mib=limit_mib)
             subject = self.dialogues.start(spec)
-            take = partial(self._take, slug)
-            return (yield from self.step("memory", slug, subject, messages.Anew, take, until_s))
+            return (yield from self.step(slug, subject, messages.Anew, partial(self._take, slug)))
 
         try:
             anew = yield from self.dialogues.undisturbed(attempt)
@@ -214,46 +186,19 @@ class Comparison(Bench):
         """Take in what a memory subject says on its way, at once: whoever ends all now loses nothing of it."""
         match message:
             case messages.Checked(correctness=check):
-                wrong = None if check.ok else Error(type=_WRONG, message=message.sentence or "")
+                wrong = None if check.ok else Error(type="WrongValues", message=message.sentence or "")
                 self.update(slug, stage="memory", correctness=check, error=wrong)
             case messages.Measured():
                 warnings = advice.of_strategy(message.fallbacks, message.retraces)
                 strategy, limit_mib = strategies.parse(slug), self.request.memory_limit_mib
                 if chosen := chunks.chosen(self.case, strategy, limit_mib):  # what the request left open
-                    warnings.insert(0, advice.chosen(chunks.reason(self.case, strategy, limit_mib), chosen))
-                outcome = "wrong" if self[slug].error else "ok"
-                self.update(slug, outcome=outcome, memory=message.memory, warnings=warnings)
-            case messages.Rough(seconds=float(seconds)):
+                    warnings.insert(0, advice.chosen(chosen[1], {"chunk": chosen[0]}))
+                outcome, case = "wrong" if self[slug].error else "ok", self.case
+                memory = replace(message.memory, input_bytes=case.input_bytes, captured_bytes=case.captured_bytes)
+                self.update(slug, outcome=outcome, memory=memory, warnings=warnings)
+            case messages.Rough(seconds=seconds):
                 self.rough_s[slug] = seconds
         self.say(result=True)
-
-    def _rerun_without_onednn(self) -> None:
-        """Run those for whose outcome oneDNN may be to blame once more below a host with oneDNN off: where that is
-        right, the result says so. TensorFlow reads the setting when it is loaded."""
-        errors = {item.strategy: item.error.type for item in self.record.measurements if item.error}
-        suspects = [slug for slug, type_ in errors.items() if type_ in (_WRONG, *NATIVE_DEATHS)]
-        if not suspects or self.request.device != "CPU:0" or os.environ.get(_ONEDNN) == "0":
-            return
-        self.say("looking whether oneDNN is to blame")
-        own, launcher = self.dialogues, Launcher(self.launcher.start_method, {_ONEDNN: "0"})
-        dialogues = self.dialogues = Dialogues(launcher, self.clock)  # a cancel ends these now
-
-        def dialogue(slug: str) -> Dialogue:
-            subject = dialogues.start(self.spec("memory", slug, memory_method="allocator"))
-            with contextlib.suppress(SubjectFailed):
-                checked = yield from dialogues.until(subject, messages.Checked, FRESH_START_S)
-                if checked.correctness.ok:
-                    self.update(slug, warnings=[*self[slug].warnings, advice.onednn()])
-                    self.say(result=True)
-
-        try:
-            with contextlib.suppress(HostLost):  # of oneDNN nothing is known then; the run's own host is still there
-                dialogues.hold(map(dialogue, suspects), at_once=forecast.AT_ONCE)
-        finally:
-            dialogues.end()
-            launcher.close()
-            self.dialogues = own
-            own.cancelled |= dialogues.cancelled  # since the last of these had ended
 
     # --- beside the latencies ----------------------------------------------------------------------------------------
 
@@ -266,16 +211,6 @@ class Comparison(Bench):
         about = {**self.record.environment, environment.LOAD_OF_OTHERS: round(cores, 2)}
         self.record = replace(self.record, environment=about)
 
-    def _look_beside_the_verdict(self, until_s: float) -> None:
-        """Measure what is shown beside a verdict that stands: no failure here costs anything else."""
-        if self.settings.probes and any(item.latency for item in self.record.measurements):
-            self._probe_limit()
-        if self.settings.process_peaks:
-            self._measure_process_peaks(until_s)
-        if self.keep is not None:
-            with contextlib.suppress(Cancelled):
-                explanation.explain(self, self.keep)
-
     def _probe_limit(self) -> None:
         """Measure what the device could do at best, by probes that have the machine to themselves."""
         self.say("probing the device for the limit")
@@ -285,14 +220,16 @@ class Comparison(Bench):
             script=script.build(few, "loop.eager", threads=self.request.threads, allocator="default"),
             device=self.request.device,
             work=limit.work(self.case),
-            times=self.case.batch / max(1, few.batch),
         )
         try:
-            probed = self.ask(spec, messages.Probed, FRESH_START_S)
+            probed = self.dialogues.ask(spec, messages.Probed, FRESH_START_S)
         except SubjectFailed as failure:
             self.warn(advice.no_limit(failure.error.message))
         else:
-            self.record = replace(self.record, limit=limit.limit(probed.work, probed.rates))
+            # Where the work of an op is not known, none counts.
+            flops = 0 if probed.unknown else round(probed.flops * self.case.batch / max(1, few.batch))
+            work = replace(limit.work(self.case), flops=flops, unknown=probed.unknown)
+            self.record = replace(self.record, limit=limit.limit(work, probed.rates))
         self.analyse()
 
     def _measure_process_peaks(self, until_s: float) -> None:
@@ -305,21 +242,22 @@ class Comparison(Bench):
         left_out: list[str] = []
 
         def dialogue(slug: str) -> Dialogue:
-            if self.now_s + self.forecast.per_strategy[slug].first_call_s > until_s:
+            if self.clock.now_s + self.forecast.per_strategy[slug].first_call_s > until_s:
                 left_out.append(slug)
                 return
             self.stages[slug] = "process peak"
             subject = self.dialogues.start(self.spec("process_peak", slug))
-            with contextlib.suppress(SubjectFailed):
-                peak = yield from self.step("process peak", slug, subject, messages.ProcessPeak)
-                memory = self[slug].memory
-                if peak.bytes is not None and memory is not None:
+            try:
+                peak, memory = (yield from self.step(slug, subject, messages.ProcessPeak)), self[slug].memory
+                if memory is not None:
                     self.update(slug, memory=replace(memory, process_peak_bytes=peak.bytes))
+            except SubjectFailed as failure:
+                if failure.error.type == TIME_OVER:
+                    left_out.append(slug)
             self.stages[slug] = "done"
 
         latencies_s = {item.strategy: item.latency.median_s for item in self.record.measurements if item.latency}
         slugs = sorted(self.working(), key=lambda slug: latencies_s.get(slug, math.inf))
-        costs = [self.live_bytes(slug) for slug in slugs]
-        self.dialogues.hold(map(dialogue, slugs), at_once=forecast.AT_ONCE, costs=costs, room=self.room_bytes())
+        self.dialogues.hold(map(dialogue, slugs), self.at_once(map(self.live_bytes, slugs)))
         if left_out:
             self.warn(advice.no_time_for_peaks(left_out))

@@ -3,13 +3,14 @@
 import tempfile
 from collections.abc import Mapping
 
-from measure.pool.dialogue import NATIVE_DEATHS, Dialogue, Dialogues, HostLost, SubjectFailed
+from measure.pool.dialogue import Dialogues, HostLost, SubjectFailed
 from measure.pool.launcher import Launcher
 from measure.run.request import Request, RequestError
-from measure.subject import limits, messages
+from measure.subject import messages
+from measure.subject.derive import LIMIT_S
 from measure.subject.messages import Spec
 from strategies import own_script
-from strategies.layout import ScriptError
+from strategies.own_script import ScriptError
 from workloads import functions
 from workloads.functions import Given, OwnFunction
 
@@ -31,28 +32,21 @@ def derive(given: Given, size: Mapping[str, int], seed: int, launcher: Launcher)
     else's. Raises `RequestError` with a sentence where it cannot be measured.
     """
     dialogues = Dialogues(launcher)
-    derived: list[OwnFunction] = []
-
-    def dialogue(folder: str) -> Dialogue:
-        subject = dialogues.start(Spec(role="derive", given=given, size=dict(size), seed=seed, case_dir=folder))
-        try:
-            answer = yield from dialogues.until(subject, messages.Derived, limits.LIMIT_S + _BESIDE_S)
-        except SubjectFailed as failure:
-            message = failure.error.message
-            if failure.error.type in ("Exit", *NATIVE_DEATHS):
-                message = f"the code ended its process: it {message.removeprefix('the process ')}"
-            raise RequestError(message) from None
-        derived.append(OwnFunction(given=given, facts=answer.facts))
-
     # What AutoGraph writes for the code that it converts is gone with the folder.
     with tempfile.TemporaryDirectory(prefix="mapbench-", ignore_cleanup_errors=True) as folder:
+        spec = Spec(role="derive", given=given, size=dict(size), seed=seed, case_dir=folder)
         try:
-            dialogues.hold([dialogue(folder)])
+            answer = dialogues.ask(spec, messages.Derived, LIMIT_S + _BESIDE_S)
+        except SubjectFailed as failure:
+            message = failure.error.message
+            if failure.error.type.startswith(("Exit", "SIG")):
+                message = f"the code ended its process: it {message.removeprefix('the process ')}"
+            raise RequestError(message) from None
         except HostLost:
             raise RequestError("the code could not be looked at: the measuring process ended") from None
         finally:
             dialogues.end()
-    return derived[0]
+    return OwnFunction(given=given, facts=answer.facts)
 
 
 def look(launcher: Launcher, request: Request) -> None:

@@ -14,40 +14,30 @@ from pathlib import Path
 import filelock
 
 
-def lock_path() -> Path:
-    """Return the file whose lock says that somebody measures here; ``MAPBENCH_LOCK`` names another."""
-    return Path(os.environ.get("MAPBENCH_LOCK") or Path(tempfile.gettempdir()) / "mapbench.lock")
-
-
 @contextlib.contextmanager
 def machine_lock(name: str, cancelled: Callable[[], bool], wait: Callable[[str], None]) -> Iterator[bool]:
     """Hold the lock, for others to see as ``name``; yields False where it was ``cancelled`` while waiting.
 
     ``wait`` is called as long as another process holds it, with words for that one, and returns after a moment.
     """
-    path = lock_path()
-    lock = filelock.FileLock(path, mode=0o666)
-    holder = path.with_suffix(".holder")
-    while not cancelled():
+    path = Path(os.environ.get("MAPBENCH_LOCK") or Path(tempfile.gettempdir()) / "mapbench.lock")
+    lock, holder = filelock.FileLock(path, mode=0o666), path.with_suffix(".holder")
+    while not cancelled() and not lock.is_locked:
         try:
             lock.acquire(timeout=0)
         except filelock.Timeout:
-            wait(_words(holder))
-            continue
-        try:
+            words = ""
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                words = holder.read_text(encoding="utf-8")[:200]
+            wait(words or "another Mapbench")
+    try:
+        if lock.is_locked:
             with contextlib.suppress(OSError):
                 # A container has a host's name and numbers of processes of its own.
                 holder.write_text(f"{name} (process {os.getpid()} on {socket.gethostname()})", encoding="utf-8")
-            yield True
-        finally:
+        yield lock.is_locked
+    finally:
+        if lock.is_locked:
             with contextlib.suppress(OSError):
                 holder.unlink()
             lock.release()
-        return
-    yield False
-
-
-def _words(holder: Path) -> str:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return holder.read_text(encoding="utf-8")[:200] or "another Mapbench"
-    return "another Mapbench"

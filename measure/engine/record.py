@@ -3,25 +3,27 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
-import strategies
-from measure.run.run import DEFAULT_MEMORY, Code, Measurement, Replica, Run, Stage
+from measure.machine import environment
+from measure.run.run import DEFAULT_MEMORY, Replica, Run, Stage
 from measure.subject.messages import Sampled
 
 TWIN = "#twin"
-# A clock of coarse resolution may not have moved; the analysis takes logarithms.
-_LEAST_SAMPLE_S = 1e-9
+# What figures depend on that are shown or measured together.
+_SAME = (
+    *("cpu_model", "cores_granted", "gpus", "gpu_driver", "cuda", "cudnn"),
+    *("python", "tensorflow", "numpy", "start_method", "onednn", "flags", "threads_intra_used", "threads_inter_used"),
+)
 
 
 @dataclass(frozen=True)
 class View:
     """A job as a watcher sees it: the run so far, the stage of each strategy, and a line on what happens now.
-
-    ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the
-    round in which is sampled now. ``rough_s``: seconds of a call of each strategy, as its memory subject has it.
-    """
+    ``version`` grows with each new result. ``started_s`` is on the monotonic clock. ``round_number``: of the round in
+    which is sampled now. ``rough_s``: seconds of a call of each strategy, as its memory subject has it."""
 
     run: Run
     stages: Mapping[str, Stage]
@@ -43,35 +45,29 @@ def seed_of(run_id: str) -> int:
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:4])
 
 
-def unmeasured(slug: str, source: str) -> Measurement:
-    """The measurement of a strategy, or of one that is entered once more, of which nothing is measured yet. ``source``:
-    its script."""
-    strategy = strategies.parse(original(slug))
-    return Measurement(
-        strategy=slug,
-        mapper=strategy.mapper,
-        mode=strategy.mode,
-        options=dict(strategy.options),
-        twin_of=None if slug == original(slug) else original(slug),
-        code=Code(source=source, sha256=hashlib.sha256(source.encode()).hexdigest()),
-    )
-
-
 def sampled(replica: Replica, round_number: int, at_s: float, turn: Sampled) -> Replica:
-    """The replica with the samples of one more turn. ``at_s``: when the last of these ended, in seconds from the run's
-    start."""
+    """The replica with the samples of one more turn. ``at_s``: when the turn ended, in seconds from the run's start."""
     count = len(turn.seconds)
-    # Only the end of the turn has a time: its samples are dated back from there, but not before those of the last turn.
-    least_s = replica.at_s[-1] if replica.at_s else 0.0
-    after_s = [turn.calls * sum(turn.seconds[place + 1 :]) for place in range(count)]
     return replace(
         replica,
         calls_per_sample=turn.calls,
         rounds=[*replica.rounds, *[round_number] * count],
-        at_s=[*replica.at_s, *(max(least_s, round(at_s - later_s, 4)) for later_s in after_s)],
-        samples_s=[*replica.samples_s, *(max(seconds, _LEAST_SAMPLE_S) for seconds in turn.seconds)],
+        at_s=[*replica.at_s, *[round(at_s, 4)] * count],
+        samples_s=[*replica.samples_s, *turn.seconds],
         faults=[*(replica.faults or []), *turn.faults],
         kernel_s=[*(replica.kernel_s or []), *turn.kernel_s],
         cpu_s=[*(replica.cpu_s or []), *turn.cpu_s],
         ended="done",
     )
+
+
+def changes(run: Run, here: Mapping[str, Any]) -> str:
+    """The facts that are others ``here``, in an environment, than where a run was measured: «python is 3.12, and was
+    3.11»; empty where there are none. What either does not know says nothing."""
+    words = []
+    for key in _SAME:
+        was, now = run.environment.get(key), here.get(key)
+        if was is not None and now is not None and was != now:
+            name, was, now = environment.label(key), environment.shown(key, was), environment.shown(key, now)
+            words.append(f"{name} is {now}, and was {was}")
+    return "; ".join(words)

@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from measure.engine import record
 from measure.engine.bench import Bench
-from measure.engine.record import TWIN, original, unmeasured
+from measure.engine.record import TWIN, original
 from measure.judge import analysis
 from measure.judge.default_memory import USUAL
 from measure.judge.levels import levels_of
 from measure.judge.ranking import Order
 from measure.judge.verdict import TELLING
-from measure.machine import allocator
+from measure.machine.environment import C_LIBRARY
 from measure.pool.dialogue import Dialogue, Part, SubjectFailed
 from measure.run import forecast
 from measure.run.request import script_of
-from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Stage, Status
+from measure.run.run import DEFAULT_MEMORY, TIME_OVER, Replica, Status
 from measure.subject import messages
 from measure.subject.timing import LONG_CALL_S, TURN_S, WARM_S
 
@@ -46,26 +46,26 @@ _LAST_S = 0.5
 _SPENT, _UNDECIDED = "the time budget was spent", "before the fastest was told from all others"
 
 
-@dataclass
+@dataclass(eq=False)
 class Process:
-    """A process of a strategy, or twin. ``subject``: None while it has none that answers; ``replica``: what it has
-    given, None before its first call."""
+    """A process of a strategy, or twin. ``subject``: None while it has none that answers; ``place``: of what it has
+    given, among the replicas of its strategy."""
 
     slug: str
     subject: int | None = None
-    replica: Replica | None = None
+    place: int = 0
 
 
 class Turns:
     """The processes of a bench, which take turns until ``end_s``."""
 
     def __init__(self, bench: Bench, end_s: float) -> None:
-        self._bench, self._dialogues = bench, bench.dialogues
+        self._bench, self._dialogues, self._clock = bench, bench.dialogues, bench.clock
         self._end_s = end_s - _LAST_S
         self._room_bytes = bench.room_bytes()
         self._alive: list[Process] = []
         self._round = 0
-        self._published_s = bench.now_s
+        self._published_s = self._clock.now_s
 
     def race(self, slugs: Sequence[str]) -> tuple[Status, str]:
         """Time all strategies; then those that may lead, until the fastest is known or the time is over. How that
@@ -74,6 +74,8 @@ class Turns:
         self._take_turns(dict.fromkeys(slugs, 1), FIRST_ROUNDS, first=True)
         order = self._order()
         if not order.fastest_first:
+            if bench.stopped:
+                return "complete", "a person has stopped it before anything was timed"
             open_ = [item.error for item in bench.record.measurements if item.outcome in ("ok", "not_run")]
             if any(error is None or error.type == TIME_OVER for error in open_):
                 return "budget", f"{_SPENT} before anything was timed: the machine is slower than forecast"
@@ -81,13 +83,13 @@ class Turns:
         near = order.within(FAR)
         far = [p.slug for p in self._alive if p.slug not in near and self._call_s(p.slug) < WARM_S + TURN_S]
         if bench.settings.controls:
-            short = [slug for slug in order.fastest_first if self._call_s(slug) <= LONG_CALL_S]
-            defaults = self._enter_defaults(near, short)
-            near.append(self._enter(near[0] + TWIN, script_of(bench.request, near[0])))
+            defaults = self._enter_defaults(near, order.fastest_first)
+            near.append(bench.enter(near[0] + TWIN, script_of(bench.request, near[0])))
             if defaults:  # these are not ranked, and few rounds are enough
                 self._take_turns(dict.fromkeys(near, 2) | dict.fromkeys([*far, *defaults], 1), FIRST_ROUNDS)
+        order = self._order()
         for processes in range(2, bench.settings.most_processes + 1):
-            leaders = next(iter(self._order().groups()), [])
+            leaders = next(iter(order.groups()), [])
             wanted = {slug: processes if original(slug) in leaders else 2 for slug in near}
             if not self._take_turns(wanted | dict.fromkeys(far, 1), ROUNDS):
                 break
@@ -98,7 +100,7 @@ class Turns:
             return "complete", "more processes would hardly tell the fastest from others"
         if bench.stopped:
             return "complete", f"a person has stopped it {_UNDECIDED}"
-        return "budget", f"{_SPENT if self._run_left_s > 0 else bench.clock.over} {_UNDECIDED}"
+        return "budget", f"{_SPENT if self._run_left_s > 0 else self._clock.over} {_UNDECIDED}"
 
     def end(self) -> None:
         self._end_where(lambda slug: True)
@@ -108,48 +110,45 @@ class Turns:
         items, method = self._bench.record.measurements, self._bench.record.analysis
         return Order(analysis.ranked(items, levels_of(items, method)), method)
 
-    # --- who is entered once more ------------------------------------------------------------------------------------
-
-    def _enter(self, slug: str, source: str) -> str:
-        """Enter a strategy once more, under a slug and with a script; the slug."""
-        run = self._bench.record
-        self._bench.record = replace(run, measurements=[*run.measurements, unmeasured(slug, source)])
-        self._bench.stages[slug] = "waiting"
-        return slug
-
-    def _enter_defaults(self, near: Sequence[str], short: Sequence[str]) -> list[str]:
-        """Enter those ``near`` the fastest, and the baseline where it is among those whose calls are ``short``, once
-        more with the default allocator, where it is the C library's and this run has memory from a pool; their slugs. A
-        strategy whose script is the same with it is left out."""
+    def _enter_defaults(self, near: Sequence[str], timed: Sequence[str]) -> list[str]:
+        """Enter those ``near`` the fastest, and the baseline where its calls are short, once more with the default
+        allocator, where it is the C library's and this run has memory from a pool; their slugs. A strategy whose script
+        is the same with it is left out."""
         request, default = self._bench.request, self._bench.record.environment.get("tensorflow_allocator")
-        if self._bench.on_gpu or request.allocator != "pool" or default != allocator.C_LIBRARY:
+        if self._bench.on_gpu or request.allocator != "pool" or default != C_LIBRARY:
             return []
-        baseline = [slug for slug in USUAL if slug in short][:1]
+        baseline = [slug for slug in USUAL if slug in timed and self._call_s(slug) <= LONG_CALL_S][:1]
         scripts = {slug: script_of(request, slug, allocator="default") for slug in [*near, *baseline]}
         others = {slug: source for slug, source in scripts.items() if source != script_of(request, slug)}
-        return [self._enter(slug + DEFAULT_MEMORY, source) for slug, source in others.items()]
+        return [self._bench.enter(slug + DEFAULT_MEMORY, source) for slug, source in others.items()]
 
     # --- who lives ---------------------------------------------------------------------------------------------------
 
     def _take_turns(self, wanted: Mapping[str, int], rounds: int, *, first: bool = False) -> bool:
         """Have so many processes of each strategy take their turns. True if the time sufficed. ``first``: nobody has
         been timed yet. Those that do not fit into memory together share the time."""
-        groups, end_s, done = self._groups(wanted), self._end_s, 0
-        for place, group in enumerate(groups):
-            self._end_s = self._bench.now_s + (end_s - self._bench.now_s) / (len(groups) - place)
-            left_s = self._end_s - self._bench.now_s
-            if first:  # who is begun now may take its first turn after the budget is spent, as long as the run has time
-                left_s = max(left_s, self._run_left_s / 2)
-            self._bring({slug: wanted[slug] for slug in group}, self._bench.now_s + _STARTS_SHARE * left_s)
-            for number in range(rounds):
+        groups, done = self._groups(wanted), 0
+        for number, group in enumerate(groups):
+            begun_s = self._clock.now_s
+            share_s = (self._end_s - begun_s) / (len(groups) - number)
+            # Who is begun first may take its first turn after the budget is spent, as long as the run has time.
+            starts_s = max(share_s, self._run_left_s / 2) if first else share_s
+            self._end_where(lambda slug, group=group: slug not in group)
+            alive = [process.slug for process in self._alive]
+            missing = [slug for slug in group for _ in range(wanted[slug] - alive.count(slug))]
+            # What is not ranked comes last.
+            order = sorted(self._bench.quickest_first(missing), key=lambda slug: slug.endswith(DEFAULT_MEMORY))
+            self._bench.say("starting processes")
+            last_s = begun_s + _STARTS_SHARE * starts_s
+            self._dialogues.hold((self._start(slug, last_s) for slug in order), at_once=forecast.AT_ONCE)
+            for of_group in range(rounds):
                 # The first round of all goes on as long as the run may: nobody has a sample yet.
-                if not self._take_round(math.inf if first and number == 0 else self._end_s):
+                if not self._take_round(math.inf if first and of_group == 0 else begun_s + share_s):
                     break
                 done += 1
                 if first:
                     near = self._order().within(FAR)
                     self._end_where(lambda slug, near=near: slug not in near and self._call_s(slug) > LONG_CALL_S)
-            self._end_s = end_s
         self._publish()
         return done == rounds * len(groups)
 
@@ -165,32 +164,21 @@ class Turns:
             groups[-1].append(slug)
         return groups if slugs else []
 
-    def _bring(self, wanted: Mapping[str, int], until_s: float) -> None:
-        """End the processes of all others, and start those that are missing, none after ``until_s``."""
-        self._end_where(lambda slug: slug not in wanted)
-        alive = [process.slug for process in self._alive]
-        missing = [slug for slug, count in wanted.items() for _ in range(count - alive.count(slug))]
-        # What is not ranked comes last.
-        order = sorted(self._bench.quickest_first(missing), key=lambda slug: slug.endswith(DEFAULT_MEMORY))
-        self._bench.say("starting processes")
-        self._dialogues.hold((self._start(slug, until_s) for slug in order), at_once=forecast.AT_ONCE)
-
     def _start(self, slug: str, until_s: float) -> Dialogue:
-        """Start a process and have it make its first call."""
-        bench = self._bench
-        if self._bench.now_s > until_s or bench.stopped or bench[slug].outcome not in ("ok", "wrong", "not_run"):
+        """Start a process, if not after ``until_s``, and have it make its first call."""
+        bench, process = self._bench, Process(slug)
+        if self._clock.now_s > until_s or bench.stopped or bench[slug].outcome not in ("ok", "wrong", "not_run"):
             return
         bench.stages[slug] = "first call"
         bench.say()
-        process = Process(slug)
         try:
             ready, first = yield from self._dialogues.undisturbed(lambda: self._first_call(process))
         except SubjectFailed as failure:
-            self._fail(process, "first_call", failure)
+            bench.fail(slug, "first_call", failure)
             return
         self._alive.append(process)
         self._begin_replica(process, first)
-        if len(bench[slug].replicas) == 1:
+        if process.place == 0:
             # What TensorFlow and XLA spend once in each process, whatever the strategy, is kept apart.
             why = replace(bench[slug].why, runtime_start_s=ready.runtime_s)
             outcome = "ok" if bench[slug].outcome == "not_run" else bench[slug].outcome
@@ -199,26 +187,25 @@ class Turns:
     def _first_call(self, process: Process) -> Part[tuple[messages.Ready, messages.FirstCall]]:
         self._stop(process)
         subject = self._dialogues.start(self._bench.spec("timing", process.slug))
-        ready = yield from self._bench.step("start", process.slug, subject, messages.Ready)
-        self._dialogues.send(subject, messages.CallFirst())
-        first = yield from self._bench.step("first call", process.slug, subject, messages.FirstCall)
+        ready = yield from self._bench.step(process.slug, subject, messages.Ready)
+        self._dialogues.send(subject, messages.Command("first_call"))
+        first = yield from self._bench.step(process.slug, subject, messages.FirstCall)
         process.subject = subject
         return ready, first
 
     def _begin_replica(self, process: Process, first: messages.FirstCall) -> None:
-        number = len(self._bench[process.slug].replicas)
-        begun = Replica(id=number, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted")
-        self._put(process, begun)
+        place = process.place = len(self._bench[process.slug].replicas)
+        self._put(process, Replica(id=place, first_call_s=first.seconds, calls_per_sample=1, ended="interrupted"))
 
     def _put(self, process: Process, replica: Replica) -> None:
         """Write down what a process has given."""
-        process.replica = replica
-        others = [other for other in self._bench[process.slug].replicas if other.id != replica.id]
-        self._bench.update(process.slug, replicas=sorted([*others, replica], key=lambda one: one.id))
+        replicas = [*self._bench[process.slug].replicas]
+        replicas[process.place : process.place + 1] = [replica]
+        self._bench.update(process.slug, replicas=replicas)
 
     def _stop(self, process: Process) -> None:
         if process.subject is not None:
-            self._dialogues.send(process.subject, messages.Stop())
+            self._dialogues.send(process.subject, messages.Command("stop"))
             process.subject = None
 
     def _end_where(self, is_done: Callable[[str], bool]) -> None:
@@ -228,45 +215,38 @@ class Turns:
                 self._stop(process)
         self._alive = [process for process in self._alive if not is_done(process.slug)]
 
-    def _fail(self, process: Process, stage: Stage, failure: SubjectFailed) -> None:
-        if process.replica is not None:
-            ended = "interrupted" if failure.error.type == TIME_OVER else failure.outcome
-            self._put(process, replace(process.replica, ended=ended))
-        self._alive = [other for other in self._alive if other is not process]
-        self._bench.fail(process.slug, stage, failure)
-
     # --- turns -------------------------------------------------------------------------------------------------------
 
     def _take_round(self, until_s: float) -> bool:
-        """Have those that live take one turn each, in a random order; False where the time is over before."""
+        """Have those that live take one turn each; False where the time is over before."""
         self._round += 1
         self._bench.say("taking turns", round_number=self._round)
-        for process in self._shuffled():
-            left_s = min(self._run_left_s, until_s - self._bench.now_s)
+        # In another order in each round of each run; long calls last, for which time may be short.
+        order = sorted(self._alive, key=lambda process: (process.slug, process.place))
+        random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
+        for process in sorted(order, key=lambda process: self._call_s(process.slug) > LONG_CALL_S):
+            left_s = min(self._run_left_s, until_s - self._clock.now_s)
             if left_s < self._call_s(process.slug) or self._bench.stopped:
                 return False
             self._turn(process)
-        if self._bench.now_s - self._published_s > _PUBLISH_EVERY_S:
+        if self._clock.now_s - self._published_s > _PUBLISH_EVERY_S:
             self._publish()
         return True
 
-    def _shuffled(self) -> list[Process]:
-        """Those that live, in another order in each round of each run; long calls last, for which time may be short."""
-        order = sorted(self._alive, key=lambda process: (process.slug, process.replica.id if process.replica else 0))
-        random.Random(f"{self._bench.record.analysis.seed} {self._round}").shuffle(order)
-        return sorted(order, key=lambda process: self._call_s(process.slug) > LONG_CALL_S)
-
     def _turn(self, process: Process) -> None:
-        self._bench.stages[process.slug] = "sampling"
+        bench, slug = self._bench, process.slug
+        bench.stages[slug] = "sampling"
         try:
-            turn = self._bench.hold(lambda: self._sampled(process))
+            turn = self._dialogues.hold_one(lambda: self._sampled(process))
         except SubjectFailed as failure:
-            self._fail(process, "sampling", failure)
+            ended = "interrupted" if failure.error.type == TIME_OVER else failure.outcome
+            self._put(process, replace(bench[slug].replicas[process.place], ended=ended))
+            self._alive.remove(process)
+            bench.fail(slug, "sampling", failure)
             return
-        assert process.replica is not None, "it has made its first call"
-        at_s = time.monotonic() - (self._bench.started_s or 0.0)
-        self._put(process, record.sampled(process.replica, self._round, at_s, turn))
-        self._bench.update(process.slug, stage="sampling")
+        at_s = time.monotonic() - (bench.started_s or 0.0)
+        self._put(process, record.sampled(bench[slug].replicas[process.place], self._round, at_s, turn))
+        bench.update(slug, stage="sampling")
 
     def _sampled(self, process: Process) -> Part[messages.Sampled]:
         if process.subject is None:
@@ -275,8 +255,8 @@ class Turns:
             self._begin_replica(process, first)
         assert process.subject is not None, "it has made its first call"
         subject, process.subject = process.subject, None
-        self._dialogues.send(subject, messages.TakeTurn())
-        turn = yield from self._bench.step("turn", process.slug, subject, messages.Sampled)
+        self._dialogues.send(subject, messages.Command("turn"))
+        turn = yield from self._bench.step(process.slug, subject, messages.Sampled)
         process.subject = subject
         return turn
 
@@ -288,9 +268,8 @@ class Turns:
     @property
     def _run_left_s(self) -> float:
         """Seconds that the run as a whole has left for latencies."""
-        clock = self._bench.clock
-        return clock.left_s - _LIMIT_SHARE * (clock.bound_s or 0.0)
+        return self._clock.left_s - _LIMIT_SHARE * (self._clock.bound_s or 0.0)
 
     def _publish(self) -> None:
         self._bench.analyse()
-        self._published_s = self._bench.now_s
+        self._published_s = self._clock.now_s

@@ -84,15 +84,6 @@ def compiled_values(traces: int, compilations: int) -> Warning | None:
     )
 
 
-def onednn() -> Warning:
-    """The strategy is right as soon as oneDNN is off."""
-    return Warning(
-        code="onednn",
-        message="this strategy is right in a fresh interpreter with TF_ENABLE_ONEDNN_OPTS=0, so oneDNN computes it "
-        "wrongly here: set that variable before TensorFlow is loaded, or use XLA",
-    )
-
-
 def some_compared(number: int, batch: int) -> Warning:
     """Right results come from a function that is called for one element after the other."""
     return Warning(

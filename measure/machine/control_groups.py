@@ -4,8 +4,10 @@ A group without a limit says «max», and the machine's topmost group has no suc
 """
 
 import contextlib
+import math
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,34 +18,34 @@ ROOT = Path("/")
 
 def available_memory(root: Path = ROOT) -> int:
     """Bytes that this process and its children can still take: the machine's, or less where a control group limits it.
-    Page cache that can be dropped counts as available, as in the kernel's MemAvailable."""
-    left = (max(0, limit - used) for limit, used in _memory_limits(root))
-    return int(min([psutil.virtual_memory().available, *left]))
+    Page cache that the kernel would drop first counts as available, as in its MemAvailable and as Kubernetes counts."""
+    left = [psutil.virtual_memory().available]
+    for limit, current, stat in _files(root, "memory.max", "memory.current", "memory.stat"):
+        used = max(0, int(current) - _counts(stat)["inactive_file"])
+        left.append(max(0, _limit(limit) - used))
+    return int(min(left))
 
 
 def memory_limit(root: Path = ROOT) -> int | None:
     """The least limit of a control group in bytes, where it is less than the machine has."""
-    machine_bytes = psutil.virtual_memory().total
-    return min((limit for limit, _ in _memory_limits(root) if limit < machine_bytes), default=None)
+    least = min((_limit(limit) for (limit,) in _files(root, "memory.max")), default=math.inf)
+    return int(least) if least < psutil.virtual_memory().total else None
 
 
 def ends_for_memory(root: Path = ROOT) -> int:
     """The number of processes of this process's group that the kernel has ended since memory ran out, there or on the
     machine; 0 where it does not tell."""
-    for folder in _folders(root):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            return int(_table(folder / "memory.events")["oom_kill"])
-    return 0
+    return next((_counts(events)["oom_kill"] for (events,) in _files(root, "memory.events")), 0)
 
 
-def affinity() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def processors() -> Collection[int]:
+    """The numbers of the processors that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
 def cores_granted(root: Path = ROOT) -> float:
     """Cores that this process may use: its affinity, or less where a control group limits processor time."""
-    return round(min([affinity(), *(cores for cores, _ in _quotas(root))]), 2)
+    return round(min([len(processors()), *(_cores(quota) for (quota,) in _files(root, "cpu.max"))]), 2)
 
 
 @dataclass(frozen=True)
@@ -57,44 +59,37 @@ class Use:
 
 
 def use(root: Path = ROOT) -> Use | None:
-    """The use by the group with the least limit of processor time; None without a limit, or where it is not told."""
-    for _, folder in sorted(_quotas(root)):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            stat = _table(folder / "cpu.stat")
-            return Use(int(stat["usage_usec"]) / 1e6, int(stat["nr_periods"]), int(stat["nr_throttled"]))
-    return None
+    """The use by the group with the least limit of processor time; None without a limit."""
+    cores, stat = min(((_cores(quota), stat) for quota, stat in _files(root, "cpu.max", "cpu.stat")), default=(0, ""))
+    if not 0 < cores < math.inf:
+        return None
+    counts = _counts(stat)
+    return Use(counts["usage_usec"] / 1e6, counts["nr_periods"], counts["nr_throttled"])
 
 
-def _memory_limits(root: Path) -> Iterator[tuple[int, int]]:
-    """Limit and use in bytes of each group above this process that limits memory. Use is without page cache that the
-    kernel would drop first, as Kubernetes counts it."""
-    for folder in _folders(root):
-        with contextlib.suppress(OSError, ValueError):
-            dropped_first = int(_table(folder / "memory.stat").get("inactive_file", 0))
-            used = int((folder / "memory.current").read_text())
-            yield int((folder / "memory.max").read_text()), max(0, used - dropped_first)
-
-
-def _quotas(root: Path) -> Iterator[tuple[float, Path]]:
-    """Cores that each group above this process grants, where it limits them, and the group's folder."""
-    for folder in _folders(root):
-        with contextlib.suppress(OSError, ValueError):
-            quota, period = map(int, (folder / "cpu.max").read_text().split())
-            yield quota / period, folder
-
-
-def _folders(root: Path) -> list[Path]:
-    """Folders of this process's group and of those above it. Inside a container the path that the kernel tells may be
-    that of the host, where only the topmost folder exists."""
+def _files(root: Path, *names: str) -> Iterator[list[str]]:
+    """The texts of these files of this process's group and of each one above it, where a group has them. Inside a
+    container the path that the kernel tells may be that of the host, where only the topmost folder exists."""
     try:
-        groups = (root / "proc/self/cgroup").read_text()
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        return []
-    path = next((line.removeprefix("0::") for line in groups.splitlines() if line.startswith("0::")), "/")
-    relative = PurePosixPath(path).relative_to("/")
-    return [folder for above in (relative, *relative.parents) if (folder := root / "sys/fs/cgroup" / above).is_dir()]
+        return
+    group = PurePosixPath(next((line.removeprefix("0::/") for line in groups if line.startswith("0::")), ""))
+    for path in (group, *group.parents):
+        with contextlib.suppress(OSError):
+            yield [(root / "sys/fs/cgroup" / path / name).read_text() for name in names]
 
 
-def _table(path: Path) -> dict[str, str]:
-    """The names in a file and what stands behind each."""
-    return dict(line.split()[:2] for line in path.read_text().splitlines())
+def _limit(text: str) -> float:
+    return math.inf if text.startswith("max") else float(text)
+
+
+def _cores(quota: str) -> float:
+    """Cores by a group's quota of microseconds in each period: ``200000 100000``."""
+    granted, period = quota.split()
+    return _limit(granted) / float(period)
+
+
+def _counts(text: str) -> Counter[str]:
+    """The names in a file with the number behind each; any other one counts 0."""
+    return Counter({name: int(number) for name, number in map(str.split, text.splitlines())})

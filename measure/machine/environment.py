@@ -4,31 +4,37 @@ Nothing private is among them: no name of a machine or a person, no path. Nothin
 the processes that are measured and need not be of this one, one of them has reported. Sizes are in bytes.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from measure.machine import control_groups, flags
-from measure.machine.control_groups import available_memory
+from measure.machine import control_groups
+from measure.machine.control_groups import available_memory as available_memory
 from measure.run import text
-
-__all__ = ["LOAD_OF_OTHERS", "VERSION", "available_memory", "collect", "describe", "label", "machine", "shown"]
 
 VERSION = "1.0"
 # Known only when a comparison has watched others for a while.
 LOAD_OF_OTHERS = "load_of_others_cores"
 
-_DRIVER = "proc/driver/nvidia/version"
-_HUGE_PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
-_GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+# Variables that change what is measured: what TensorFlow, XLA, oneDNN, OpenMP, CUDA, NumPy, Python and the C library
+# read. TF_FORCE_GPU_ALLOW_GROWTH is set by Mapbench itself in whatever it runs on a GPU; the others that are left out
+# change what is printed, or name places.
+_FLAGS = re.compile(
+    r"(?!TF_FORCE_GPU_ALLOW_GROWTH|TF_CONFIG|TF_CPP_|\w+_(HOME|PATH|DIR|ROOT|FILE|VERSION)$)"
+    r"((TF|XLA|CUDA|NVIDIA_TF32|OMP|GOMP|KMP|MKL|DNNL|ONEDNN|OPENBLAS|NPY|MALLOC)_\w+|GLIBC_TUNABLES|"
+    r"PYTHON(MALLOC|OPTIMIZE))"
+)
+# Numbers and words: no name of a file with its ending, and no identifier of a GPU.
+_WORDS = re.compile(r"(?!--|.*(\.[A-Za-z]|GPU-|MIG-))[\w.,:=+-]*")
+_FLAG = re.compile(r"--\w+(=(-?[\d.]+|true|false))?", re.IGNORECASE)
 
 
 def collect(
@@ -37,17 +43,14 @@ def collect(
     tensorflow: Mapping[str, Any] | None = None,
     threads: int | None = None,
     root: Path = control_groups.ROOT,
-    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """All facts by key, ready for JSON.
 
     ``start_method``: "fork" or "fresh", how subjects start. ``tensorflow``: what a process that has TensorFlow
-    reported: ``gpus`` (dicts with ``name`` and ``compute_capability``), ``cuda``, ``cudnn``, ``onednn``,
-    ``tensorflow_allocator``. ``threads``: TensorFlow's thread count as configured, None where TensorFlow chooses.
+    reported, `measure.subject.messages.Devices`. ``threads``: TensorFlow's thread count as configured, None where
+    TensorFlow chooses.
     """
-    variables = os.environ if variables is None else variables
     reported = tensorflow or {}
-    gpus = [(gpu.get("name") or "GPU", gpu.get("compute_capability")) for gpu in reported.get("gpus") or ()]
     return {
         "mapbench": VERSION,
         "python": platform.python_version(),
@@ -56,45 +59,48 @@ def collect(
         "numpy": _version("numpy"),
         "keras": _version("keras"),
         "cpu_model": _processor(root),
-        "cpu_governor": _in_file(root / _GOVERNOR, r"(.+)"),
+        "cpu_governor": _in_file(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r"(.+)"),
         "cores_granted": control_groups.cores_granted(root),
         "memory_total_bytes": psutil.virtual_memory().total,
         "memory_limit_bytes": control_groups.memory_limit(root),
-        "huge_pages": _in_file(root / _HUGE_PAGES, r"\[(\w+)\]"),
-        "gpus": [", compute capability ".join(filter(None, gpu)) for gpu in gpus] if "gpus" in reported else None,
-        "gpu_driver": _in_file(root / _DRIVER, r"\b(\d{3,}\.[\d.]+)\b"),
-        # TensorFlow's builds name the CUDA that they were made with even where there is no GPU.
-        "cuda": reported.get("cuda") if gpus else None,
-        "cudnn": reported.get("cudnn") if gpus else None,
-        "threads_intra_used": _threads(threads, variables.get("TF_NUM_INTRAOP_THREADS", "")),
-        "threads_inter_used": _threads(threads, variables.get("TF_NUM_INTEROP_THREADS", "")),
+        "huge_pages": _in_file(root / "sys/kernel/mm/transparent_hugepage/enabled", r"\[(\w+)\]"),
+        "gpus": reported.get("gpus"),
+        "gpu_driver": _in_file(root / "proc/driver/nvidia/version", r"\b(\d{3,}\.[\d.]+)\b"),
+        "cuda": reported.get("cuda"),
+        "cudnn": reported.get("cudnn"),
+        "threads_intra_used": _threads(threads, "TF_NUM_INTRAOP_THREADS"),
+        "threads_inter_used": _threads(threads, "TF_NUM_INTEROP_THREADS"),
         "onednn": reported.get("onednn"),
-        "flags": flags.read(variables),
-        "allocator": _allocator(variables.get("LD_PRELOAD", "")),
+        "flags": {name: public(value) for name, value in sorted(os.environ.items()) if _FLAGS.fullmatch(name)},
+        "allocator": _allocator(),
         "tensorflow_allocator": reported.get("tensorflow_allocator"),
         "start_method": start_method,
         LOAD_OF_OTHERS: None,
     }
 
 
+def public(value: str) -> str:
+    """The value of a variable without what may tell of a person or a machine. Of a list of flags those are shown whose
+    setting is a number, or yes or no: any other one may be the name of a file."""
+    if _WORDS.fullmatch(value):
+        return value
+    return " ".join(word if _FLAG.fullmatch(word) else "<path>" for word in value.split())
+
+
 def _os() -> str:
-    if platform.system() != "Linux":
-        return {"Darwin": "macOS"}.get(platform.system(), platform.system())
-    try:
+    with contextlib.suppress(OSError):
         return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except OSError:
-        return "Linux"
+    return "macOS" if platform.system() == "Darwin" else platform.system()
 
 
 def _version(package: str) -> str | None:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def _processor(root: Path) -> str | None:
-    if sys.platform == "darwin":
+    if platform.system() == "Darwin":
         asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
         return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or None
     return _in_file(root / "proc/cpuinfo", r"(?m)^(?:model name|Model|cpu model|Hardware)\s*: *(.+)")
@@ -102,11 +108,10 @@ def _processor(root: Path) -> str | None:
 
 def _in_file(path: Path, pattern: str) -> str | None:
     """The first match in a file of the system; None where there is none."""
-    try:
-        match = re.search(pattern, path.read_text(errors="replace"))
-    except OSError:
-        return None
-    return match[1].strip() if match else None
+    with contextlib.suppress(OSError):
+        if match := re.search(pattern, path.read_text(errors="replace")):
+            return match[1].strip()
+    return None
 
 
 def _threads(configured: int | None, variable: str) -> int:
@@ -116,14 +121,33 @@ def _threads(configured: int | None, variable: str) -> int:
     Source: ``EigenThreadPoolInfo`` in tensorflow/core/common_runtime/local_device.cc and
     ``NumInterOpThreadsFromSessionOptions`` in process_util.cc.
     """
-    return configured or (int(variable) if variable.isdecimal() else 0) or control_groups.affinity()
+    value = os.environ.get(variable, "")
+    return configured or (int(value) if value.isdecimal() else 0) or len(control_groups.processors())
 
 
-def _allocator(preloaded: str) -> str | None:
+def _allocator() -> str | None:
     for name in ("jemalloc", "tcmalloc", "mimalloc"):
-        if name in preloaded:
+        if name in os.environ.get("LD_PRELOAD", ""):
             return f"{name} (preloaded)"
     return " ".join(platform.libc_ver()).strip() or None
+
+
+# The allocators of tensors in the machine's memory: the first keeps all that is freed, the second does so for buffers
+# from 256 KiB on, and the third asks malloc each time.
+BFC, POOL, C_LIBRARY = "BFC", "oneDNN's pool", "C library"
+
+
+def tensor_allocator(onednn: bool) -> str:
+    """The one of these that TensorFlow takes in this process. ``onednn``: True if oneDNN's kernels are in use.
+
+    Source: ``ProcessState::GetCPUAllocator``, the priority of ``MklCPUAllocator`` in threadpool_device.cc, and
+    ``UseSystemAlloc`` in mkl_cpu_allocator.cc, all in tensorflow/core/common_runtime.
+    """
+    true = ("1", "true")  # as ``ReadBoolFromEnvVar`` reads them
+    if os.environ.get("TF_CPU_ALLOCATOR_USE_BFC", "").lower() in true:
+        return BFC
+    by_system = os.environ.get("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "").lower() in true
+    return POOL if onednn and not by_system else C_LIBRARY
 
 
 # --- how they are shown ----------------------------------------------------------------------------------------------

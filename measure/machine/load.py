@@ -6,7 +6,7 @@ neighbours do elsewhere on a large machine takes nothing of what is granted. Wha
 apart.
 """
 
-import os
+import contextlib
 import time
 from pathlib import Path
 
@@ -22,49 +22,42 @@ class Watch:
     """A watch on the processors, from its making on."""
 
     def __init__(self, root: Path = control_groups.ROOT) -> None:
-        self._root = root
-        self._use = control_groups.use(root)
-        self._started_s, self._busy_s, self._own_s = time.monotonic(), _busy_s(self._use), _own_s()
+        self._root, self._use = root, control_groups.use(root)
+        self._started_s, self._others_s = time.monotonic(), _others_s(self._use)
 
     def cores_of_others(self, least_s: float = 0.0) -> float:
         """Processor cores that others kept busy since then, on average; waits until ``least_s`` seconds have passed.
         0 of a time that tells nothing."""
-        if (passed_s := time.monotonic() - self._started_s) < least_s:
-            time.sleep(least_s - passed_s)
-            passed_s = time.monotonic() - self._started_s
-        use = control_groups.use(self._root)
-        if passed_s < _LEAST_S or (use is None) != (self._use is None):
+        if (left_s := self._started_s + least_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        now, passed_s = control_groups.use(self._root), time.monotonic() - self._started_s
+        if passed_s < _LEAST_S or (now is None) != (self._use is None):
             return 0.0
-        return max(0.0, (_busy_s(use) - self._busy_s) - (_own_s() - self._own_s)) / passed_s
+        return max(0.0, _others_s(now) - self._others_s) / passed_s
 
     def held(self) -> float:
         """The share of the periods since then in which a limit of processor time held us; 0 without a limit."""
-        now = control_groups.use(self._root)
-        if now is None or self._use is None or now.periods <= self._use.periods:
+        before, now = self._use, control_groups.use(self._root)
+        if before is None or now is None or now.periods <= before.periods:
             return 0.0
-        return (now.held - self._use.held) / (now.periods - self._use.periods)
+        return (now.held - before.held) / (now.periods - before.periods)
 
 
-def _busy_s(use: control_groups.Use | None) -> float:
-    """Seconds for which the processors that we may use were busy; where our group has a limit, with its processes."""
+def _others_s(use: control_groups.Use | None) -> float:
+    """Seconds for which the processors that we may use, or, where our group has a limit, its processes were busy, less
+    those of this process and all below it. A parent that has reaped a child carries its time."""
     if use is not None:
-        return use.used_s
-    ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    busy_s = 0.0
-    for number, times in enumerate(psutil.cpu_times(percpu=True)):
-        if number in ours:  # Linux counts the time of guests as time of users too
-            busy_s += sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
-    return busy_s
-
-
-def _own_s() -> float:
-    """Processor time of this process and all below it, including those that have ended: a parent that has reaped a
-    child carries its time."""
-    total = 0.0
+        busy_s = use.used_s
+    else:
+        ours = control_groups.processors()
+        busy_s = sum(
+            # Linux counts the time of guests as time of users too.
+            sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
+            for number, times in enumerate(psutil.cpu_times(percpu=True))
+            if number in ours
+        )
     own = psutil.Process()
     for process in (own, *own.children(recursive=True)):
-        try:
-            total += sum(process.cpu_times()[:4])  # user, system, and those of children that have ended
-        except psutil.Error:  # it has ended meanwhile
-            continue
-    return total
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            busy_s -= sum(process.cpu_times()[:4])  # user, system, and those of children that have ended
+    return busy_s

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from measure.output import export
 from measure.run import why
+from measure.run.encoding import encode
 from measure.run.place import PROJECT, is_id
 from measure.run.request import RequestError
 from measure.run.run import Run
-from measure.run.run_file import encode
 from measure.store import imports
 
 _STDOUT = "-"

@@ -1,18 +1,15 @@
 """The clock of a run: it says when the run's time is over, and it stands still while this process does.
 
-A process that was stopped finds on its return that every deadline has passed, though nobody has kept it waiting. So it
-looks at the time twice a second: where much more has passed between two looks, nothing of it ran, and that time does
-not count. While a machine sleeps, its monotonic clock stands still by itself.
+A process that was stopped finds on its return that every deadline has passed, though nobody has kept it waiting. While
+a machine sleeps, its monotonic clock stands still by itself.
 """
 
 import contextlib
 import math
-import threading
 import time
 from collections.abc import Iterator
 
-LOOK_S = 0.5
-# No busy machine keeps a thread from running for as long as this.
+# No busy machine makes a wait longer by so much.
 PAUSE_S = 3.0
 
 
@@ -22,53 +19,43 @@ class TimeIsUp(Exception):
 
 class Clock:
     """The time of a run. ``bound_s``: seconds from its start within which it ends, whatever it is doing; None: as long
-    as it takes. Safe to use from any thread."""
+    as it takes. Belongs to the thread that measures."""
+
+    # Since the start of this process, for all clocks: a part of a run has one of its own.
+    _all_still_s = _all_waited_s = 0.0
 
     def __init__(self, bound_s: float | None = None) -> None:
         self.bound_s = bound_s
-        self._end_s, self._still_s = math.inf, 0.0
-        self._looked_s: float | None = None  # the last look, while somebody looks
-        self._lock = threading.Lock()
+        self._end_s, self._still_before_s, self._waited_before_s = math.inf, 0.0, 0.0
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Start the time of the run, and look at it until the run has ended."""
-        self._looked_s = time.monotonic()
-        if self.bound_s is not None:
-            self._end_s = self.now_s + self.bound_s
-        ended = threading.Event()
+        """Start the time of the run."""
+        self._still_before_s, self._waited_before_s = Clock._all_still_s, Clock._all_waited_s
+        self._end_s = self.now_s + (math.inf if self.bound_s is None else self.bound_s)
+        yield
 
-        def look() -> None:
-            while not ended.wait(LOOK_S):
-                self.now_s  # noqa: B018
-
-        threading.Thread(target=look, name="mapbench-clock", daemon=True).start()
-        try:
-            yield
-        finally:
-            ended.set()
-            self._looked_s = None
+    def leave_out(self, begun_s: float, expected_s: float = 0.0, *, for_host: bool = False) -> None:
+        """Leave out the time since ``begun_s``, if it is much more than what a wait was expected to take. ``for_host``:
+        nothing stood still, and what was waited for counts for the end of the run."""
+        passed_s = self.now_s - begun_s
+        if passed_s > expected_s + PAUSE_S:
+            Clock._all_still_s += 0.0 if for_host else passed_s
+            Clock._all_waited_s += passed_s if for_host else 0.0
 
     @property
     def now_s(self) -> float:
-        """Seconds, those left out in which this process stood still."""
-        with self._lock:
-            now_s = time.monotonic()
-            if self._looked_s is not None:
-                if now_s - self._looked_s > PAUSE_S:
-                    self._still_s += now_s - self._looked_s
-                self._looked_s = now_s
-            return now_s - self._still_s
+        """The time of deadlines and budgets."""
+        return time.monotonic() - Clock._all_still_s - Clock._all_waited_s
 
     @property
     def still_s(self) -> float:
-        """Seconds for which this process stood still."""
-        self.now_s  # noqa: B018
-        return self._still_s
+        """Seconds for which the run stood still."""
+        return Clock._all_still_s - self._still_before_s
 
     @property
     def left_s(self) -> float:
-        return self._end_s - self.now_s
+        return self._end_s - self.now_s - (Clock._all_waited_s - self._waited_before_s)
 
     @property
     def is_over(self) -> bool:

@@ -4,6 +4,7 @@ Every way in which a subject can fail to answer (an error, its end, silence) bec
 """
 
 import contextlib
+import math
 import signal
 import time
 from collections import deque
@@ -13,13 +14,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from measure.pool.clock import LOOK_S, PAUSE_S, Clock, TimeIsUp
+from measure.pool.clock import Clock, TimeIsUp
 from measure.pool.launcher import HOST_START_S, Event, Events, Launcher
 from measure.pool.privacy import cleaned
 from measure.pool.process import how_ended, signal_of
 from measure.run.run import TIME_OVER, Error, OutcomeName
 from measure.subject import messages
-from measure.subject.messages import Command, Failed, ProtocolError, Said, Spec, disturbed
+from measure.subject.messages import Command, Failed, Said, Spec, disturbed
 
 S = TypeVar("S", bound=Said)
 T = TypeVar("T")
@@ -31,10 +32,13 @@ Dialogue = Part[None]
 HOST_LOST = "the measuring process ended unexpectedly; what was measured before counts"
 # The type of the error of a subject that was lost with it.
 _LOST = "HostLost"
-# So often does a run go on with another host.
-_MOST_LOST = 3
+# So often does a job go on with another host; and how soon a cancel is heard.
+_MOST_LOST, LOOK_S = 3, 0.5
 # What is allowed for killed processes to be gone.
 _END_S = 5.0
+# What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
+# refusal some kernels crash.
+_OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
 
 
 class Cancelled(Exception):
@@ -54,7 +58,7 @@ class SubjectFailed(Exception):
 
 
 class Dialogues:
-    """All subjects of one job. `cancel` may be called from any thread, the rest belongs to the job's."""
+    """All subjects of one job. ``cancelled`` may be set from any thread, the rest belongs to the job's."""
 
     def __init__(self, launcher: Launcher, clock: Clock | None = None) -> None:
         """``clock``: the job's; when its time is over, no dialogue begins, and those that are held fail."""
@@ -65,27 +69,17 @@ class Dialogues:
         self._alive: set[int] = set()
         # Events of subjects that nobody waited for: how they failed or ended.
         self._unheard: dict[int, Event] = {}
-        self._lost = 0  # how often the host was
-        self._waited_s = 0.0  # for another one
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    @property
-    def now_s(self) -> float:
-        """The time of deadlines and budgets, which stands still while the host does, or a new one loads TensorFlow."""
-        return self.clock.now_s - self._waited_s
+        self._lost = 0
 
     def start(self, spec: Spec) -> int:
-        """Start a subject; its number. Where the host was lost, another one comes first. Raises `HostLost`."""
-        began_s = self.now_s
-        if is_lost := self._launcher.state().state != "ready":
-            self._lost += 1
-            if self._lost > _MOST_LOST or not self._launcher.wait_ready(HOST_START_S, lambda: self.cancelled):
-                raise Cancelled if self.cancelled else HostLost
+        """Start a subject; its number. Where the host was lost, another one comes first, whose time is no strategy's.
+        Raises `HostLost`."""
+        begun_s = self.clock.now_s
+        self._lost += self._launcher.state().state != "ready"
+        if self._lost > _MOST_LOST or not self._launcher.wait_ready(HOST_START_S, lambda: self.cancelled):
+            raise Cancelled if self.cancelled else HostLost
         subject = self._launcher.start(spec, self._events)
-        if is_lost or self.now_s - began_s > PAUSE_S:  # the host stands still
-            self._waited_s += self.now_s - began_s
+        self.clock.leave_out(begun_s, for_host=True)
         self._alive.add(subject)
         return subject
 
@@ -93,33 +87,30 @@ class Dialogues:
         self._launcher.send(subject, msgspec.to_builtins(command))
 
     def until(
-        self,
-        subject: int,
-        wanted: type[S],
-        timeout_s: float,
-        take: Callable[[Said], None] | None = None,
-        longer_s: Callable[[], float] | None = None,
+        self, subject: int, wanted: type[S], patience_s: Callable[[], float], take: Callable[[Said], None] | None = None
     ) -> Part[S]:
-        """The next ``wanted`` message; earlier ones go to ``take``. ``longer_s``: gives another timeout when that
-        one has passed. Raises `SubjectFailed`."""
-        begun_s = self.now_s
+        """The next ``wanted`` message; earlier ones go to ``take``. ``patience_s``: seconds until the subject is
+        killed, asked again when they have passed. Raises `SubjectFailed`."""
+        begun_s = self.clock.now_s
         while True:
-            event = self._unheard.pop(subject, None) or (yield subject, begun_s + timeout_s)
+            event = self._unheard.pop(subject, None) or (yield subject, begun_s + patience_s())
             if event is None:
-                more_s = longer_s() if longer_s is not None else 0.0
-                if more_s > timeout_s and not self.clock.is_over:
-                    timeout_s = more_s
+                if self.clock.now_s < begun_s + patience_s() and not self.clock.is_over:
                     continue
                 self._launcher.kill(subject)
-                raise self._too_late(timeout_s)
+                if self.clock.is_over:
+                    type_, silent = TIME_OVER, f"{self.clock.over} before it answered"
+                else:
+                    type_, silent = "Timeout", f"no answer within {patience_s():.0f} s"
+                raise SubjectFailed("timeout", Error(type=type_, message=f"{silent}, so the process was ended"))
             if event.kind == "exit":
                 raise ended(cleaned(event.fields))
             try:
                 # The one door through which a process's words come into a run: no folder of a person's does.
                 message = messages.read(cleaned(event.fields))
-            except ProtocolError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 self._launcher.kill(subject)
-                message = disturbed(cleaned(str(error)))
+                message = disturbed(cleaned(f"not a message: {event.fields!r:.200} ({error})"))
             if isinstance(message, Failed):
                 error = Error(type=message.type, message=message.message, detail=message.detail)
                 raise SubjectFailed(message.outcome, error)
@@ -131,101 +122,101 @@ class Dialogues:
     def undisturbed(self, attempt: Callable[[], Part[T]]) -> Part[T]:
         """A part of a dialogue, which is done once more where the host was lost, or this process stood still
         meanwhile: what it has measured, or that it was too late, is not its own doing. Raises `SubjectFailed`."""
-        before_s = self.clock.still_s
+        still_s = self.clock.still_s
         try:
             result = yield from attempt()
-            if self.clock.still_s == before_s:
+            if self.clock.still_s == still_s:
                 return result
         except SubjectFailed as failure:
-            was_paused = failure.outcome == "timeout" and self.clock.still_s != before_s
-            if not (was_paused or failure.error.type == _LOST) or self.clock.is_over:
+            was_paused = failure.outcome == "timeout" and self.clock.still_s != still_s
+            if not was_paused and failure.error.type != _LOST:
                 raise
+            if self.clock.is_over:
+                over = Error(type=TIME_OVER, message=f"{self.clock.over} before it could be tried again")
+                raise SubjectFailed("not_run", over) from None
         return (yield from attempt())
 
-    def hold(
-        self, dialogues: Iterable[Dialogue], at_once: int = 1, costs: Iterable[int] | None = None, room: int = 0
-    ) -> None:
+    def ask(self, spec: Spec, wanted: type[S], patience_s: float = math.inf) -> S:
+        """The answer of a new subject, as `hold_one`."""
+        return self.hold_one(lambda: self.until(self.start(spec), wanted, lambda: patience_s))
+
+    def hold_one(self, attempt: Callable[[], Part[T]]) -> T:
+        """The result of a dialogue that is held by itself, `undisturbed`. Raises `SubjectFailed`, and what `hold`
+        does."""
+        results: list[T] = []
+
+        def dialogue() -> Dialogue:
+            results.append((yield from self.undisturbed(attempt)))
+
+        try:
+            self.hold([dialogue()])
+        except SubjectFailed:
+            if self.clock.is_over:
+                raise TimeIsUp from None
+            raise
+        return results[0]
+
+    def hold(self, dialogues: Iterable[Dialogue], at_once: int = 1) -> None:
         """Hold dialogues, ``at_once`` at a time, until all have ended. Raises `Cancelled`, `HostLost`, and `TimeIsUp`
-        where the end of the job's time has ended some, or has kept them from beginning.
+        where the end of the job's time has ended some, or has kept them from beginning."""
+        waiting, held, cut_short = iter(dialogues), dict[int, tuple[Dialogue, float]](), False
 
-        ``costs``: bytes that each needs; those which together need more than ``room``, which may be nothing, are not
-        held together.
-        """
-        source = zip(dialogues, costs, strict=True) if costs is not None else ((dialogue, 0) for dialogue in dialogues)
-        held: dict[int, tuple[Dialogue, float, int]] = {}
-        following = next(source, None)
-        cut_short = False
-
-        def go_on(dialogue: Dialogue, cost: int, event: Event | None) -> None:
+        def go_on(dialogue: Dialogue, event: Event | None) -> None:
             with contextlib.suppress(StopIteration):
-                subject, deadline = dialogue.send(event)
-                held[subject] = (dialogue, deadline, cost)
+                subject, deadline_s = dialogue.send(event)
+                held[subject] = dialogue, deadline_s
 
-        while held or following:
-            while following and len(held) < at_once and not self.clock.is_over:
-                if held and following[1] + sum(cost for _, _, cost in held.values()) > room:
-                    break
-                go_on(following[0], following[1], None)
-                following = next(source, None)
+        while True:
+            while len(held) < at_once and (dialogue := next(waiting, None)):
+                if self.clock.is_over:
+                    cut_short, waiting = True, iter(())
+                else:
+                    go_on(dialogue, None)
             if not held:
-                if following and self.clock.is_over:
-                    raise TimeIsUp
-                continue
-            event = self._next(min(deadline for _, deadline, _ in held.values()))
-            if event is None:
-                now, is_over = self.now_s, self.clock.is_over
-                cut_short = cut_short or is_over
-                for subject in [subject for subject, (_, deadline, _) in held.items() if is_over or deadline <= now]:
-                    dialogue, _, cost = held.pop(subject)
-                    go_on(dialogue, cost, None)
-            elif event.subject in held:
-                dialogue, _, cost = held.pop(event.subject)
-                go_on(dialogue, cost, event)
-            else:
+                break
+            event = self._next(min(deadline_s for _, deadline_s in held.values()))
+            if event is not None and event.subject in held:
+                go_on(held.pop(event.subject)[0], event)
+            elif event is not None:
                 self._unheard.setdefault(event.subject, event)
+            else:
+                now_s, is_over = self.clock.now_s, self.clock.is_over
+                cut_short |= is_over
+                for subject, (dialogue, deadline_s) in [*held.items()]:
+                    if is_over or deadline_s <= now_s:
+                        del held[subject]
+                        go_on(dialogue, None)
         if cut_short:
             raise TimeIsUp
 
-    def _next(self, deadline: float) -> Event | None:
+    def _next(self, deadline_s: float) -> Event | None:
         """The next event, or None when the deadline has passed, or the job's time is over."""
-        event = None
-        while event is None:
+        event, left_s = None, math.inf
+        while event is None and left_s > 0:
             if self.cancelled:
                 raise Cancelled
-            left_s = min(deadline - self.now_s, self.clock.left_s)
-            event = self._launcher.next(self._events, max(0.0, min(left_s, LOOK_S)))
-            if event is None and left_s <= 0:
-                return None
-        if event.kind != "message":
-            self._alive.discard(event.subject)
+            begun_s = self.clock.now_s
+            left_s = min(deadline_s - begun_s, self.clock.left_s)
+            wait_s = max(0.0, min(left_s, LOOK_S))
+            event = self._event(wait_s)
+            self.clock.leave_out(begun_s, wait_s)
         return event
 
-    def _too_late(self, timeout_s: float) -> SubjectFailed:
-        """The failure of a subject that has not answered in time."""
-        if self.clock.is_over:
-            error = Error(type=TIME_OVER, message=f"{self.clock.over} before it answered, so the process was ended")
-        else:
-            error = Error(type="Timeout", message=f"no answer within {timeout_s:.0f} s, so the process was ended")
-        return SubjectFailed("timeout", error)
+    def _event(self, wait_s: float) -> Event | None:
+        event = self._launcher.next(self._events, wait_s)
+        if event is not None and event.kind == "exit":
+            self._alive.discard(event.subject)
+        return event
 
     def end(self) -> int:
         """Kill what is still alive and wait until it is gone, so that the next job has the machine to itself; the
         number of processes that are given up, since the kernel has not ended them by then."""
         for subject in self._alive:
             self._launcher.kill(subject)
-        deadline = time.monotonic() + _END_S
-        while self._alive and time.monotonic() < deadline:
-            event = self._launcher.next(self._events, LOOK_S)
-            if event is not None and event.kind != "message":
-                self._alive.discard(event.subject)
+        end_s = time.monotonic() + _END_S
+        while self._alive and time.monotonic() < end_s:
+            self._event(LOOK_S)
         return len(self._alive)
-
-
-# Ends that a defect in native code brings about.
-NATIVE_DEATHS = ("SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
-# What a process that dies for want of memory prints before: C++'s exception, and TensorFlow's allocator, after whose
-# refusal some kernels crash.
-_OUT_OF_MEMORY = {"bad_alloc": "bad_alloc", "ran out of memory trying to allocate": "ResourceExhausted"}
 
 
 def ended(fields: dict[str, Any]) -> SubjectFailed:
@@ -233,14 +224,11 @@ def ended(fields: dict[str, Any]) -> SubjectFailed:
     status, tail = fields["status"], fields.get("tail", "")
     if status is None:
         return SubjectFailed("failed", Error(type=_LOST, message=HOST_LOST))
-    outcome: OutcomeName
-    if status >= 0:
-        outcome, kind, how = "failed", "Exit", how_ended(status, tail)
-    elif signs := [sign for sign in _OUT_OF_MEMORY if sign in tail]:
-        outcome, kind = "out_of_memory", _OUT_OF_MEMORY[signs[0]]
-        how = "ran out of memory in native code and ended"
+    outcome: OutcomeName = "out_of_memory"
+    if status < 0 and (signs := [sign for sign in _OUT_OF_MEMORY if sign in tail]):
+        kind, how = _OUT_OF_MEMORY[signs[0]], "ran out of memory in native code and ended"
     elif status == -signal.SIGKILL and fields.get("for_memory"):
-        outcome, kind, how = "out_of_memory", "SIGKILL", "was ended by the system, whose memory ran out"
+        kind, how = "SIGKILL", "was ended by the system, whose memory ran out"
     else:
-        outcome, kind, how = "failed", signal_of(status), how_ended(status, tail)
+        outcome, kind, how = "failed", signal_of(status) if status < 0 else "Exit", how_ended(status, tail)
     return SubjectFailed(outcome, Error(type=kind, message=f"the process {how}", detail=tail))

@@ -1,10 +1,8 @@
-"""The host: imports TensorFlow once, runs no op, and forks a fresh subject for each request (Linux).
+"""The host: imports TensorFlow once, runs no op, and forks a fresh subject for each request (Linux). Where a fork is
+not safe (macOS), it imports nothing and starts interpreters, each of which needs seconds for its first op.
 
-A fork of a process that has imported TensorFlow but started none of its threads runs its first op 0.1 s later, where
-a fresh interpreter needs seconds. Where a fork is not safe (macOS), the host imports nothing and starts interpreters.
-
-It talks with its launcher over a socket, one JSON object a line. It says ``{"event": "ready"}``. A request is one byte
-with the channel of a subject and the pipe for what that prints, and is answered by ``{"event": "started", "pid"}`` or
+It says ``{"event": "ready"}`` over the socket to its launcher, one JSON object a line. A request is one byte with the
+channel of a subject and the pipe for what that prints, and is answered by ``{"event": "started", "pid"}`` or
 ``{"event": "refused", "reason"}``. When a subject has ended, the host says ``{"event": "exit", "pid", "status"}``. It
 ends when the socket closes, and takes every subject with it.
 
@@ -21,7 +19,6 @@ import signal
 import socket
 import sys
 import time
-import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -33,8 +30,7 @@ from measure.subject.messages import Channel, Spec, encode
 from measure.subject.subject import serve
 
 # How long the host waits for processes that it has killed, and how often it looks at them.
-_END_S = 1.0
-_LOOK_S = 0.001
+_END_S, _LOOK_S = 1.0, 0.001
 # The status of a subject that could not be made, or could not say how it ended (EX_SOFTWARE).
 _BROKEN = 70
 
@@ -52,7 +48,7 @@ class Host:
         os.set_blocking(wakes, False)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self.end())
+        signal.signal(signal.SIGTERM, lambda *_: self._end())
         # Not SIGKILL from here on: only the host can reach processes that a strategy has left behind.
         die_with_parent(parent, by=signal.SIGTERM)
         self._say(event="ready")
@@ -65,7 +61,7 @@ class Host:
             if self._requests in ready:
                 request, files, _, _ = socket.recv_fds(self._requests, 1, 2)
                 if not request:
-                    self.end()
+                    self._end()
                 if (channel := self._start(*files)) is not None:
                     return channel
 
@@ -73,17 +69,13 @@ class Host:
         try:
             self._requests.sendall(encode(message))
         except OSError:  # nobody reads any more
-            self.end()
+            self._end()
 
     def _start(self, channel_fd: int, output_fd: int) -> Channel | None:
         """Make a subject; its channel in the subject, None in the host."""
         parent = os.getpid()
         try:
-            with warnings.catch_warnings():
-                # Python 3.12 warns about a fork beside threads. Those that exist here belong to libraries that are idle
-                # (OpenBLAS, pyarrow's allocator); TensorFlow has started none yet. A soak test holds this.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                pid = _spawn(channel_fd, output_fd) if self._is_fresh else os.fork()
+            pid = _spawn(channel_fd, output_fd) if self._is_fresh else os.fork()
         except OSError as error:
             self._say(event="refused", reason=error.strerror)
         else:
@@ -114,7 +106,7 @@ class Host:
                     _end_children(but=self._subjects)
                     self._say(event="exit", pid=pid, status=os.waitstatus_to_exitcode(status))
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """End the host with all its descendants."""
         _end_children()
         os._exit(0)
@@ -123,20 +115,16 @@ class Host:
 def _end_children(but: Collection[int] = ()) -> None:
     """End all children of this process ``but`` some, and theirs, which become its own when their parents end. One that
     the kernel does not end, since it waits for a device or is traced, is waited for in vain."""
-    deadline = time.monotonic() + _END_S
-    while (left := [pid for pid in _children() if pid not in but]) and time.monotonic() < deadline:
+    end_s = time.monotonic() + _END_S
+    while time.monotonic() < end_s:
+        left = [child.pid for child in psutil.Process().children() if child.pid not in but]
+        if not left:
+            break
         for pid in left:
             kill_group(pid)
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
         time.sleep(_LOOK_S)
-
-
-def _children() -> list[int]:
-    try:
-        return [child.pid for child in psutil.Process().children()]
-    except psutil.Error:
-        return []
 
 
 def _spawn(channel_fd: int, output_fd: int) -> int:

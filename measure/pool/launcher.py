@@ -14,8 +14,9 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -33,13 +34,11 @@ HOST_START_S = 120.0
 SILENT_S, _START_S = 20.0, 300.0
 # A host that could not start is not tried again for so long: each try costs whoever uses this machine a few seconds.
 _AGAIN_S = 120.0
-# For a host to end.
-_END_S = 5.0
-# The longest wait without a look around.
-_STEP_S = 0.5
+# For a host to end; and the longest wait without a look around.
+_END_S, _STEP_S = 5.0, 0.5
 # The end of what a process prints that stays: enough for the last words of an abort in native code.
-TAIL_BYTES = 8_192
-LONGEST_LINE = 4 * 2**20
+_TAIL_BYTES = 8_192
+_LONGEST_LINE = 4 * 2**20
 # Reads from a process that has ended; bounded, since one that it left behind may go on writing.
 _MOST_READS = 1_024
 
@@ -76,43 +75,36 @@ Events = deque[Event]
 
 @dataclass(eq=False)
 class _Child:
-    """A process, the socket to it, who takes its lines, and what it has printed last."""
+    """A subject, or the host, which has the number 0; who takes what becomes of it, and what it has printed last."""
 
-    pid: int
+    number: int
     channel: socket.socket
     output: io.FileIO
-    take: Callable[[bytes], None]
+    take: Callable[[Event], None]
+    order: bytes = b""  # what a subject is to be
+    pid: int = 0
     rest: bytes = b""  # of its words, the line that is not complete
-    tail: bytearray = field(default_factory=bytearray)
+    tail: bytes = b""
+    ends_for_memory: int = field(default_factory=lambda: ends_for_memory())  # before its start
 
-
-@dataclass(eq=False, kw_only=True)
-class _Subject(_Child):
-    number: int
-    events: Events
-    ends_for_memory: int  # of processes like it, before its start
+    def say(self, kind: Literal["message", "exit"], fields: Any) -> None:
+        self.take(Event(self.number, kind, fields))
 
 
 class Launcher:
-    """Starts subjects and talks to them. Belongs to one thread.
+    """Has a host for its life, which starts its subjects, and another one where that ends. Belongs to one thread."""
 
-    It has a host for its life, which starts its subjects, and another one where that ends.
-    """
-
-    def __init__(self, start_method: StartMethod = "fork", variables: Mapping[str, str] | None = None) -> None:
+    def __init__(self, start_method: StartMethod = "fork") -> None:
         """``start_method``: a subject is a fork of the host, which has imported TensorFlow, or a fresh interpreter,
-        which imports it itself; ``variables``: what their environment has beside this process's."""
+        which imports it itself."""
         self.start_method = start_method
-        self._variables = environment() | dict(variables or {})
         self._selector = selectors.DefaultSelector()
         self._numbers = itertools.count(1)
-        self._subjects: dict[int, _Subject] = {}
+        self._subjects: dict[int, _Child] = {}
+        self._asked: _Child | None = None  # the subject for which the host owes an answer
         self._host: _Child | None = None
         self._process: Python | None = None  # of the host
         self._start_at_s, self._ready_by_s = 0.0, math.inf
-        self._answer: dict[str, Any] | None = None  # of the host, to a request
-        self._ended: dict[int, int] = {}  # processes of subjects, as it tells, with their statuses
-        self._devices: Events = deque()  # of the subject that looks for them
         self._state = HostState("starting", "TensorFlow is being loaded")
 
     # --- for whoever measures ----------------------------------------------------------------------------------------
@@ -125,41 +117,16 @@ class Launcher:
     def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
         """Wait until subjects can be started; False if that was cancelled, took longer than ``timeout_s``, or cannot
         be."""
-        end_s = time.monotonic() + timeout_s
-        self._look(0.0)
-        while self._state.state not in ("ready", "failed") and not cancelled() and time.monotonic() < end_s:
-            self._look(min(timeout_s, _STEP_S))
+        self._look_until(lambda: self._state.state not in ("starting", "restarting") or cancelled(), timeout_s)
         return self._state.state == "ready"
 
     def start(self, spec: Spec, events: Events) -> int:
         """Start a subject; its number. One that cannot be started fails, as its events tell."""
-        number, before = next(self._numbers), ends_for_memory()
-
-        def take(line: bytes) -> None:
-            events.append(Event(number, "message", line))
-
-        try:
-            with _files() as (channel, output, their_channel, printed):
-                pid = self._ask(their_channel, printed)
-        except OSError as error:
-            is_refused = not isinstance(error, ConnectionError)
-            if is_refused:
-                take(encode(refused(str(error.strerror))))
-            events.append(Event(number, "exit", {"status": 0 if is_refused else None}))
-            return number
-        subject = _Subject(pid, channel, output, take, number=number, events=events, ends_for_memory=before)
-        self._subjects[number] = subject
-        self._watch(subject)
-        _send(channel, encode(spec))
-        return number
+        return self._start(spec, events.append)
 
     def next(self, events: Events, timeout_s: float) -> Event | None:
         """Wait for the next of these events; None where there is none within ``timeout_s``."""
-        end_s = time.monotonic() + timeout_s
-        while not events:
-            self._look(max(0.0, min(end_s - time.monotonic(), _STEP_S)))
-            if time.monotonic() >= end_s:
-                break
+        self._look_until(lambda: bool(events), timeout_s)
         return events.popleft() if events else None
 
     def send(self, subject: int, message: Mapping[str, Any]) -> None:
@@ -177,9 +144,15 @@ class Launcher:
         if self._host is not None:
             self._lose()
         self._start_at_s = math.inf
-        self._state = replace(self._state, state="failed", message="the measuring process was ended")
+        self._become("failed", "the measuring process was ended")
 
     # --- what comes in -----------------------------------------------------------------------------------------------
+
+    def _look_until(self, is_done: Callable[[], bool], timeout_s: float) -> None:
+        end_s = time.monotonic() + timeout_s
+        self._look(0.0)
+        while not is_done() and (left_s := end_s - time.monotonic()) > 0:
+            self._look(min(left_s, _STEP_S))
 
     def _look(self, timeout_s: float) -> None:
         """Take in what has come, or comes within ``timeout_s``, and start the host where one is due."""
@@ -191,17 +164,12 @@ class Launcher:
         for key, _ in self._selector.select(timeout_s):
             if self._selector.get_map().get(key.fd) is key:  # an earlier one may have ended the subject of this one
                 key.data()
-        for subject in [subject for subject in self._subjects.values() if subject.pid in self._ended]:
-            self._finish(subject, self._ended.pop(subject.pid))
-        while self._devices:
-            self._take_devices(self._devices.popleft())
 
     def _watch(self, child: _Child) -> None:
         """From now on take in what a process says and prints."""
-        child.channel.setblocking(False)
-        os.set_blocking(child.output.fileno(), False)
-        self._selector.register(child.channel, selectors.EVENT_READ, lambda: self._hear(child))
-        self._selector.register(child.output, selectors.EVENT_READ, lambda: self._read_output(child))
+        for file in (child.channel, child.output):
+            os.set_blocking(file.fileno(), False)
+            self._selector.register(file, selectors.EVENT_READ, partial(self._read, child, file))
 
     def _unwatch(self, file: socket.socket | io.FileIO) -> None:
         """Take in what there is still from a process that has ended."""
@@ -212,90 +180,77 @@ class Launcher:
             self._selector.unregister(file)
         file.close()
 
-    def _hear(self, child: _Child) -> bool:
-        """Take in what a process says; False when there is no more."""
+    def _read(self, child: _Child, file: socket.socket | io.FileIO) -> bool:
+        """Take in what a process says or prints; False when there is no more."""
         try:
-            data = child.channel.recv(2**18)
+            data = os.read(file.fileno(), 2**18)
         except BlockingIOError:
             return False
         except OSError:
             data = b""
-        *lines, child.rest = (child.rest + data).split(b"\n")
-        for line in lines:
-            child.take(line)
-        if len(child.rest) > LONGEST_LINE:
-            # A strategy has written into its subject's channel: nothing it says can be trusted any more.
-            child.take(encode(disturbed(f"a line is longer than {LONGEST_LINE} bytes")))
-            kill_group(child.pid)
-            data = b""
-        if not data and child is self._host:
-            self._lose()
-        elif not data:
-            self._selector.unregister(child.channel)
+        if file is child.output:
+            child.tail = (child.tail + data)[-_TAIL_BYTES:]
+        else:
+            *lines, child.rest = (child.rest + data).split(b"\n")
+            for line in lines:
+                child.say("message", line)
+            if len(child.rest) > _LONGEST_LINE:
+                # A strategy has written into its subject's channel: nothing it says can be trusted any more.
+                child.say("message", encode(disturbed(f"a line is longer than {_LONGEST_LINE} bytes")))
+                kill_group(child.pid)
+                data = b""
+            if not data and child is self._host:
+                self._lose()
+                return False
+        if not data:
+            self._selector.unregister(file)
         return bool(data)
 
-    def _read_output(self, child: _Child) -> bool:
-        data = child.output.read(2**16)
-        child.tail += data or b""
-        del child.tail[:-TAIL_BYTES]
-        if data == b"":
-            self._selector.unregister(child.output)
-        return bool(data)
+    # --- subjects ----------------------------------------------------------------------------------------------------
 
-    def _finish(self, subject: _Subject, status: int | None) -> None:
-        """Tell that a subject has ended, after all that it has said and printed."""
-        del self._subjects[subject.number]
-        self._unwatch(subject.channel)
-        self._unwatch(subject.output)
-        for_memory = ends_for_memory() > subject.ends_for_memory
-        fields = {"status": status, "for_memory": for_memory, "tail": subject.tail.decode(errors="replace")}
-        subject.events.append(Event(subject.number, "exit", fields))
-
-    # --- the host ----------------------------------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        """Start a host."""
-        code, arguments = "from measure.pool.host import main; main()", (str(os.getpid()), self.start_method)
+    def _start(self, spec: Spec, take: Callable[[Event], None]) -> int:
+        """Have the host start a subject; its number. A host that does not answer is ended."""
+        number = next(self._numbers)
+        if self._host is None:
+            take(Event(number, "exit", {"status": None}))
+            return number
         try:
-            with _files() as (channel, output, stdin, printed):
-                process = Python(code, *arguments, stdin=stdin, output=printed, environment=self._variables)
+            channel, output, theirs, printed = _files()
         except OSError as error:
-            self._fail(f"could not be started: {error}")
-            return
-        self._process, self._host = process, _Child(process.pid, channel, output, self._take_answer)
-        self._watch(self._host)
-        self._ready_by_s = time.monotonic() + _START_S
-        if self._state.state == "failed":
-            self._state = replace(self._state, state="restarting", message="TensorFlow is being loaded")
-
-    def _ask(self, channel: socket.socket, output: io.FileIO) -> int:
-        """Have the host start a subject; its number as a process. A host that does not answer is ended. Raises
-        ConnectionError where there is none (any more), and OSError where the system refuses a process."""
-        self._answer, silence_s = None, 0.0
-        if self._host is not None:
-            with contextlib.suppress(OSError):  # it is gone, which is heard of at once
-                socket.send_fds(self._host.channel, [b"+"], [channel.fileno(), output.fileno()])
-        while self._answer is None:
-            if self._host is None:
-                raise ConnectionError
-            began_s = time.monotonic()
+            take(Event(number, "message", encode(refused(str(error.strerror)))))
+            take(Event(number, "exit", {"status": 0}))
+            return number
+        subject = self._asked = _Child(number, channel, output, take, encode(spec))
+        with theirs, printed, contextlib.suppress(OSError):  # a host that is gone is heard of at once
+            socket.send_fds(self._host.channel, [b"+"], [theirs.fileno(), printed.fileno()])
+        silence_s = 0.0
+        while self._asked is subject:
+            begun_s = time.monotonic()
             self._look(_STEP_S)
-            silence_s += min(time.monotonic() - began_s, _STEP_S)  # this process may have stood still itself
-            if silence_s > SILENT_S and self._host is not None:
+            silence_s += min(time.monotonic() - begun_s, _STEP_S)  # this process may have stood still itself
+            if silence_s > SILENT_S and self._asked is subject:
                 self._lose(f"was killed, since it did not answer for {SILENT_S:.0f} s")
-        if self._answer["event"] == "refused":
-            raise OSError(0, self._answer["reason"])
-        return int(self._answer["pid"])
+        return number
 
-    def _take_answer(self, line: bytes) -> None:
-        message = msgspec.json.decode(line)
+    def _take_answer(self, event: Event) -> None:
+        """Take a message of the host."""
+        message, subject = msgspec.json.decode(event.fields), self._asked
         if message["event"] == "ready":
             self._state = replace(self._state, message="finding devices")
-            self.start(Spec(role="devices"), self._devices)
+            self._start(Spec(role="devices"), self._take_devices)
         elif message["event"] == "exit":
-            self._ended[message["pid"]] = message["status"]
-        else:
-            self._answer = message
+            for ended in [one for one in self._subjects.values() if one.pid == message["pid"]]:
+                self._finish(ended, message["status"])
+        elif subject is not None:
+            self._asked = None
+            if message["event"] == "refused":
+                subject.say("message", encode(refused(message["reason"])))
+                self._finish(subject, 0)
+            else:
+                subject.pid = message["pid"]
+                self._subjects[subject.number] = subject
+                self._watch(subject)
+                _send(subject.channel, subject.order)
 
     def _take_devices(self, event: Event) -> None:
         """Be ready when a throw-away subject has told of the devices, or could not."""
@@ -303,74 +258,85 @@ class Launcher:
             if (message := msgspec.json.decode(event.fields))["event"] == "devices":
                 self._state = replace(self._state, devices=tuple(message["names"]), details=message)
         elif event.fields["status"] is not None:
-            devices = self._state.devices or ("CPU:0",)
-            self._state = replace(self._state, state="ready", message="ready to measure", devices=devices)
+            self._become("ready", "ready to measure", devices=self._state.devices or ("CPU:0",))
+
+    def _finish(self, subject: _Child, status: int | None) -> None:
+        """Tell that a subject has ended, after all that it has said and printed."""
+        self._subjects.pop(subject.number, None)
+        self._unwatch(subject.channel)
+        self._unwatch(subject.output)
+        for_memory = ends_for_memory() > subject.ends_for_memory
+        tail = subject.tail.decode(errors="replace")
+        subject.say("exit", {"status": status, "for_memory": for_memory, "tail": tail})
+
+    # --- the host ----------------------------------------------------------------------------------------------------
+
+    def _become(self, state: State, message: str, **more: Any) -> None:
+        self._state = replace(self._state, state=state, message=message, **more)
+
+    def _begin(self) -> None:
+        """Start a host."""
+        code, arguments = "from measure.pool.host import main; main()", (str(os.getpid()), self.start_method)
+        try:
+            channel, output, stdin, printed = _files()
+            with stdin, printed:
+                self._process = Python(code, *arguments, stdin=stdin, output=printed, environment=environment())
+        except OSError as error:
+            self._fail(f"could not be started: {error}")
+            return
+        self._host = _Child(0, channel, output, self._take_answer, pid=self._process.pid)
+        self._watch(self._host)
+        self._ready_by_s = time.monotonic() + _START_S
+        if self._state.state == "failed":
+            self._become("restarting", "TensorFlow is being loaded")
 
     def _lose(self, how: str = "") -> None:
         """The host ends, or has ended, and every subject with it. ``how``: why it is killed, as a predicate."""
         assert self._host is not None and self._process is not None
-        host, self._host = self._host, None
+        host, asked = self._host, [self._asked] if self._asked else []
+        self._host = self._asked = None
         self._selector.unregister(host.channel)
         host.channel.close()
         if how:
             self._process.kill()
         status = self._process.end(_END_S)
         self._unwatch(host.output)
-        self._ended.clear()
-        for subject in [*self._subjects.values()]:
+        for subject in [*self._subjects.values(), *asked]:
             self._finish(subject, None)
         how = how or str(cleaned(how_ended(status, host.tail.decode(errors="replace"))))
-        if self._state.state == "ready":
-            message = f"the measuring process {how}; it is started again"
-            self._state = replace(self._state, state="restarting", message=message, restarts=self._state.restarts + 1)
-        else:
+        if self._state.state != "ready":
             self._fail(how)
+        else:
+            message = f"the measuring process {how}; it is started again"
+            self._become("restarting", message, restarts=self._state.restarts + 1)
 
     def _fail(self, how: str) -> None:
         self._start_at_s = time.monotonic() + _AGAIN_S
-        message = f"the measuring process {how}"
-        self._state = replace(self._state, state="failed", message=message, restarts=self._state.restarts + 1)
+        self._become("failed", f"the measuring process {how}", restarts=self._state.restarts + 1)
 
 
 class NoLauncher(Launcher):
     """The launcher of a server that shows runs and measures none: it is never ready, and needs no TensorFlow."""
 
     def __init__(self) -> None:
-        self.start_method = "fresh"
-
-    def state(self) -> HostState:
-        return HostState("absent", "this server shows runs and measures none, since MAPBENCH_VIEWER is set")
-
-    def wait_ready(self, timeout_s: float, cancelled: Callable[[], bool]) -> bool:
-        return False
-
-    def close(self) -> None:
-        pass
+        super().__init__("fresh")
+        self._start_at_s = math.inf
+        self._become("absent", "this server shows runs and measures none, since MAPBENCH_VIEWER is set")
 
 
 def launcher() -> Launcher:
-    """The kind of launcher that this platform allows; ``MAPBENCH_START=fresh`` or ``fork`` chooses by hand.
-
-    macOS has `fork`, but its system libraries may abort in a forked child. A viewer has a launcher that starts nothing.
-    """
+    """The kind of launcher that this platform allows; ``MAPBENCH_START=fresh`` or ``fork`` chooses by hand. macOS has
+    `fork`, but its system libraries may abort in a forked child."""
     if places.viewer():
         return NoLauncher()
     chosen = os.environ.get("MAPBENCH_START") or ("fork" if sys.platform.startswith("linux") else "fresh")
     return Launcher("fork" if chosen == "fork" else "fresh")
 
 
-@contextlib.contextmanager
-def _files() -> Iterator[tuple[socket.socket, io.FileIO, socket.socket, io.FileIO]]:
-    """The ends of a socket and of a pipe for a new process: first ours, then its own. Its own are closed in the end,
-    since it has copies by then; ours only after an exception: it could not be started. Raises OSError."""
-    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-        (channel, their_channel), (output, printed) = socket.socketpair(), map(io.FileIO, os.pipe(), "rw")
-        for file in (channel, output):
-            ours.enter_context(file)
-        for file in (their_channel, printed):
-            theirs.enter_context(file)
-        yield channel, output, their_channel, printed
-        ours.pop_all()
+def _files() -> tuple[socket.socket, io.FileIO, socket.socket, io.FileIO]:
+    """The ends of a socket and of a pipe for a new process: first ours, then its own, of which it gets copies."""
+    (ours, theirs), (output, printed) = socket.socketpair(), map(io.FileIO, os.pipe(), "rw")
+    return ours, output, theirs, printed
 
 
 def _send(to: socket.socket, data: bytes) -> None:

@@ -25,13 +25,11 @@ _PACKAGE = re.compile(r"(?:site|dist)-packages/.*")
 
 
 def cleaned(value: Any) -> Any:
-    """Return what a process said with all its texts as they may be told: a line of JSON, or lists and dicts of texts,
-    numbers and such. A line without a path, such as that of samples, stays a line; so does one that cannot be read."""
+    """Return what a process said with all its texts as they may be told: what is in a line of JSON, or lists and dicts
+    of texts, numbers and such. A line that cannot be read stays one."""
     if isinstance(value, bytes):
-        if any(sign in value for sign in (b"/", b"\\", b"0x")):
-            with contextlib.suppress(msgspec.DecodeError):
-                return cleaned(msgspec.json.decode(value))
-        return value
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return cleaned(msgspec.json.decode(value))
     if isinstance(value, str):
         return without_folders(without_addresses(value))
     if isinstance(value, list):

@@ -118,30 +118,23 @@ def kill_group(pid: int) -> None:
 
 def signal_of(status: int) -> str:
     """The name of the signal that ended a process with this negative status."""
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"
+    return next((one.name for one in signal.Signals if one == -status), f"signal {-status}")
 
 
 def how_ended(status: int | None, printed: str) -> str:
-    """How a process has ended, as a predicate, with its last words where it failed."""
+    """How a process has ended, as a predicate, with its last words where it failed: the line of its last exception, or
+    else the last one that is none of a log."""
     if status is None:
         return "does not end, though it was killed"
     if status < 0:
         how = _MEANING.get(name := signal_of(status), f"was ended by {name}")
     else:
         how = f"ended by itself with exit status {status}"
-    words = _last_words(printed) if status not in (0, -signal.SIGKILL) else ""
-    return f"{how}: {words}" if words else how
-
-
-def _last_words(printed: str) -> str:
-    """The line that says why a process ended: its last exception, or else its last line that is none of a log."""
-    lines = [line.strip() for line in printed.splitlines()]
-    lines = [line for line in lines if line and not _CHATTER.match(line)]
-    reason = next((line for line in reversed(lines) if _EXCEPTION.fullmatch(line)), lines[-1] if lines else "")
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
+    lines = [line for line in map(str.strip, printed.splitlines()) if line and not _CHATTER.match(line)]
+    if not lines or status in (0, -signal.SIGKILL):
+        return how
+    reason = next((line for line in reversed(lines) if _EXCEPTION.fullmatch(line)), lines[-1])
+    return f"{how}: {reason if len(reason) <= _LONGEST_REASON else reason[: _LONGEST_REASON - 1] + '…'}"
 
 
 @cache

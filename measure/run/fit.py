@@ -1,18 +1,27 @@
-"""Check that a request can fit into memory, before anything is started, and name the largest batch that fits."""
+"""The memory and the time that a comparison and a sweep need, against those that there are, before any is started."""
 
 import bisect
 import math
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from measure.run import forecast, text
 from measure.run.request import Request, case_of
+from measure.run.run import Point
+from measure.run.sweep_request import SweepRequest
 
+# The type of an error where there is too little memory, as a smaller point has shown.
+DOES_NOT_FIT = "DoesNotFit"
 # The share of the available memory that a run may plan with: forecasts are right within a factor, not to the byte.
 _USABLE = 0.9
+# The first turns of a process, in which it comes to its pace: seconds, and calls, at the least.
+_TURNS_S, _TURNS = 0.12, 4
+# Of a sweep's budget, what is needed by forecast until then: further turns, of some seconds a point, have the rest.
+_NEEDED_SHARE, _POINT_S = 0.8, 5.0
 
 
 def check(request: Request, available_bytes: int, most_bytes: int | None = None) -> str | None:
-    """Return the sentence that says why the request cannot fit and what would; None where it can.
+    """Return the sentence that says why a comparison cannot fit into memory and what would; None where it can.
 
     ``available_bytes`` is what the machine can give to this process and its children now; ``most_bytes`` is what a run
     may have of it, where that is limited.
@@ -21,24 +30,73 @@ def check(request: Request, available_bytes: int, most_bytes: int | None = None)
     limit_bytes = 2**20 * (request.memory_limit_mib or math.inf)
     usable_bytes = min(_USABLE * available_bytes, most_bytes or math.inf)
 
-    def needed_bytes(batch: int) -> int:
-        """The thriftiest strategy with its inputs, and the float64 reference, which is computed whole."""
+    def needed_bytes(batch: int) -> tuple[int, int]:
+        """Of inputs and output alone; and of the thriftiest strategy or the float64 reference, which is computed whole,
+        with its inputs in its process."""
         smaller = replace(case, size={**case.size, "batch": batch})
         least_peak_bytes = min(forecast.estimate(smaller, slug).peak_bytes for slug in request.strategies)
-        return smaller.read_bytes + max(least_peak_bytes, smaller.reference_bytes) + forecast.PROCESS_BYTES
+        largest_bytes = max(least_peak_bytes, smaller.reference_bytes)
+        return smaller.tensor_bytes, smaller.read_bytes + largest_bytes + forecast.PROCESS_BYTES
 
     def is_too_large(batch: int) -> bool:
-        tensor_bytes = replace(case, size={**case.size, "batch": batch}).tensor_bytes
-        return tensor_bytes > limit_bytes or needed_bytes(batch) > usable_bytes
+        tensor_bytes, all_bytes = needed_bytes(batch)
+        return tensor_bytes > limit_bytes or all_bytes > usable_bytes
 
     if not is_too_large(case.batch):
         return None
-    if case.tensor_bytes > limit_bytes:
-        takes, limit = text.size(case.tensor_bytes), request.memory_limit_mib
+    tensor_bytes, all_bytes = needed_bytes(case.batch)
+    if tensor_bytes > limit_bytes:
+        takes, limit = text.size(tensor_bytes), request.memory_limit_mib
         reason = f"inputs and output alone take {takes}, and the memory limit is {limit} MiB"
     else:
-        there = "this server allows {}" if usable_bytes == most_bytes else "{} are available"
-        reason = f"it needs about {text.size(needed_bytes(case.batch))}, and {there.format(text.size(usable_bytes))}"
+        reason = f"it needs about {text.size(all_bytes)}, and {text.size(usable_bytes)} can be used"
     largest = bisect.bisect_left(range(1, case.batch), True, key=is_too_large)
     advice = f"batch={largest} is the largest that fits" if largest else "no batch fits: make the other sizes smaller"
     return f"This cannot fit: {reason}; {advice}."
+
+
+@dataclass(frozen=True)
+class PointForecast:
+    """A point that is measured: its request, and the seconds that it needs: until all have had a first turn."""
+
+    at: dict[str, int]
+    asked: Request
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SweepForecast:
+    """Wall-clock seconds, bytes at the worst moment, the points that are measured, and those that are not, each with
+    the reason. ``too_long``: the sentence where the budget is short for all of it; empty where it is not."""
+
+    seconds: float
+    peak_bytes: int
+    points: list[PointForecast]
+    skipped: list[tuple[dict[str, int], str]]
+    too_long: str
+
+
+def forecast_sweep(request: SweepRequest, available_bytes: int, earlier: Iterable[Point] = ()) -> SweepForecast:
+    """The forecast of each point, and of all together. ``earlier``: points that an earlier run has measured."""
+    budget_s, measured = request.base.budget_s, [point.at for point in earlier]
+    points, skipped, peak_bytes = list[PointForecast](), list[tuple[dict[str, int], str]](), 0
+    for at in (at for at in request.points() if at not in measured):
+        asked = request.comparison(at)
+        case = case_of(asked)
+        ahead = forecast.forecast_run(case, asked.strategies)
+        estimates = ahead.per_strategy.values()
+        least_s = min(forecast.needed_s(case, [estimate]) for estimate in estimates)
+        if refusal := check(asked, available_bytes):
+            skipped.append((at, refusal))
+        elif least_s > budget_s:
+            reason = f"it takes at least {text.seconds(least_s)} by forecast, and the budget is {budget_s:.0f} s"
+            skipped.append((at, f"This cannot end in time: {reason}. Choose a longer one, or smaller sizes."))
+        else:
+            turns_s = sum(max(_TURNS_S, _TURNS * estimate.latency_s) for estimate in estimates)
+            points.append(PointForecast(at, asked, ahead.seconds + turns_s))
+            peak_bytes = max(peak_bytes, ahead.peak_bytes)
+    needed_s = sum(point.seconds for point in points)
+    too_long = ""
+    if needed_s > _NEEDED_SHARE * budget_s:
+        too_long = f"by forecast a budget of {budget_s:.0f} s is short for all of it: some of it will not be timed"
+    return SweepForecast(min(budget_s, needed_s + _POINT_S * len(points)), peak_bytes, points, skipped, too_long)

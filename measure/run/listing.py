@@ -1,6 +1,7 @@
 """The list of all that can be compared: every workload × mapper × mode, for people and as data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -43,9 +44,10 @@ def broken() -> dict[str, str]:
 
 def grid(devices: Sequence[str]) -> dict[str, Any]:
     """Return the list as data."""
+    of_mapper = ("slug", "title", "summary", "modes", "default_modes", "options", "rewrite")
     return {
         "workloads": [_workload(workload) for workload in workloads.all()],
-        "mappers": [_mapper(mapper) for mapper in strategies.mappers()],
+        "mappers": [_fields(mapper, *of_mapper) for mapper in strategies.mappers()],
         "modes": list(MODES),
         "devices": list(devices),
         "broken": broken(),
@@ -53,42 +55,28 @@ def grid(devices: Sequence[str]) -> dict[str, Any]:
 
 
 def _workload(workload: Workload) -> dict[str, Any]:
+    cases = (Case(workload, workload.default_size(), workload.dtypes[0], options) for options in workload.choices())
     return {
         **_fields(workload, "slug", "title", "group", "formula", "summary", "sizes", "dtypes", "options"),
         "presets": {name: dict(size) for name, size in workload.presets.items()},
         "rewrites": list(workload.rewrites),
         "elements": list(workload.elements),
-        "grid": [
-            {"options": case.options, "cells": list(_cells(case))}
-            for options in workload.choices()
-            for case in [Case(workload, workload.default_size(), workload.dtypes[0], options)]
-        ],
+        "grid": [{"options": case.options, "cells": list(_cells(case))} for case in cases],
     }
-
-
-def _mapper(mapper: Mapper) -> dict[str, Any]:
-    return _fields(mapper, "slug", "title", "summary", "modes", "default_modes", "options", "rewrite")
 
 
 def _fields(item: Workload | Mapper, *names: str) -> dict[str, Any]:
     return {name: msgspec.to_builtins(getattr(item, name)) for name in names}
 
 
-def _cells(case: Case) -> Iterable[dict[str, Any]]:
+def _cells(case: Case) -> Iterator[dict[str, Any]]:
     """Every mapper in every mode; those that are ``default`` are measured where nobody chooses, at the default size."""
     chosen = default_strategies(case)
-    for mapper in strategies.mappers():
-        for mode in MODES:
-            slug = f"{mapper.slug}.{mode}"
-            reason = _unsupported(mapper, mode, case.workload)
-            yield {
-                "strategy": slug,
-                "mapper": mapper.slug,
-                "mode": mode,
-                "supported": reason is None,
-                "reason": reason,
-                "default": reason is None and slug in chosen,
-            }
+    for mapper, mode in itertools.product(strategies.mappers(), MODES):
+        reason = _unsupported(mapper, mode, case.workload)
+        slug = f"{mapper.slug}.{mode}"
+        cell = {"strategy": slug, "mapper": mapper.slug, "mode": mode, "supported": reason is None, "reason": reason}
+        yield cell | {"default": reason is None and slug in chosen}
 
 
 def _unsupported(mapper: Mapper, mode: str, workload: Workload) -> str | None:

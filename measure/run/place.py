@@ -9,8 +9,6 @@ from workloads.places import PROJECT, home
 
 __all__ = ["PROJECT", "StoreError", "home", "is_id", "new_id", "utc", "utc_now"]
 
-_ID = re.compile(r"[0-9a-f]{24}")
-
 
 class StoreError(Exception):
     """The store of runs cannot be read or written; the message says why."""
@@ -23,7 +21,7 @@ def new_id() -> str:
 
 def is_id(text: str) -> bool:
     """True if ``text`` has the form of an id."""
-    return bool(_ID.fullmatch(text))
+    return bool(re.fullmatch(r"[0-9a-f]{24}", text))
 
 
 def utc(milliseconds: int) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ import workloads
 from measure.run import forecast, text
 from measure.run.run import Allocator, Request
 from strategies import script
-from strategies.spec import MODES
+from strategies.spec import Strategy
 from workloads.case import Case
 from workloads.spec import Workload
 
@@ -23,9 +23,6 @@ MOST_BUDGET_S = 86_400.0
 MOST_THREADS = 1_024
 MOST_SEED = 2**32 - 1
 ALLOCATORS: tuple[Allocator, ...] = get_args(Allocator)
-# A hosted page takes requests from anyone: beyond this many bytes of inputs or outputs a size is a typing error.
-MOST_BYTES = 2**44
-
 # "default" leaves out what would keep a person waiting: one call, or tracing and compiling, beyond these.
 DEFAULT_LATENCY_S = 2.0
 DEFAULT_FIRST_CALL_S = 10.0
@@ -43,6 +40,24 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
     return int(digits)
 
 
+def _one_of(name: str, value: Any, valid: Sequence[str]) -> Any:
+    """Return ``value``, the first of the valid ones where there is none."""
+    if value is not None and value not in valid:
+        raise RequestError(f"{name} {value!r} is not valid: {text.listed(valid, word='or')} is needed")
+    return valid[0] if value is None else value
+
+
+def named(workload: Workload, what: str, raw: Any, valid: Sequence[str]) -> Mapping[str, Any]:
+    """Return the sizes or the options that ``raw`` gives, as far as the workload has them."""
+    if raw is not None and not isinstance(raw, Mapping):
+        raise RequestError(f"{what}s={raw!r} is not valid: names with their values are needed")
+    for name in raw or {}:
+        if name not in valid:
+            their = f"its {what}s are {', '.join(valid)}" if valid else "it has none"
+            raise RequestError(f"{workload.slug} has no {what} {name!r}: {their}")
+    return raw or {}
+
+
 def parse_workload(value: Any) -> Workload:
     """Return the workload with the slug ``value``."""
     if value not in workloads.names():
@@ -50,31 +65,25 @@ def parse_workload(value: Any) -> Workload:
     return workloads.get(value)
 
 
-def parse_size(workload: Workload, raw: Mapping[str, Any]) -> dict[str, int]:
+def parse_size(workload: Workload, raw: Any) -> dict[str, int]:
     """Return all sizes of the workload; those that ``raw`` leaves out have their defaults."""
-    names = [parameter.name for parameter in workload.sizes]
-    for name in raw:
-        if name not in names:
-            raise RequestError(f"{workload.slug} has no size {name!r}: its sizes are {', '.join(names)}")
-    chosen = workload.default_size() | dict(raw)
-    return {size.name: _whole(size.name, chosen[size.name], size.least, size.most) for size in workload.sizes}
+    given = named(workload, "size", raw, [size.name for size in workload.sizes])
+    return {
+        size.name: _whole(size.name, given.get(size.name, size.default), size.least, size.most)
+        for size in workload.sizes
+    }
 
 
-def parse_options(workload: Workload, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return all options of the workload; those that ``given`` leaves out have their defaults."""
-    raw = _mapping("workload_options", given)
+def _parse_options(workload: Workload, raw: Any) -> dict[str, Any]:
+    """Return the options of the workload that ``raw`` gives."""
     options = {option.name: option for option in workload.options}
-    for name in raw:
-        if name not in options:
-            valid = f"its options are {', '.join(options)}" if options else "it has none"
-            raise RequestError(f"{workload.slug} has no option {name!r}: {valid}")
-    chosen = workload.default_options()
-    for name, value in raw.items():
-        try:
-            chosen[name] = options[name].parse(str(value))
-        except ValueError as error:
-            raise RequestError(str(error)) from None
-    return chosen
+    try:
+        return {
+            name: options[name].parse(str(value))
+            for name, value in named(workload, "option", raw, list(options)).items()
+        }
+    except ValueError as error:  # RequestError is one
+        raise RequestError(str(error)) from None
 
 
 def parse_device(value: Any) -> str:
@@ -86,7 +95,7 @@ def parse_device(value: Any) -> str:
 
 
 def case_of(asked: Request) -> Case:
-    """Return the case of which a comparison asks; `workloads.UnknownWorkload` where its workload is not known here."""
+    """Return the case of which a comparison asks; `DiscoveryError` where its workload is not known here."""
     workload = workloads.get(asked.workload)
     return Case(workload, asked.size, asked.dtype, asked.workload_options, asked.device, asked.seed)
 
@@ -119,42 +128,36 @@ def default_strategies(case: Case) -> list[str]:
     return slugs or sorted(estimates, key=lambda slug: estimates[slug].latency_s)[:1]
 
 
-def parse_strategies(case: Case, raw: str | Iterable[str]) -> list[str]:
+def parse_strategies(case: Case, raw: Any) -> list[str]:
     """Return slugs from ``all``, ``default``, slugs, mappers (all their modes) and modes, in order, each once.
     All but ``default`` have every element function of the workload."""
-    workload = case.workload
-    words = raw.split(",") if isinstance(raw, str) else list(raw)
-    everything = strategies.all_strategies(workload)
-    mappers = {mapper.slug for mapper in strategies.mappers()}
+    if not isinstance(raw, str | list | tuple):
+        raise RequestError(f"strategies={raw!r} is not valid: a list of slugs is needed")
+    everything = strategies.all_strategies(case.workload)
     slugs: list[str] = []
-    for word in (str(word).strip() for word in words):
-        if not word:
-            continue
-        if word == "all":
-            slugs += [strategy.slug for strategy in everything]
-        elif word == "default":
+    for word in (str(word).strip() for word in (raw.split(",") if isinstance(raw, str) else raw)):
+        if word == "default":
             slugs += default_strategies(case)
-        elif word in MODES:
-            slugs += [strategy.slug for strategy in everything if strategy.mode == word]
-        elif word in mappers:
-            _check_offered(workload, word)
-            slugs += [strategy.slug for strategy in everything if strategy.mapper == word]
-        else:
-            try:
-                strategy = strategies.parse(word)
-            except ValueError as error:
-                raise RequestError(str(error)) from None
-            _check_offered(workload, strategy.mapper, strategy.element)
-            slugs.append(strategy.slug)
+        elif named := [item.slug for item in everything if word in ("all", item.mode, item.mapper)]:
+            slugs += named
+        elif word:
+            slugs.append(_strategy(case.workload, word).slug)
     if not slugs:
         raise RequestError("no strategy is chosen: name at least one, or 'default', or 'all'")
     return list(dict.fromkeys(slugs))
 
 
-def _check_offered(workload: Workload, mapper: str, element: str | None = None) -> None:
-    if lacking := strategies.missing(strategies.mapper(mapper), workload, element):
-        valid = f": it has {', '.join(workload.elements)}" if element and workload.elements else ""
-        raise RequestError(f"{mapper} needs {lacking}, which {workload.slug} does not have{valid}")
+def _strategy(workload: Workload, slug: str) -> Strategy:
+    """Return the strategy of a slug, or the first of a mapper's, which the workload has to have."""
+    try:
+        mappers = {mapper.slug: mapper for mapper in strategies.mappers()}
+        strategy = strategies.parse(f"{slug}.{mappers[slug].modes[0]}" if slug in mappers else slug)
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+    if lacking := strategies.missing(mappers[strategy.mapper], workload, strategy.element):
+        valid = f": it has {', '.join(workload.elements)}" if strategy.element and workload.elements else ""
+        raise RequestError(f"{strategy.mapper} needs {lacking}, which {workload.slug} does not have{valid}")
+    return strategy
 
 
 def parse_budget(value: Any) -> float:
@@ -168,23 +171,9 @@ def parse_budget(value: Any) -> float:
     return budget_s
 
 
-def parse_dtype(workload: Workload, value: Any) -> str:
-    """Return the dtype of the inputs; the workload's first one where none is given."""
-    dtype = str(value or workload.dtypes[0])
-    if dtype not in workload.dtypes:
-        raise RequestError(f"dtype {dtype!r} is not valid for {workload.slug}: {', '.join(workload.dtypes)} are")
-    return dtype
-
-
 def parse_seed(value: Any) -> int:
     """Return the seed of the inputs."""
     return _whole("seed", value or 0, 0, MOST_SEED)
-
-
-def _mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if value is not None and not isinstance(value, Mapping):
-        raise RequestError(f"{name}={value!r} is not valid: names with their values are needed")
-    return value or {}
 
 
 def again(request: Request, **changes: Any) -> Request:
@@ -200,51 +189,38 @@ def parse(raw: Mapping[str, Any]) -> Request:
     Raises `RequestError` with one sentence. Sizes that cannot fit into memory are a matter of `fit`, which depends on
     the machine.
     """
-    fields = set(Request.__struct_fields__)
+    fields = Request.__struct_fields__
     for key in raw:
         if key not in fields:
             raise RequestError(f"a request has no field {key!r}: its fields are {', '.join(sorted(fields))}")
-    if "workload" not in raw:
+    given: dict[str, Any] = dict.fromkeys(fields) | dict(raw)
+    if given["workload"] is None:
         raise RequestError(f"no workload is named: choose one of {', '.join(workloads.names())}")
-    workload = parse_workload(raw["workload"])
-    size = parse_size(workload, _mapping("size", raw.get("size")))
-    options = parse_options(workload, raw.get("workload_options"))
-    dtype = parse_dtype(workload, raw.get("dtype"))
-    device = parse_device(raw.get("device") or "CPU:0")
-    seed = parse_seed(raw.get("seed"))
-    case = Case(workload, size, dtype, options, device, seed)
-    if max(case.input_bytes, case.output_bytes) > MOST_BYTES:
-        raise RequestError(
-            f"size {', '.join(f'{k}={v}' for k, v in size.items())} is too large: its output alone is "
-            f"{case.output_bytes / 2**40:.0f} TiB"
-        )
-    limit = raw.get("memory_limit_mib")
-    if limit is not None:
-        limit = _whole("memory limit", limit, 1, 2**24)
-        if limit * 2**20 < case.read_bytes:
-            raise RequestError(f"memory limit {limit} MiB is below the inputs: they take {text.size(case.read_bytes)}")
-    threads, chosen = raw.get("threads"), raw.get("strategies")
-    if chosen is not None and not isinstance(chosen, str | list | tuple):
-        raise RequestError(f"strategies={chosen!r} is not valid: a list of slugs is needed")
-    slugs = parse_strategies(case, "default" if chosen is None else chosen)
-    if raw.get("budget_s") is not None:
-        budget_s = parse_budget(raw["budget_s"])
+    workload = parse_workload(given["workload"])
+    case = Case(
+        workload,
+        size=parse_size(workload, given["size"]),
+        dtype=_one_of("dtype", given["dtype"] or None, workload.dtypes),
+        options=_parse_options(workload, given["workload_options"]),
+        device=parse_device(given["device"] or "CPU:0"),
+        seed=parse_seed(given["seed"]),
+    )
+    limit, threads, budget_s = given["memory_limit_mib"], given["threads"], given["budget_s"]
+    slugs = parse_strategies(case, "default" if given["strategies"] is None else given["strategies"])
+    if budget_s is not None:
+        budget_s = parse_budget(budget_s)
     else:
-        needed_s = forecast.forecast_run(case, slugs).seconds
-        budget_s = float(max(DEFAULT_BUDGET_S, math.ceil(needed_s + _SAMPLING_S)))
-    allocator: Any = raw.get("allocator") or "pool"
-    if allocator not in ALLOCATORS:
-        raise RequestError(f"allocator {allocator!r} is not valid: {' or '.join(ALLOCATORS)} is needed")
+        budget_s = float(max(DEFAULT_BUDGET_S, math.ceil(forecast.forecast_run(case, slugs).seconds + _SAMPLING_S)))
     return Request(
         workload=workload.slug,
-        workload_options=options,
-        size=size,
-        dtype=dtype,
-        device=device,
+        workload_options=dict(case.options),
+        size=dict(case.size),
+        dtype=case.dtype,
+        device=case.device,
         strategies=slugs,
         budget_s=budget_s,
-        memory_limit_mib=limit,
+        memory_limit_mib=None if limit is None else _whole("memory limit", limit, 1, 2**24),
         threads=None if threads is None else _whole("threads", threads, 1, MOST_THREADS),
-        seed=seed,
-        allocator=allocator,
+        seed=case.seed,
+        allocator=_one_of("allocator", given["allocator"] or None, ALLOCATORS),
     ).record()

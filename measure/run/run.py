@@ -1,8 +1,8 @@
 """The run file `mapbench.run/1`: one typed document, the same in memory, in the store, in a download and in an import.
 
-Everything that is shown can be recomputed from it. Seconds are wall-clock seconds, bytes are bytes, times of day are
-ISO 8601 in UTC. Numbers that are not finite become null when written. Bounds are part of the types, so that whoever
-reads a file checks them: no measurement comes near them, and they keep what is read from stopping whoever shows it.
+Everything that is shown can be recomputed from it. Times of day are ISO 8601 in UTC, and numbers that are not finite
+become null. Bounds are part of the types: no measurement comes near them, and they keep what is read from stopping
+whoever shows it.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,12 +11,10 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from measure.run.text import COMMANDS
-from measure.run.why import Why
-from measure.run.why import read as read_why
+from measure.run.why import Explained, Why
 from workloads import functions
 from workloads.functions import OwnFunction
 
-SCHEMA = "mapbench.run/1"
 # Ends the name under which a strategy is timed once more, with the machine's default allocator in place of a pool.
 DEFAULT_MEMORY = "#default"
 # A timeline with more points is no finer on a screen.
@@ -36,18 +34,9 @@ OutcomeName = Literal["ok", "wrong", "failed", "unsupported", "out_of_memory", "
 # Where a strategy stands, or where it ended: a first call that has failed is ``first_call`` in run files. Files from
 # elsewhere may hold others.
 Stage = Literal[
-    "waiting",
-    "request",
-    "forecast",
-    "reference",
-    "memory",
-    "first call",
-    "first_call",
-    "sampling",
-    "process peak",
-    "explaining",
-    "done",
-]
+    "waiting", "request", "forecast", "reference", "memory", "first call", "first_call", "sampling", "process peak",
+    "explaining", "done",
+]  # fmt: skip
 
 # A name can be printed on one line. Mapbench's own words quote nobody, and hold nothing that a terminal obeys.
 _PRINTABLE = r"\A[^\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]*\Z"
@@ -86,23 +75,20 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """The request of a comparison, and that of a run: make one with `measure.run.request.parse`. ``strategies`` are
-    canonical slugs without repetition. ``seed`` is the seed of the inputs. ``own``: the function of a person's own that
-    was mapped, as code, with what was derived of it; not in the file otherwise. ``allocator``: of the processes that
-    were timed; older files do not say it, and are of the default one."""
+    """What is asked of a run: make one with `measure.run.request.parse`."""
 
     workload: Name
     workload_options: Annotated[dict[Name, Plain], Meta(max_length=MOST_SIZES)] = {}
     size: Annotated[dict[Name, Count], Meta(max_length=MOST_SIZES)]
     dtype: Name
     device: Name
-    strategies: Annotated[list[Name], Meta(max_length=MOST_STRATEGIES)]
+    strategies: Annotated[list[Name], Meta(max_length=MOST_STRATEGIES)]  # canonical slugs without repetition
     budget_s: Seconds
     memory_limit_mib: Count | None = None
     threads: Count | None = None
-    seed: Count = 0
-    own: OwnFunction | UnsetType = msgspec.UNSET
-    allocator: Allocator | UnsetType = msgspec.UNSET
+    seed: Count = 0  # of the inputs
+    own: OwnFunction | UnsetType = msgspec.UNSET  # the function of a person's own that was mapped
+    allocator: Allocator | UnsetType = msgspec.UNSET  # of the processes that were timed; of old files the default one
 
     @property
     def title(self) -> str:
@@ -117,10 +103,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Analysis(Struct, frozen=True, kw_only=True):
-    """The method that made intervals and ranks of samples. ``margin``: earlier ones called two that differ by less
-    than this share equal; no tie is said to be closer. ``seed``: of the order in which processes take turns, another in
-    each run. ``spread``, of a sweep alone: the relative standard deviation between processes at all points, and its
-    degrees of freedom."""
+    """The method that made intervals and ranks of samples."""
 
     version: Annotated[int, Meta(ge=1, le=5)] = 5
     method: Words = (
@@ -128,33 +111,30 @@ class Analysis(Struct, frozen=True, kw_only=True):
         "processes, student-t, bonferroni for comparisons with the fastest"
     )
     confidence: Annotated[float, Meta(ge=0.5, le=0.9999)] = 0.95
-    margin: Share = 0.03
-    seed: Count = 0
+    margin: Share = 0.03  # no tie is said to be closer
+    seed: Count = 0  # of the order in which processes take turns
+    # Of a sweep: the relative standard deviation between processes at all points, and its degrees of freedom.
     spread: tuple[Seconds, Seconds] | UnsetType = msgspec.UNSET
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """The least time that one call can take on the device: ``term`` says which roof is the highest. ``functions``:
-    results wanted of functions that have a pace of their own, such as ``sin``, and ``functions_per_s`` that pace.
-    ``bandwidth_bytes_per_s``: at the case's own size and share of reading; ``dispatch_s``: the lesser of ``op_s``, an
-    eager op, and ``call_s``, a call of a ``tf.function``. ``largest_output_bytes``: of the largest tensor that is
-    written, 0 where it is not known. ``unknown``: ops of unknown work, for which it is a limit of bytes alone."""
+    """The least time that one call can take on the device: ``term`` says which roof is the highest."""
 
     seconds: Positive
     bytes: Count
     flops: Count
-    bandwidth_bytes_per_s: Positive
+    bandwidth_bytes_per_s: Positive  # at the case's own size and share of reading
     flops_per_s: Positive
-    dispatch_s: Seconds
+    dispatch_s: Seconds  # the lesser of op_s and call_s
     term: Term = ""
     read_bytes: Count = 0
     written_bytes: Count = 0
-    functions: dict[Name, Count] = {}
+    functions: dict[Name, Count] = {}  # results wanted of functions that have a pace of their own, such as sin
     functions_per_s: dict[Name, Positive] = {}
-    op_s: Seconds | None = None
-    call_s: Seconds | None = None
-    largest_output_bytes: Count = 0
-    unknown: list[Name] | UnsetType = msgspec.UNSET
+    op_s: Seconds | None = None  # of an eager op
+    call_s: Seconds | None = None  # of a call of a tf.function
+    largest_output_bytes: Count = 0  # of the largest tensor that is written, 0 where it is not known
+    unknown: list[Name] | UnsetType = msgspec.UNSET  # ops of unknown work, for which it is a limit of bytes alone
 
 
 class Control(Struct, frozen=True, kw_only=True):
@@ -174,13 +154,10 @@ class Warning(Struct, frozen=True, kw_only=True):
 
 
 class Error(Struct, frozen=True, kw_only=True):
-    """``message``: the sentence a person can act on; ``detail``: TensorFlow's (or Python's) full text; ``values``: the
-    amounts in the sentence, in files of earlier versions alone."""
-
     type: Name
-    message: LongText
-    detail: LongText = ""
-    values: dict[Name, int | float] | UnsetType = msgspec.UNSET
+    message: LongText  # the sentence a person can act on
+    detail: LongText = ""  # TensorFlow's (or Python's) full text
+    values: dict[Name, int | float] | UnsetType = msgspec.UNSET  # of earlier versions: the amounts in the sentence
 
 
 class Latency(Struct, frozen=True, kw_only=True):
@@ -194,11 +171,8 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 
 class Replica(Struct, frozen=True, kw_only=True):
-    """One process of a strategy. Sample i is ``samples_s[i]`` seconds per call, taken in ``rounds[i]`` at ``at_s[i]``
-    seconds after the run's start, as the mean of ``calls_per_sample`` calls in a row, of which each took ``faults[i]``
-    minor page faults, ``kernel_s[i]`` seconds in the kernel and ``cpu_s[i]`` of processors in all. ``ended``: why it
-    stopped. Older files have none of these; some have ``disturbed``, the places of samples in which the process waited
-    for a processor."""
+    """One process of a strategy. Sample i was taken in ``rounds[i]``, at ``at_s[i]`` seconds after the run's start, as
+    the mean of ``calls_per_sample`` calls in a row. Older files lack what may be UNSET; of a call each."""
 
     id: Count
     first_call_s: Seconds | None = None
@@ -206,11 +180,11 @@ class Replica(Struct, frozen=True, kw_only=True):
     rounds: list[Count] = []
     at_s: list[Seconds] = []
     samples_s: list[Positive] = []
-    disturbed: list[Count] | UnsetType = msgspec.UNSET
-    faults: list[Seconds] | UnsetType = msgspec.UNSET
-    kernel_s: list[Seconds] | UnsetType = msgspec.UNSET
-    cpu_s: list[Seconds] | UnsetType = msgspec.UNSET
-    ended: Words = ""
+    disturbed: list[Count] | UnsetType = msgspec.UNSET  # of earlier versions: samples that waited for a processor
+    faults: list[Seconds] | UnsetType = msgspec.UNSET  # minor page faults
+    kernel_s: list[Seconds] | UnsetType = msgspec.UNSET  # in the kernel
+    cpu_s: list[Seconds] | UnsetType = msgspec.UNSET  # of processors in all
+    ended: Words = ""  # why it stopped
 
 
 class AtPeak(Struct, frozen=True, kw_only=True):
@@ -265,10 +239,10 @@ class Correctness(Struct, frozen=True, kw_only=True):
 
 
 class BreakEven(Struct, frozen=True, kw_only=True):
-    """The calls after which this strategy, first call included, has cost less than ``against``. ``pays_off`` is one of:
-    ``calls``, after that many calls (with an interval); ``from_first``, since it starts no later and is no slower;
-    ``until``, only up to that many calls, since it starts earlier and is slower; ``never``; ``undecided``, the run
-    cannot tell, and ``low`` is the fewest calls that it may take. Older files do not say it, and stay as they are."""
+    """The calls after which this strategy, first call included, has cost less than ``against``. ``pays_off``:
+    ``calls``, after that many (with an interval); ``from_first``, since it starts no later and is no slower; ``until``,
+    only up to that many, since it starts earlier and is slower; ``never``; ``undecided``, and ``low`` is the fewest
+    that it may take."""
 
     against: Name
     calls: Amount | None = None
@@ -310,7 +284,9 @@ class Measurement(Struct, frozen=True, kw_only=True):
         return self.twin_of is not None and self.strategy.endswith(DEFAULT_MEMORY)
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "why", read_why(self.why))
+        # That somebody wanted it explained is said by no tag in the file.
+        if self.why.profiled_s > 0 or self.why.note:
+            msgspec.structs.force_setattr(self, "why", Explained(**msgspec.structs.asdict(self.why)))
 
 
 class Axis(Struct, frozen=True, kw_only=True):
@@ -326,10 +302,9 @@ class Point(Struct, frozen=True, kw_only=True):
     """One case of a sweep: a comparison's body, ``at`` one value of each axis. ``reason`` says why it is not complete,
     or, where it is, why sampling stopped.
 
-    A swept option is in the slugs of the strategies that have it, so that these differ from point to point. A strategy
-    that a swept option does not concern is measured at that axis' first value only. Points that were added between
-    those of the grid hold only the strategies whose lines cross there. In a ``skipped`` point with a ``ranking``, the
-    winner is inferred from the points around it."""
+    A swept option is in the slugs of the strategies that have it; others are measured at its first value only. Older
+    files have points between those of the grid, with the strategies whose lines cross there, and ``skipped`` ones with
+    a ``ranking``, which is inferred from the points around them."""
 
     at: dict[Name, Count]
     status: Literal["waiting", "running", "complete", "budget", "cancelled", "interrupted", "skipped"] = "waiting"
@@ -371,15 +346,13 @@ class Fit(Struct, frozen=True, kw_only=True):
 
 
 class ScriptEnd(Struct, frozen=True, kw_only=True):
-    """The end of a script that was run for its figures. ``figures``: what it reported; ``error``: why it failed, with
-    the line, empty where it ran through; ``ended``: that is no failure of its own, since it was cancelled, took too
-    long or needed too much memory; ``printed``: the end of its output; ``seconds``: how long it took."""
+    """The end of a script that was run for its figures."""
 
     source: LongText
     figures: Figures = {}
-    error: LongText = ""
-    ended: bool | UnsetType = msgspec.UNSET
-    printed: LongText = ""
+    error: LongText = ""  # why it failed, empty where it ran through
+    ended: bool | UnsetType = msgspec.UNSET  # that is no failure: cancelled, took too long, needed too much memory
+    printed: LongText = ""  # the end of its output
     seconds: Seconds = 0.0
 
 
@@ -393,7 +366,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    schema: str = SCHEMA
+    schema: Literal["mapbench.run/1"] = "mapbench.run/1"
     id: Id
     kind: Literal["compare", "sweep", "claims"] = "compare"
     parent: Id | None = None
@@ -419,7 +392,7 @@ class Run(Struct, frozen=True, kw_only=True):
     # Of claims only, and not in other files: their ids, and what they are judged by.
     claims: Annotated[list[Name], Meta(max_length=300)] | UnsetType = msgspec.UNSET
     evidence: Annotated[list[Evidence], Meta(max_length=300)] | UnsetType = msgspec.UNSET
-    # Of each part, see `measure.run.run_file`: made when a file is written, and empty elsewhere; old files have none.
+    # Of each part, see `measure.run.encoding`: made when a file is written, and empty elsewhere; old files have none.
     digest: dict[str, str | list[str]] | UnsetType = msgspec.UNSET
 
     def measurement(self, slug: str) -> Measurement:

@@ -1,7 +1,7 @@
 """The request of a sweep: one or two axes over a comparison's, validated once for page, link, file and command."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, get_args
@@ -11,9 +11,10 @@ import numpy as np
 from msgspec import structs
 
 import strategies
-from measure.run.request import Request, RequestError, parse, parse_workload
+from measure.run.request import Request, RequestError, named, parse, parse_workload
 from measure.run.run import MOST_CELLS, MOST_POINTS, Axis, Run
-from workloads.spec import Option, SizeParameter, Workload
+from measure.run.slugs import with_options
+from workloads.spec import Option
 
 # Seconds for a whole sweep: a grid of nine points and six strategies at default sizes.
 DEFAULT_BUDGET_S = 60.0
@@ -45,7 +46,7 @@ class SweepRequest:
         value, slugs = at[axis.name], []
         for line in self.base.strategies:
             if axis.name in _options(line):
-                slugs.append(strategies.parse(f"{line}{'&' if '?' in line else '?'}{axis.name}={value}").slug)
+                slugs.append(strategies.parse(with_options(line, {axis.name: value})).slug)
             elif value == axis.values[0]:
                 slugs.append(line)
         return structs.replace(self.base, strategies=slugs)
@@ -67,26 +68,24 @@ def parse_sweep(raw: Mapping[str, Any]) -> SweepRequest:
     Raises `RequestError` with one sentence. Strategies named by ``default`` are those of the smallest point, so that
     those which are hopeless at the large end take part where they are not.
     """
-    plain = {"budget_s": None, **{name: value for name, value in raw.items() if name != "axes"}}
-    plain["budget_s"] = DEFAULT_BUDGET_S if plain["budget_s"] is None else plain["budget_s"]
-    workload, given = parse_workload(plain.get("workload")), _axes_given(raw.get("axes"))
+    given, asked = _axes_given(raw.get("axes")), {name: value for name, value in raw.items() if name != "axes"}
+    if asked.get("budget_s") is None:
+        asked["budget_s"] = DEFAULT_BUDGET_S
     if given[0].kind == "option":
-        base = parse(plain)
-        return SweepRequest(base, (_axis(given[0], _option(base.strategies, given[0].name), 1),))
-    axes = tuple(_axis(axis, _size(workload, axis.name), len(given)) for axis in given)
+        base = parse(asked)
+        option = _option(base.strategies, given[0].name)
+        return SweepRequest(base, (_axis(given[0], 1, option.least or 0, option.most or _MOST),))
+    workload = parse_workload(asked.get("workload"))
+    sizes = {size.name: size for size in workload.sizes}
+    named(workload, "size", {axis.name: axis for axis in given}, list(sizes))
+    axes = tuple(_axis(axis, len(given), sizes[axis.name].least, sizes[axis.name].most) for axis in given)
     if (cells := math.prod(len(axis.values) for axis in axes)) > MOST_CELLS:
         raise RequestError(f"{cells} points are too many: a sweep has at most {MOST_CELLS}")
-    fixed = plain.get("size") or {}
-    if not isinstance(fixed, Mapping):
-        parse(plain)
+    fixed = named(workload, "size", asked.get("size"), list(sizes))
     for axis in axes:
         if axis.name in fixed:
             raise RequestError(f"{axis.name} is both fixed and swept: give it one value, or a range")
-    smallest, largest = ({**fixed, **{axis.name: axis.values[end] for axis in axes}} for end in (0, -1))
-    base = parse({**plain, "size": smallest})
-    # What no machine holds is refused; what this one cannot, and what a memory limit forbids, is marked at its point.
-    parse({**plain, "size": largest, "strategies": list(base.strategies), "memory_limit_mib": None})
-    return SweepRequest(base, axes)
+    return SweepRequest(parse({**asked, "size": {**fixed, **{axis.name: axis.values[0] for axis in axes}}}), axes)
 
 
 def parse_range(
@@ -102,23 +101,29 @@ def parse_range(
 
     Raises `RequestError` with one sentence.
     """
-    parts = text.split(":" if ":" in text else ",")
+    is_grid = ":" in text
     try:
-        numbers = [int(part) for part in parts]
+        numbers = [int(part) for part in text.split(":" if is_grid else ",")]
     except ValueError:
         numbers = []
-    if not numbers or (":" in text and len(numbers) > 3):
+    if not numbers or (is_grid and len(numbers) > 3):
         raise RequestError(f"{name}={text} is not valid: whole numbers are needed, as in 1:1000, 1:1000:9 or 1,2,8")
-    if ":" not in text:
-        return _valid(name, numbers, scale, least, most)
-    first, last, count = (*numbers, DEFAULT_POINTS[1] if points is None else points)[:3]
-    if first > last:
-        raise RequestError(f"{name}={text} is reversed: write the smaller end first, {name}={last}:{first}")
-    _valid(name, (first, last), scale, least, most)
-    if not 2 <= count <= MOST_POINTS:
-        raise RequestError(f"{name}={text} with {count} points is not valid: from 2 to {MOST_POINTS} are")
-    spaced = (np.geomspace if scale == "log" else np.linspace)(first, last, count)
-    return np.unique(np.rint(spaced).astype(int)).tolist()
+    for number in numbers[:2] if is_grid else numbers:
+        if not least <= number <= most:
+            raise RequestError(f"{name}={number} is not valid: a whole number from {least} to {most} is needed")
+        if scale == "log" and number < 1:
+            raise RequestError(f"{name}={number} has no place on a log scale: start at 1, or choose the linear scale")
+    values = sorted(set(numbers))
+    count = len(values)
+    if is_grid:
+        first, last, count = (*numbers, DEFAULT_POINTS[1] if points is None else points)[:3]
+        if first > last:
+            raise RequestError(f"{name}={text} is reversed: write the smaller end first, {name}={last}:{first}")
+        spaced = (np.geomspace if scale == "log" else np.linspace)(first, last, max(2, min(count, MOST_POINTS)))
+        values = np.unique(np.rint(spaced).astype(int)).tolist()
+    if not 2 <= count <= MOST_POINTS or len(values) < 2:
+        raise RequestError(f"{name}={text[:60]} is not valid: an axis has from 2 to {MOST_POINTS} points")
+    return values
 
 
 def of_run(run: Run) -> SweepRequest:
@@ -138,57 +143,23 @@ def _axes_given(value: Any) -> list[_AxisGiven]:
     try:
         given = msgspec.convert(value or [], list[_AxisGiven], strict=False)
     except msgspec.ValidationError as error:
-        raise RequestError(
-            f"an axis is not valid ({error}): it has a name, a kind (size or option), values or a range, a scale (log "
-            "or linear) and a number of points"
-        ) from None
+        raise RequestError(f"an axis is not valid: {error}") from None
     if not given:
         raise RequestError("nothing is swept: give a range for a size, as batch=1:1000, or for an option of a strategy")
     names = [axis.name for axis in given]
-    if len(given) > 2 or len({*names}) < len(given):
-        raise RequestError(f"{', '.join(names)} cannot be swept together: a sweep has one axis, or two of two names")
-    if len(given) == 2 and (options := [axis.name for axis in given if axis.kind == "option"]):
-        raise RequestError(
-            f"{options[0]} is an option of strategies, which is swept alone: two axes need two sizes of the workload"
-        )
+    most = 1 if any(axis.kind == "option" for axis in given) else 2
+    if not len({*names}) == len(given) <= most:
+        together = "a sweep has one axis, a size or an option, or two different sizes of the workload"
+        raise RequestError(f"{', '.join(names)} cannot be swept together: {together}")
     return given
 
 
-def _axis(given: _AxisGiven, bounds: SizeParameter | Option, axes: int) -> Axis:
-    scale = given.scale or "log"
-    least, most = bounds.least or 0, _MOST if bounds.most is None else bounds.most
-    if (given.values is None) == (given.range is None):
-        raise RequestError(f"axis {given.name} needs either values or a range")
-    if given.range is None:
-        values = _valid(given.name, given.values or [], scale, least, most)
-    else:
-        points = DEFAULT_POINTS[axes] if given.points is None else given.points
-        values = parse_range(given.range, scale, points, name=given.name, least=least, most=most)
+def _axis(given: _AxisGiven, count: int, least: int, most: int) -> Axis:
+    """An axis, of so many, with whole numbers from ``least`` to ``most``."""
+    text = ",".join(map(str, given.values or ())) if given.range is None else given.range
+    scale, points = given.scale or "log", DEFAULT_POINTS[count] if given.points is None else given.points
+    values = parse_range(text, scale, points, name=given.name, least=least, most=most)
     return Axis(kind=given.kind, name=given.name, values=values, scale=scale)
-
-
-def _valid(name: str, values: Iterable[int], scale: str, least: int, most: int) -> list[int]:
-    """The values of an axis, each once, ascending."""
-    numbers = sorted(set(values))
-    for number in numbers:
-        if not least <= number <= most:
-            raise RequestError(f"{name}={number} is not valid: a whole number from {least} to {most} is needed")
-        if scale == "log" and number < 1:
-            raise RequestError(f"{name}={number} has no place on a log scale: start at 1, or choose the linear scale")
-    if len(numbers) < 2:
-        only = ", ".join(map(str, numbers))
-        raise RequestError(f"{name}={only} is one point: a sweep needs at least two; for one size use a comparison")
-    if len(numbers) > MOST_POINTS:
-        raise RequestError(f"{len(numbers)} values of {name} are too many: an axis has at most {MOST_POINTS}")
-    return numbers
-
-
-def _size(workload: Workload, name: str) -> SizeParameter:
-    for parameter in workload.sizes:
-        if parameter.name == name:
-            return parameter
-    names = ", ".join(parameter.name for parameter in workload.sizes)
-    raise RequestError(f"{workload.slug} has no size {name!r}: its sizes are {names}")
 
 
 def _options(line: str) -> dict[str, Option]:

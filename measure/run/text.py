@@ -105,9 +105,7 @@ def size(value_bytes: float | None) -> str:
 
 def factor(value: float | None) -> str:
     """``1.03 ×``, ``37 ×``."""
-    if value is None or not math.isfinite(value):
-        return MISSING
-    return f"{times(value)} ×"
+    return MISSING if value is None or not math.isfinite(value) else f"{times(value)} ×"
 
 
 def times(value: float) -> str:
@@ -143,11 +141,6 @@ def listed(names: Sequence[str], most: int | None = None, word: str = "and") -> 
     if most is not None and len(shown) > most:
         shown[most:] = [f"{len(shown) - most} more"]
     return f" {word} ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
-
-
-def either(ways: Sequence[str]) -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
-    return listed(ways, word="or")
 
 
 def percent(share: float) -> str:

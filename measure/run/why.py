@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 # What an explanation leaves beside its figures, under the names of its files.
 GRAPH, HLO, TRACE = "graph.txt", "hlo.txt", "trace.json.gz"
@@ -57,55 +57,41 @@ class Fusion(_Part, frozen=True, kw_only=True):
 
 class Why(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """The figures of one steady call, which only an `Explained` strategy has, and the three last fields, which a
-    comparison knows without explaining anything. What is not known is not in the file.
+    comparison knows without explaining anything. What is not known is not in the file: some of earlier versions lack
+    what is UNSET by default, and are written without it. All seconds but ``call_s`` are of the call that was traced."""
 
-    ``call_s``: median of calls that nobody watched, in the same process; ``profiled_s``: the call that was traced, of
-    which are all other seconds. ``traces_first``: functions traced before the calls that were watched;
-    ``traces_per_call``: by each of these, on average. ``building_s``: time of a call that building graphs took.
-    ``in_ops_s``: how long at least one op ran on the host, ``in_kernels_s``: likewise one of XLA's or a GPU's kernels,
-    ``in_streams_s``: one of a GPU's, whatever the host did meanwhile. ``python_s``: time that the calling thread spent
-    outside of TensorFlow's runtime; ``waiting_s``: time that it waited for a GPU. ``loops`` and ``fusion_count``: of
-    XLA's program, None where there is none; ``of_element``: XLA compiles the element function by itself. ``note``: why
-    there are no figures. ``runtime_start_s``: what TensorFlow spent once in the first timed process; ``times_limit``:
-    the latency over the limit's, and ``limit_note`` why it has no such multiple.
-
-    Only files of earlier versions fill ``traces_warm``, ``tracing_count``, ``op_threads``, ``threads``, ``cores``,
-    ``compiled_in``, ``fused_ops``, ``fusions`` and ``other_instructions``; some lack the fields that are UNSET by
-    default, and are written without them.
-    """
-
-    call_s: _Seconds = 0.0
+    call_s: _Seconds = 0.0  # median of calls that nobody watched, in the same process
     profiled_s: _Seconds = 0.0
-    traces_first: _Count = 0
-    traces_warm: _Count | UnsetType = UNSET
-    traces_per_call: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0
-    tracing_count: _Count | None = None
-    building_s: _Seconds = 0.0
+    traces_first: _Count = 0  # functions traced before the calls that were watched
+    traces_warm: _Count | UnsetType = UNSET  # of earlier versions
+    traces_per_call: Annotated[float, Meta(ge=0.0, le=1e9)] = 0.0  # by the calls that were watched, on average
+    tracing_count: _Count | None = None  # of earlier versions
+    building_s: _Seconds = 0.0  # in which graphs were built
     graph: Graph | None = None
     op_count: _Count = 0
     ops: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
-    in_ops_s: _Seconds = 0.0
+    in_ops_s: _Seconds = 0.0  # in which at least one op ran on the host
     kernel_count: _Count = 0
     kernels: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
-    in_kernels_s: _Seconds = 0.0
-    in_streams_s: _Seconds | UnsetType = UNSET
-    python_s: _Seconds = 0.0
-    waiting_s: _Seconds | UnsetType = UNSET
-    op_threads: _Count = 0
+    in_kernels_s: _Seconds = 0.0  # likewise one of XLA's or a GPU's kernels
+    in_streams_s: _Seconds | UnsetType = UNSET  # one of a GPU's, whatever the host did meanwhile
+    python_s: _Seconds = 0.0  # that the calling thread spent outside of TensorFlow's runtime
+    waiting_s: _Seconds | UnsetType = UNSET  # that it waited for a GPU
+    op_threads: _Count = 0  # this and the next two: of earlier versions
     threads: _Count | None = None
     cores: Annotated[float, Meta(ge=0.0, le=1e6)] | None = None
     fallbacks: Annotated[list[_Name], Meta(max_length=MOST_ROWS)] = []
-    loops: _Count | None = None
-    compiled_in: _Count | UnsetType = UNSET
-    fusion_count: _Count = 0
-    fused_ops: _Count = 0
+    loops: _Count | None = None  # of XLA's program, None where there is none
+    compiled_in: _Count | UnsetType = UNSET  # of earlier versions
+    fusion_count: _Count = 0  # of XLA's program
+    fused_ops: _Count = 0  # this and the next two: of earlier versions
     fusions: Annotated[list[Fusion], Meta(max_length=MOST_ROWS)] = []
     other_instructions: Annotated[list[Ran], Meta(max_length=MOST_ROWS)] = []
-    of_element: bool | UnsetType = UNSET
-    note: _Note = ""
-    runtime_start_s: _Seconds | UnsetType | None = UNSET
-    times_limit: _Factor | UnsetType | None = UNSET
-    limit_note: _Note | UnsetType = UNSET
+    of_element: bool | UnsetType = UNSET  # XLA compiles the element function by itself
+    note: _Note = ""  # why there are no figures
+    runtime_start_s: _Seconds | UnsetType | None = UNSET  # what TensorFlow spent once in the first timed process
+    times_limit: _Factor | UnsetType | None = UNSET  # the latency over the limit's
+    limit_note: _Note | UnsetType = UNSET  # why it has no such multiple
 
 
 class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
@@ -125,13 +111,6 @@ class Explained(Why, frozen=True, kw_only=True, omit_defaults=False):
         """This explanation with what the comparison had before."""
         names = ("runtime_start_s", "times_limit", "limit_note")
         return replace(self, **{name: value for name in names if (value := getattr(why, name)) is not UNSET})
-
-
-def read(why: Why) -> Why:
-    """Return ``why`` as `Explained` if it is that of an explanation, which no tag in the file says."""
-    if isinstance(why, Explained) or not (why.profiled_s > 0 or why.note):
-        return why
-    return Explained(**asdict(why))
 
 
 def explained(why: Why) -> Explained | None:

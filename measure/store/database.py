@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,13 +15,11 @@ import sqlalchemy as sa
 from measure.run import place
 from measure.run.place import StoreError
 
-# How long a reader, and a writer, wait for others. A write takes milliseconds; who waits longer is told so, and tries
-# again: a page is drawn meanwhile, and a run is measured.
+# How long a reader, and a writer, wait for others. A write takes milliseconds; who waits longer is told so.
 READING_S, WRITING_S = 3.0, 10.0
 # The write-ahead log is cut to this when it has been written back, which SQLite does at about as many bytes.
 _JOURNAL_BYTES = 4 * 2**20
-# What is deleted makes the file smaller.
-_FULL_VACUUM = 1
+_FULL_VACUUM = 1  # what is deleted makes the file smaller
 
 # Signs of what the list shows and searches; elsewhere than in SQLite a column has a length.
 NAME, SHOWN, WORDS = 200, 500, 2_500
@@ -36,8 +33,7 @@ runs = sa.Table(
     "runs",
     _metadata,
     sa.Column("id", sa.String(24), primary_key=True),
-    # Milliseconds since 1970 of the last save, and more than at the save before.
-    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False),  # milliseconds since 1970 of the last save; it grows with each
     sa.Column("created", sa.String(32), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("workload", sa.String(NAME), nullable=False),
@@ -45,10 +41,8 @@ runs = sa.Table(
     sa.Column("device", sa.String(NAME), nullable=False),
     sa.Column("machine", sa.String(SHOWN), nullable=False),
     sa.Column("verdict", sa.String(SHOWN), nullable=False),
-    # All that can be searched for, in lower case.
-    sa.Column("words", sa.String(WORDS), nullable=False),
-    # Who asked for it, and whether it came as a file: no part of the run.
-    sa.Column("owner", sa.String(64), nullable=False),
+    sa.Column("words", sa.String(WORDS), nullable=False),  # all that can be searched for, in lower case
+    sa.Column("owner", sa.String(64), nullable=False),  # who asked for it
     sa.Column("imported", sa.Boolean, nullable=False),
     sa.Index("runs_by_date", "created", "id"),
     sa.Index("runs_by_workload", "workload", "created"),
@@ -56,9 +50,7 @@ runs = sa.Table(
     sa.Index("runs_by_device", "device", "created"),
 )
 
-# The documents of a run: at place 0 the run without its measurements, from 1 on one measurement each; of a sweep one
-# point each, of claims one piece of evidence each. So a result that arrives costs what it weighs, not what the whole
-# run does.
+# The documents of a run, see `measure.store.store`.
 parts = sa.Table(
     "parts",
     _metadata,
@@ -77,13 +69,13 @@ artifacts = sa.Table(
     sa.Column("document", _DOCUMENT, nullable=False),
 )
 
-# The runs that stay when room is made. (``seen`` is of earlier versions.)
+# The runs that stay when room is made. (``seen`` is of earlier versions, and so are rows that are not pinned.)
 marks = sa.Table(
     "marks",
     _metadata,
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("pinned", sa.Boolean, nullable=False),
-    sa.Column("seen", sa.BigInteger, nullable=False),
+    sa.Column("pinned", sa.Boolean, nullable=False, default=True),
+    sa.Column("seen", sa.BigInteger, nullable=False, default=0),
 )
 
 # The work that is not done: a run that is to be measured or is being measured, an explanation of one, the check of a
@@ -95,23 +87,19 @@ jobs = sa.Table(
     sa.Column("kind", sa.String(8), nullable=False),
     sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), index=True),
     sa.Column("place", sa.BigInteger, nullable=False),
-    # Beside the run's own request: a `Job`.
-    sa.Column("asked", _DOCUMENT, nullable=False),
+    sa.Column("asked", _DOCUMENT, nullable=False),  # a `Job`
     # For whom, and by what visitors are counted.
     sa.Column("owner", sa.String(64), nullable=False),
     sa.Column("session", sa.String(64), nullable=False),
     sa.Column("address", sa.String(64), nullable=False),
-    # Seconds that it takes by forecast, and within which it ends in any case.
     sa.Column("forecast_s", sa.Float, nullable=False),
-    sa.Column("bound_s", sa.Float),
-    # The process that does it, from when on in milliseconds since 1970, and how it stands: a `Standing`.
+    sa.Column("bound_s", sa.Float),  # of earlier versions
+    # The process that does it, since when in milliseconds since 1970, how it stands: a `Standing`, and an order to it.
     sa.Column("holder", sa.String(32), index=True),
     sa.Column("begun", sa.BigInteger),
     sa.Column("standing", _DOCUMENT),
-    # An order to who does it: cancel or stop.
     sa.Column("order", sa.String(8), nullable=False),
-    # Of a check: what came out.
-    sa.Column("answer", _DOCUMENT),
+    sa.Column("answer", _DOCUMENT),  # of a check: an `Answer`
 )
 
 # The worker of each machine: how it stands, at which time in milliseconds since 1970.
@@ -141,12 +129,9 @@ MARKED = runs.outerjoin(marks, marks.c.run == runs.c.id)
 PINNED = sa.func.coalesce(marks.c.pinned, sa.false())
 GOES_ON = sa.exists().where(jobs.c.run == runs.c.id, jobs.c.kind == "measure")
 
-versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
-
 # The version of the tables above.
 VERSION = 4
-# Parts of an address that cannot be a password which was not escaped.
-_HARMLESS = re.compile(r"[\w./-]*")
+versions = sa.Table("mapbench_store", sa.MetaData(), sa.Column("version", sa.Integer, primary_key=True))
 log = logging.getLogger("mapbench.store")
 
 
@@ -178,29 +163,13 @@ class Database:
         self._opening = threading.RLock()
         self._engine: sa.Engine | None = None
 
-    @contextlib.contextmanager
-    def faults(self) -> Iterator[None]:
-        """Say what goes wrong with the database, or with files beside it, in a sentence."""
-        try:
-            yield
-        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
-            reason = self._without_password(
-                str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
-            )
-            log.warning("%s: %s", self._url.get_backend_name(), reason)
-            raise StoreError(reason) from None  # the driver's own exception may quote the password
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self) -> contextlib.AbstractContextManager[sa.Connection]:
         """A transaction that reads."""
-        with self.faults(), self._opened().connect() as connection:
-            yield connection
+        return self._transaction()
 
-    @contextlib.contextmanager
-    def writing(self, patience_s: float = WRITING_S) -> Iterator[sa.Connection]:
+    def writing(self, patience_s: float = WRITING_S) -> contextlib.AbstractContextManager[sa.Connection]:
         """A transaction that writes, whole or not at all, when no other does. ``patience_s``: how long it waits."""
-        with self.faults(), for_writing(self._opened(), patience_s).begin() as connection:
-            yield connection
+        return self._transaction(writes=True, patience_s=patience_s)
 
     def close(self) -> None:
         """Let go of the database; the next use opens it again."""
@@ -209,6 +178,16 @@ class Database:
                 self._engine.dispose()
                 self._engine = None
 
+    @contextlib.contextmanager
+    def _transaction(self, **options: Any) -> Iterator[sa.Connection]:
+        """``options``: those of `_begin`. What goes wrong with the database, or with files beside it, is said in a
+        sentence."""
+        try:
+            with self._opened().execution_options(**options).begin() as connection:
+                yield connection
+        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+            raise self._failure(error) from None  # it may quote the password
+
     def _opened(self) -> sa.Engine:
         if (engine := self._engine) is not None:
             return engine
@@ -216,43 +195,42 @@ class Database:
             if self._engine is None:
                 try:
                     self._engine = connect(self._url)
-                except (ValueError, TypeError) as error:  # of a driver too, which does not know an option
-                    raise StoreError(self._without_password(str(error))) from None
+                except (ValueError, TypeError) as error:  # of a driver that does not know an option
+                    raise self._failure(error) from None
                 self._on_opened()
             return self._engine
 
-    def _without_password(self, sentence: str) -> str:
-        """A sentence of a driver, which may quote the address. A password that is not escaped is read as parts of the
-        host and of others: where one of them looks odd, nothing of the sentence is shown."""
-        url, name = self._url, self._url.get_backend_name()
-        if name == "sqlite":
-            return sentence  # a file has none
-        if url.query or not all(_HARMLESS.fullmatch(part or "") for part in (url.host, url.username, url.database)):
-            return f"it cannot be used; the reason is not shown, since {name}'s may quote a password"
-        return sentence.replace(url.password, "…") if url.password else sentence
+    def _failure(self, error: Exception) -> StoreError:
+        """What a driver says of an address may quote its password, escaped or not; a file has none."""
+        name, reason = self._url.get_backend_name(), type(error).__name__
+        if (name == "sqlite" and self._url.host is None) or isinstance(error, ImportError):
+            reason = str(getattr(error, "orig", None) or getattr(error, "strerror", None) or error)
+        else:
+            reason = f"{name} cannot be used ({reason}); what it says is not shown, since that may quote a password"
+        log.warning("%s: %s", name, reason)
+        return StoreError(reason)
 
 
 def connect(url: sa.URL) -> sa.Engine:
-    """The database at ``url``, made or brought to the present version. Raises ValueError where it is a later one."""
-    is_sqlite = url.get_backend_name() == "sqlite"
+    """The database at ``url``, made or brought to the present version. Raises `StoreError` where it is of another one,
+    or another process is opening it, and what drivers raise."""
     # Those who wait to write hold connections: there are more for those who read.
-    pool = {"pool_timeout": READING_S, "max_overflow": 50}
-    engine = sa.create_engine(url, **pool, **({"connect_args": {"timeout": READING_S}} if is_sqlite else {}))
-    if is_sqlite:
+    engine = sa.create_engine(url, pool_timeout=READING_S, max_overflow=50)
+    file = file_of(url)
+    if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up)
         sa.event.listen(engine, "begin", _begin)
+    if file is None:
+        _bring_up_to_date(engine)
+        return engine
+    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with _alone(file_of(url)):
+        # One process at a time: while the journal is being changed to WAL, others would fail.
+        with filelock.FileLock(f"{file}.lock", timeout=READING_S):
             _bring_up_to_date(engine)
-    except BaseException:
-        engine.dispose()
-        raise
+    except filelock.Timeout:
+        raise StoreError("another Mapbench is opening it: try again in a moment") from None
     return engine
-
-
-def for_writing(engine: sa.Engine, patience_s: float = WRITING_S) -> sa.Engine:
-    """The same database, for transactions that write, each when no other does."""
-    return engine.execution_options(writes=True, patience_s=patience_s)
 
 
 def used(connection: sa.Connection) -> int | None:
@@ -267,51 +245,25 @@ def used(connection: sa.Connection) -> int | None:
 
 
 def _bring_up_to_date(engine: sa.Engine) -> None:
-    """Make what is not there, in one transaction, whatever the version was."""
-    with engine.connect() as connection:  # who finds it up to date waits for no writer
-        if sa.inspect(connection).has_table(versions.name) and _version(connection) == VERSION:
-            return
-    with for_writing(engine, READING_S).begin() as connection:
-        versions.create(connection, checkfirst=True)
-        version = _version(connection)
-        if version > VERSION:
-            raise ValueError(
-                f"it was made by a newer Mapbench (version {version} of its tables, and this one knows versions up to "
-                f"{VERSION})"
-            )
-        if version == VERSION:  # another process was faster
-            return
-        _metadata.create_all(connection)
-        if version > 0:
-            _move_work(connection)
-        connection.execute(sa.insert(versions).values(version=VERSION))
-
-
-def _version(connection: sa.Connection) -> int:
-    return int(connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0)
-
-
-def _move_work(connection: sa.Connection) -> None:
-    """Before version 4 a run that was not done had its holder in its own row: such a run stays as it was last written,
-    interrupted."""
-    connection.execute(sa.text("DROP TABLE IF EXISTS waiting"))
-    connection.execute(sa.delete(orders).where(orders.c.name != "drain"))
-    connection.execute(sa.text("DROP INDEX ix_runs_holder"))
-    connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
-
-
-@contextlib.contextmanager
-def _alone(file: Path | None) -> Iterator[None]:
-    """One process at a time opens an SQLite file: while its journal is being changed to WAL, others would fail."""
-    if file is None:
-        yield
+    """Make what is not there, in one transaction; who finds it up to date waits for no writer."""
+    with engine.connect() as connection:
+        is_new = not sa.inspect(connection).has_table(versions.name)
+        version = 0 if is_new else connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
+    if version == VERSION:
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with filelock.FileLock(f"{file}.lock", timeout=READING_S):
-            yield
-    except filelock.Timeout:
-        raise ValueError("another Mapbench is opening it: try again in a moment") from None
+    if version not in (0, VERSION - 1):
+        age = "newer" if version > VERSION else "much older"
+        raise StoreError(f"it was made by a {age} Mapbench: {version} is the version of its tables, not {VERSION}")
+    with engine.execution_options(writes=True).begin() as connection:
+        versions.create(connection, checkfirst=True)
+        _metadata.create_all(connection)
+        if version:
+            # A run that was not done had its holder in its own row: it stays as it was last written, interrupted.
+            connection.execute(sa.text("DROP TABLE IF EXISTS waiting"))
+            connection.execute(sa.delete(orders).where(orders.c.name != "drain"))
+            connection.execute(sa.text("DROP INDEX ix_runs_holder"))
+            connection.execute(sa.text("ALTER TABLE runs DROP COLUMN holder"))
+        connection.execute(sa.insert(versions).values(version=VERSION))
 
 
 def _set_up(connection: Any, _: Any) -> None:
@@ -330,6 +282,5 @@ def _set_up(connection: Any, _: Any) -> None:
 def _begin(connection: sa.Connection) -> None:
     """A transaction that will write takes its turn at once: one that reads first may be refused when it writes."""
     options = connection.get_execution_options()
-    patience_s = options.get("patience_s", READING_S)
-    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * options.get('patience_s', READING_S))}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")

@@ -1,6 +1,5 @@
 """The list of runs: what it shows of each, and what it finds one by."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -45,20 +44,11 @@ class Query:
     device: str | None = None
 
 
-def select(query: Query, first: int, most: int | None) -> sa.Select[Any]:
+def select(query: Query) -> sa.Select[Any]:
     """The statement whose rows are entries, the newest first."""
-    computed = {"status": _STATUS, "pinned": PINNED}
-    shown = [computed[field.name] if field.name in computed else runs.c[field.name] for field in fields(Entry)]
-    return _matching(sa.select(*shown), query).order_by(runs.c.created.desc(), runs.c.id).offset(first).limit(most)
-
-
-def count(query: Query) -> sa.Select[Any]:
-    """The statement that counts the entries."""
-    return _matching(sa.select(sa.func.count()), query)
-
-
-def _matching(statement: sa.Select[Any], query: Query) -> sa.Select[Any]:
-    statement = statement.select_from(MARKED)
+    columns = {**runs.c, "status": _STATUS, "pinned": PINNED}
+    shown = [columns[field.name] for field in fields(Entry)]
+    statement = sa.select(*shown).select_from(MARKED).order_by(runs.c.created.desc(), runs.c.id)
     for word in query.text.lower().split():
         statement = statement.where(runs.c.words.contains(word, autoescape=True))
     for column, value in ((runs.c.workload, query.workload), (_STATUS, query.status), (runs.c.device, query.device)):
@@ -72,7 +62,7 @@ def row(run: Run) -> dict[str, Any]:
     request = run.request
     shown = {
         "id": run.id,
-        "created": _in_utc(run.created),
+        "created": utc(int(datetime.fromisoformat(run.created).timestamp() * 1000)),  # a form that sorts
         "status": run.status,
         "workload": request.title[: database.NAME],
         "size": _cut(_size(run)),
@@ -83,21 +73,6 @@ def row(run: Run) -> dict[str, Any]:
     }
     words = (*shown.values(), request.dtype, run.kind, *(run.claims or ()))
     return shown | {"words": " ".join(words).lower()[: database.WORDS]}
-
-
-def update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
-    """Change a row, and make its version a later one."""
-    now = database.now_ms()
-    version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
-    connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
-
-
-def _in_utc(created: str) -> str:
-    """A time of day in the form that sorts; as it is where it is none."""
-    try:
-        return utc(int(datetime.fromisoformat(created).timestamp() * 1000))
-    except (ValueError, OverflowError):
-        return created[:32]
 
 
 def _cut(text: str) -> str:

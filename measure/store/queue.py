@@ -1,55 +1,56 @@
 """The queue: work that waits or is being done, as rows of the store. Pages add it; a worker takes the next piece, and
-writes how far it is.
+writes how far it is. Each process that measures holds a lock for as long as it lives, by which others see whether it
+does.
 """
 
-import math
+import contextlib
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
+import filelock
 import msgspec
 import sqlalchemy as sa
 
 from measure.pool.launcher import HostState
-from measure.run.run import Stage, Struct
+from measure.run import place
+from measure.run.place import StoreError
+from measure.run.run import Stage
 from measure.store.database import Database, jobs, now_ms, orders, spent, workers
-from measure.store.holders import Holders
 from workloads.functions import Given, OwnFunction
 
 # Of a run that is measured; of one that has ended and is explained; of the check of a function of a person's own.
 Kind = Literal["measure", "explain", "check"]
 Order = Literal["", "cancel", "stop"]
-# From the end of a piece of work to the start of the next one.
-BETWEEN_S = 2.0
+# Of work that takes longer than forecast.
+_STILL_S = 2.0
 _DRAIN = "drain"
 # Answers that nobody has fetched, in milliseconds.
 _STALE_MS = 600_000
 
 
-class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Beside the run's own request: ``why``: strategies are explained in the end; ``continue_from``: the sweep whose
-    points are taken over. Of a check: the function, and the sizes and the seed of its elements."""
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a check: the function, and the sizes and the seed of its elements."""
 
-    why: bool = False
-    continue_from: str | None = None
     given: Given | None = None
     size: dict[str, int] = {}
     seed: int = 0
 
 
-class Standing(Struct, frozen=True, kw_only=True):
-    """The standing of work that is being done. ``stages``: slug → where the strategy stands; ``round_number``: of the
-    round in which is sampled now; ``rough_s``: seconds of a call of each strategy, as its memory subject has it."""
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The standing of work that is being done."""
 
     message: str = ""
-    stages: Mapping[str, Stage] = {}
-    round_number: int | None = None
-    rough_s: Mapping[str, float] = {}
+    stages: Mapping[str, Stage] = {}  # by slug
+    round_number: int | None = None  # of the round in which is sampled now
+    rough_s: Mapping[str, float] = {}  # seconds of a call of each strategy, as its memory subject has it
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a check: the function with what was derived of it, or the sentence why it cannot be measured."""
 
     own: OwnFunction | None = None
@@ -58,18 +59,16 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class WorkerState(HostState):
-    """A worker as pages see it. ``files``: what files of a person's own offer, as `workloads.discovery.describe` has
-    it. ``runs`` (``kind status``), ``outcomes`` and ``measured_s`` are counted since its start."""
+    """A worker as pages see it, with what it has counted since its start."""
 
     start_method: Literal["fork", "fresh"] = "fresh"
-    runs: dict[str, int] = field(default_factory=dict)
-    outcomes: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, int] = field(default_factory=dict)  # by kind and status
     measured_s: float = 0.0
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)  # as `workloads.descriptions.describe` has them
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A row of the queue. ``holder``: the process that does it, None while it waits; ``passed_s``: since its begin."""
+    """A row of the queue."""
 
     id: str
     kind: Kind
@@ -79,27 +78,22 @@ class Work(msgspec.Struct, frozen=True):
     session: str = ""
     address: str = ""
     forecast_s: float = 0.0
-    bound_s: float | None = None
-    holder: str | None = None
-    passed_s: float = 0.0
+    holder: str | None = None  # the process that does it, None while it waits
+    passed_s: float = 0.0  # since its begin
     standing: Standing = Standing()
 
     @property
-    def most_s(self) -> float:
-        """Seconds within which it has ended in any case; infinite where it has no bound."""
-        return math.inf if self.bound_s is None else max(0.0, self.bound_s - self.passed_s) + BETWEEN_S
-
-    @property
     def left_s(self) -> float:
-        """Seconds that are left by forecast; of one that takes longer than that, those to its bound."""
-        if self.forecast_s > self.passed_s:
-            return self.forecast_s - self.passed_s
-        return self.most_s if self.bound_s is not None else BETWEEN_S
+        """Seconds that are left by forecast."""
+        return max(_STILL_S, self.forecast_s - self.passed_s)
 
 
-# A check takes a moment, and somebody looks at the page until it has ended: it goes before all that wait.
+# Somebody looks at the page until a check has ended: it goes before all that wait.
 _IN_ORDER = (jobs.c.holder.is_(None), jobs.c.kind != "check", jobs.c.place)
 _OPEN = jobs.c.answer.is_(None)
+# An operator wants nothing new to be queued or begun; what can be begun.
+_IS_DRAINED = sa.exists().where(orders.c.name == _DRAIN)
+_FREE = (jobs.c.holder.is_(None), sa.not_(_IS_DRAINED))
 
 
 def add(connection: sa.Connection, work: Work) -> None:
@@ -108,7 +102,7 @@ def add(connection: sa.Connection, work: Work) -> None:
     row = {
         "id": work.id, "kind": work.kind, "run": work.run_id, "place": last + 1,
         "asked": msgspec.json.encode(work.job), "owner": work.owner, "session": work.session,
-        "address": work.address, "forecast_s": work.forecast_s, "bound_s": work.bound_s, "holder": work.holder,
+        "address": work.address, "forecast_s": work.forecast_s, "holder": work.holder,
         "begun": None if work.holder is None else now_ms(), "order": "",
     }  # fmt: skip
     connection.execute(sa.insert(jobs).values(row))
@@ -117,19 +111,62 @@ def add(connection: sa.Connection, work: Work) -> None:
 def read(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> list[Work]:
     """The work that is not done and matches, in its order: what is being done first."""
     now = now_ms()
-    return [_work(row, now) for row in connection.execute(sa.select(jobs).where(_OPEN, *where).order_by(*_IN_ORDER))]
+    return [
+        Work(
+            row.id, row.kind, row.run, msgspec.json.decode(row.asked, type=Job),
+            row.owner, row.session, row.address, row.forecast_s, row.holder,
+            passed_s=0.0 if row.begun is None else max(0.0, (now - row.begun) / 1000),
+            standing=msgspec.json.decode(row.standing, type=Standing) if row.standing else Standing(),
+        )
+        for row in connection.execute(sa.select(jobs).where(_OPEN, *where).order_by(*_IN_ORDER))
+    ]  # fmt: skip
 
 
-def _work(row: Any, now: int) -> Work:
-    try:
-        job = msgspec.json.decode(row.asked, type=Job)
-        standing = msgspec.json.decode(row.standing, type=Standing) if row.standing else Standing()
-    except msgspec.DecodeError:  # of another version: the run itself says what is asked for
-        job, standing = Job(), Standing()
-    return Work(
-        row.id, row.kind, row.run, job, row.owner, row.session, row.address, row.forecast_s, row.bound_s, row.holder,
-        0.0 if row.begun is None else max(0.0, (now - row.begun) / 1000), standing,
-    )  # fmt: skip
+class Holders:
+    """The locks of the processes that measure, as files in a folder."""
+
+    def __init__(self, folder: Path, *, all_are_here: bool) -> None:
+        """``all_are_here``: no holder is on another machine, of which nothing is known in this folder."""
+        self._folder, self._all_are_here = folder, all_are_here
+        self._own: filelock.BaseFileLock | None = None
+        self._token = place.new_id()
+
+    def hold(self) -> str:
+        """This process's name among the holders; from now on it is one, by a lock that ends when the process does.
+        Raises `StoreError` where that cannot be written."""
+        if self._own is None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                own = self._lock(self._token)
+                own.acquire(timeout=0)
+            except OSError as error:
+                raise StoreError(error.strerror or str(error)) from None
+            self._own = own
+        return self._token
+
+    def release(self) -> None:
+        """Be no holder any more, as when the process ends."""
+        if self._own is not None:
+            self._own.release()
+            with contextlib.suppress(OSError):
+                os.unlink(self._own.lock_file)
+            self._own, self._token = None, place.new_id()
+
+    def is_gone(self, holder: str, *, is_here: bool = False) -> bool:
+        """True if a holder has ended. ``is_here``: it is one of this machine."""
+        if holder == self._token:
+            return False
+        lock = self._lock(holder)
+        if not os.path.exists(lock.lock_file):
+            return is_here or self._all_are_here
+        try:
+            with lock.acquire(timeout=0):
+                return True
+        except OSError:  # it is held, or another user's, of which nothing can be told
+            return False
+
+    def _lock(self, holder: str) -> filelock.BaseFileLock:
+        return filelock.FileLock(self._folder / f"{holder}.lock", thread_local=False)
 
 
 class Queue:
@@ -164,18 +201,17 @@ class Queue:
     def waits(self) -> bool:
         """True if there is something to do."""
         with self._database.reading() as connection:
-            return bool(read(connection, jobs.c.holder.is_(None))) and not _is_drained(connection)
+            return bool(read(connection, *_FREE))
 
     def next(self) -> Work | None:
         """Take the first of what waits; None where nothing does, or nothing new is to be begun."""
         holder = self._holders.hold()
         with self._database.writing() as connection:
-            waiting = [] if _is_drained(connection) else read(connection, jobs.c.holder.is_(None))
-            if not waiting:
-                return None
-            free = sa.update(jobs).where(jobs.c.id == waiting[0].id, jobs.c.holder.is_(None))
-            was_free = connection.execute(free.values(holder=holder, begun=now_ms())).rowcount
-            return waiting[0] if was_free else None
+            for work in read(connection, *_FREE)[:1]:
+                free = sa.update(jobs).where(jobs.c.id == work.id, *_FREE).values(holder=holder, begun=now_ms())
+                if connection.execute(free).rowcount:
+                    return work
+        return None
 
     def stand(self, work_id: str, standing: Standing, passed_s: float) -> None:
         """Tell how far it is, and for how long it has been measured by now."""
@@ -202,12 +238,11 @@ class Queue:
             connection.execute(sa.delete(jobs).where(*stale))
 
     def spend(self, address: str, seconds: float) -> None:
-        """Count what was measured for an address today; what was counted before yesterday goes."""
-        now = datetime.now(UTC)
-        today, yesterday = (moment.date().isoformat() for moment in (now, now - timedelta(days=1)))
+        """Count what was measured for an address today; what was counted before goes."""
+        today = datetime.now(UTC).date().isoformat()
         its = (spent.c.day == today, spent.c.address == address)
         with self._database.writing() as connection:
-            connection.execute(sa.delete(spent).where(spent.c.day < yesterday))
+            connection.execute(sa.delete(spent).where(spent.c.day < today))
             if not connection.execute(sa.update(spent).where(*its).values(seconds=spent.c.seconds + seconds)).rowcount:
                 connection.execute(sa.insert(spent).values(day=today, address=address, seconds=seconds))
 
@@ -238,8 +273,8 @@ class Queue:
     def drain(self) -> None:
         """Have nothing new be queued or begun."""
         with self._database.writing() as connection:
-            if not _is_drained(connection):
-                connection.execute(sa.insert(orders).values(name=_DRAIN))
+            connection.execute(sa.delete(orders).where(orders.c.name == _DRAIN))
+            connection.execute(sa.insert(orders).values(name=_DRAIN))
 
     def resume(self) -> bool:
         """Take new work again; False where it was taken all the time."""
@@ -248,8 +283,4 @@ class Queue:
 
     def is_drained(self) -> bool:
         with self._database.reading() as connection:
-            return _is_drained(connection)
-
-
-def _is_drained(connection: sa.Connection) -> bool:
-    return connection.execute(sa.select(orders.c.name).where(orders.c.name == _DRAIN)).first() is not None
+            return bool(connection.execute(sa.select(_IS_DRAINED)).scalar())

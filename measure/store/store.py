@@ -1,58 +1,60 @@
 """Runs that last: every run as it happens, in one database for all Mapbenches of a machine.
 
 A run is written part by part while it grows, by the process that measures it. Whoever opens the store and finds a run
-whose process is gone closes it as interrupted, with what was measured.
+whose process is gone closes it as interrupted, with what was measured. A run is stored as documents: its head, and one
+for each measurement; of a sweep for each point, and of claims for each piece of evidence. So a result that arrives
+costs what it weighs, not what the whole run does.
 """
 
 import contextlib
 import functools
-import math
-import threading
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import sqlalchemy as sa
 from msgspec.structs import asdict, replace
 
 from measure.claims.tries import CLOSE
 from measure.run import place
+from measure.run.encoding import decode, upgraded
 from measure.run.place import StoreError
-from measure.run.run import Run, Status
+from measure.run.run import Evidence, Measurement, Point, Run, Status
 from measure.run.why import Why
-from measure.store import database, documents, entries, queue, room
-from measure.store.database import Database, artifacts, jobs, log, runs
+from measure.store import database, entries, queue
+from measure.store.database import GOES_ON, MARKED, PINNED, Database, artifacts, jobs, log, marks, parts, runs
 from measure.store.entries import Entry, Query
-from measure.store.holders import Holders
-from measure.store.queue import Order, Queue, Standing, Work
-from measure.store.room import Room
-from workloads import places
+from measure.store.queue import Holders, Order, Queue, Standing, Work
 
 # Runs that stay in memory as well. One takes about twice what its file does.
-_DECODED_RUNS, _DECODED_RUNS_HOSTED = 8, 3
+_DECODED_RUNS = 4
 _FAULT = "a fault in Mapbench ended the run; what was measured is kept"
 _HOLDER_GONE = "the process that measured it ended unexpectedly; what was measured is kept"
+# The write-ahead log, and what is written before the next run has ended, need room as well.
+_RESERVE_BYTES, _RESERVE_SHARE = 8 * 2**20, 1 / 3
+# The field of a run of a kind whose items are documents of their own, and their type.
+_ITEMS: dict[str, tuple[str, type[Measurement | Point | Evidence]]] = {
+    "compare": ("measurements", Measurement),
+    "sweep": ("points", Point),
+    "claims": ("evidence", Evidence),
+}
 
 
 class Snapshot(Standing, frozen=True):
-    """A stored run, and how the work on it stands. ``version`` grows with each new result.
-
-    ``state``: queued (``position`` pieces of work are before it, which take ``wait_s`` by forecast and no more than
-    ``wait_most_s``), running, finished. ``owner``: the visitor that has started it, who alone may end, explain or
-    delete it.
-    """
+    """A stored run, and how the work on it stands."""
 
     run: Run
     state: Literal["queued", "running", "finished"] = "finished"
-    position: int = 0
-    wait_s: float = 0.0
-    wait_most_s: float = math.inf
+    position: int = 0  # pieces of work that are done before it
+    wait_s: float = 0.0  # what these take by forecast
     elapsed_s: float | None = None
     remaining_s: float | None = None
-    version: int = 0
+    version: int = 0  # grows with each new result
     imported: bool = False
-    owner: str = ""
+    owner: str = ""  # the visitor that has started it, who alone may end, explain or delete it
 
 
 class Store:
@@ -63,16 +65,14 @@ class Store:
         the oldest of which go when there are more."""
         url = database.address() if home is None else sa.make_url(f"sqlite:///{home / 'runs.db'}")
         file = database.file_of(url)
-        self._database = Database(url, self.recover)
+        self._database, self._most_bytes = Database(url, self.recover), most_bytes
         # Beside an SQLite file, so that all who share the file see the locks of its holders.
         self._holders = Holders((file.parent if file else place.home()) / "holders", all_are_here=file is not None)
         self.queue = Queue(self._database, self._holders)
-        self.room = Room(self._database, most_bytes)
-        self._saving = threading.RLock()  # which no reader waits for
-        # The pieces of each run that grows, as they were last written.
-        self._written: dict[str, Sequence[documents.Piece]] = {}
+        # The items of each run that grows, as they were last written.
+        self._written: dict[str, Sequence[object]] = {}
         # A page asks for the run that it shows at every interaction.
-        self._decoded = functools.lru_cache(_DECODED_RUNS_HOSTED if places.hosted() else _DECODED_RUNS)(self._decode)
+        self._decoded = functools.lru_cache(_DECODED_RUNS)(self._decode)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Store:
         """Queue work, and write the run that is to be measured by it."""
         with self._database.writing() as connection:
             if run is not None:
-                self._insert(connection, run, work.owner)
+                _insert(connection, run, work.owner)
             queue.add(connection, work)
 
     def begin(self, run: Run, *, owner: str = "") -> None:
@@ -90,28 +90,25 @@ class Store:
     def save(self, run: Run, *, ended: bool = False) -> bool:
         """Write what is new of a run that this process measures, in one transaction. False where somebody has deleted
         or closed the run meanwhile. ``ended``: this is its final form, and its work leaves the queue."""
-        with self._saving:
-            with self._database.writing() as connection:
-                mine = (jobs.c.id == run.id, jobs.c.holder == self._holders.hold())
-                if connection.execute(sa.select(jobs.c.id).where(*mine)).first() is None:
-                    self._written.pop(run.id, None)
-                    return False
+        with self._database.writing() as connection:
+            mine = (jobs.c.id == run.id, jobs.c.holder == self._holders.hold())
+            is_mine = connection.execute(sa.select(jobs.c.id).where(*mine)).first() is not None
+            if is_mine:
                 _write(connection, run, self._written.get(run.id, ()))
-                if ended:
-                    connection.execute(sa.delete(jobs).where(*mine))
             if ended:
-                self._written.pop(run.id, None)
-            else:
-                self._written[run.id] = list(documents.pieces(run))
-        if ended:
-            self.room.make(run.id)
-        return True
+                connection.execute(sa.delete(jobs).where(*mine))
+        if is_mine and not ended:
+            self._written[run.id] = _items(run)
+        else:
+            self._written.pop(run.id, None)
+            self._make_room(run.id)
+        return is_mine
 
     def close_own(self) -> None:
         """Close all work that this process has begun, after a fault ended the doing of it."""
-        with self._saving, self._database.writing() as connection:
+        with self._database.writing() as connection:
             _close_work_of(connection, self._holders.hold(), _FAULT)
-            self._written.clear()
+        self._written.clear()
 
     def end(self, work_id: str, order: Order = "cancel") -> bool:
         """Have whoever does this work end it. What waits and is cancelled goes out of the queue, a run as one that was
@@ -123,8 +120,7 @@ class Store:
                 elif order == "cancel":
                     connection.execute(sa.delete(jobs).where(jobs.c.id == work_id))
                     if work.kind == "measure":
-                        run = documents.read(connection, work_id)
-                        _write(connection, closed(run, "cancelled", "cancelled before it began"))
+                        _write(connection, closed(_read(connection, work_id), "cancelled", "cancelled before it began"))
                     return True
         return False
 
@@ -133,9 +129,9 @@ class Store:
         with self._database.writing() as connection:
             is_new = connection.execute(sa.select(runs.c.id).where(runs.c.id == run.id)).first() is None
             if is_new:
-                self._insert(connection, run, owner, imported=True)
+                _insert(connection, run, owner, imported=True)
         if is_new:
-            self.room.make(run.id)
+            self._make_room(run.id)
         elif self.load(run.id) != run:
             raise ValueError(f"another run with the id {run.id} is here already: delete it before this one is imported")
         return is_new
@@ -143,29 +139,36 @@ class Store:
     def delete(self, ids: Iterable[str], owner: str | None = None) -> list[str]:
         """Delete runs that have ended, of all owners or of one; the ids of those that are gone."""
         with self._database.writing() as connection:
-            chosen = room.ended(connection, ids, owner)
-            room.remove(connection, chosen)
+            chosen = _ended(connection, ids, owner)
+            _remove(connection, chosen)
+        return chosen
+
+    def pin(self, ids: Iterable[str], pinned: bool, owner: str | None = None) -> list[str]:
+        """Have runs that have ended stay when room is made, or not any more; the ids of those that are here. ``owner``:
+        only those of one. Raises ValueError where an owner's pins would leave too little room for others."""
+        with self._database.writing() as connection:
+            chosen = _ended(connection, ids, owner)
+            connection.execute(sa.delete(marks).where(marks.c.run.in_(chosen)))
+            if pinned and chosen:
+                connection.execute(sa.insert(marks), [{"run": run_id} for run_id in chosen])
+            if pinned and owner is not None and self._most_bytes is not None:
+                pins = set(connection.execute(sa.select(marks.c.run).where(marks.c.pinned)).scalars())
+                if sum(size for run_id, size in _sizes(connection).items() if run_id in pins) > self._most_bytes / 2:
+                    raise ValueError("pinned runs would take more than half of this server's room")
         return chosen
 
     def explain(self, run_id: str, slug: str, why: Why, left: Mapping[str, bytes]) -> bool:
         """Keep why a strategy of a run is as it is, and the artifacts of that; False where the run is gone."""
-        with self._saving, self._database.writing() as connection:
+        with self._database.writing() as connection:
             if connection.execute(sa.select(runs.c.id).where(runs.c.id == run_id)).first() is None:
                 return False
-            explained = {
-                number: documents.packed(replace(item, why=why))
-                for number, item in enumerate(documents.read(connection, run_id).measurements, 1)
-                if item.strategy == slug
-            }
-            documents.write_parts(connection, run_id, explained)
+            run = _read(connection, run_id)
+            items = [replace(item, why=why) if item.strategy == slug else item for item in run.measurements]
+            _write(connection, replace(run, measurements=items), run.measurements)
             connection.execute(sa.delete(artifacts).where(artifacts.c.run == run_id, artifacts.c.strategy == slug))
-            rows = [
-                {"run": run_id, "strategy": slug, "name": name, "document": zlib.compress(data, 6)}
-                for name, data in left.items()
-            ]
-            if rows:
-                connection.execute(sa.insert(artifacts), rows)
-            entries.update(connection, run_id, {})
+            for name, data in left.items():
+                row = {"run": run_id, "strategy": slug, "name": name, "document": zlib.compress(data, 6)}
+                connection.execute(sa.insert(artifacts).values(row))
         return True
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -188,11 +191,16 @@ class Store:
         if row is None:
             return None
         run = self._decoded(run_id, row.version)
-        for before, work in enumerate(works):
+        snapshot = Snapshot(run, version=row.version, imported=row.imported, owner=row.owner)
+        for position, work in enumerate(works):
+            if work.id == work_id and work.holder is None:
+                wait_s = sum(other.left_s for other in works[:position])
+                return replace(snapshot, state="queued", position=position, wait_s=wait_s, owner=work.owner)
             if work.id == work_id:
-                how, owner = _standing(work, works[:before]), work.owner
-                return Snapshot(run, version=row.version, imported=row.imported, owner=owner, **how)
-        return Snapshot(run, version=row.version, imported=row.imported, owner=row.owner)
+                left_s, now = max(0.0, work.forecast_s - work.passed_s), asdict(work.standing)
+                times = {"elapsed_s": work.passed_s, "remaining_s": left_s}
+                return replace(snapshot, state="running", owner=work.owner, **times, **now)
+        return snapshot
 
     def artifacts(self, run_id: str, slug: str) -> list[str]:
         """Names of what the explanation of a strategy has left."""
@@ -209,14 +217,16 @@ class Store:
 
     def count(self, query: Query | None = None) -> int:
         """The number of runs that a query finds, of all without one."""
+        chosen = entries.select(query or Query()).subquery()
         with self._database.reading() as connection:
-            return int(connection.execute(entries.count(query or Query())).scalar_one())
+            return int(connection.execute(sa.select(sa.func.count()).select_from(chosen)).scalar_one())
 
     def entries(self, query: Query | None = None, first: int = 0, most: int | None = None) -> list[Entry]:
         """The runs that a query finds, the newest first, from number ``first`` on and at most so many."""
         self.recover()
+        chosen = entries.select(query or Query()).offset(first).limit(most)
         with self._database.reading() as connection:
-            return [Entry(*row) for row in connection.execute(entries.select(query or Query(), first, most))]
+            return [Entry(*row) for row in connection.execute(chosen)]
 
     def values(self) -> dict[str, list[str]]:
         """The workloads and devices that occur, for those who filter by them."""
@@ -230,33 +240,10 @@ class Store:
         """Ids of all runs, the newest first."""
         return [entry.id for entry in self.entries()]
 
-    def close(self) -> None:
-        """Let go of the database and of the lock; the next use opens it again."""
-        with self._saving:
-            self._database.close()
-            self._holders.release()
-            self._written.clear()
-
-    # --- inside ------------------------------------------------------------------------------------------------------
-
-    def _row(self, run_id: str) -> tuple[Any, list[Work]]:
-        """A run's row beside its documents, and the work that is not done."""
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each run."""
         with self._database.reading() as connection:
-            row = connection.execute(
-                sa.select(runs.c.version, runs.c.imported, runs.c.owner).where(runs.c.id == run_id)
-            ).first()
-            return row, queue.read(connection)
-
-    @staticmethod
-    def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool = False) -> None:
-        more = {"version": database.now_ms(), "owner": owner, "imported": imported}
-        connection.execute(sa.insert(runs).values(entries.row(run) | more))
-        documents.write(connection, run)
-
-    def _decode(self, run_id: str, version: int) -> Run:
-        """The run as it is stored now, at this version or a later one."""
-        with self._database.reading() as connection:
-            return documents.read(connection, run_id)
+            return _sizes(connection)
 
     def recover(self, names: Collection[str] | None = None) -> bool:
         """Close what those of these holders, or of all that there are, had begun that are gone; True if there was one.
@@ -273,20 +260,43 @@ class Store:
             return False
         return bool(gone_ones)
 
+    def close(self) -> None:
+        """Let go of the database and of the lock; the next use opens it again."""
+        self._database.close()
+        self._holders.release()
+        self._written.clear()
 
-def _write(connection: sa.Connection, run: Run, before: Sequence[documents.Piece] = ()) -> None:
-    """Write a run over what is stored of it. ``before``: its pieces as they were last written."""
-    entries.update(connection, run.id, entries.row(run))
-    documents.write(connection, run, before)
+    # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _row(self, run_id: str) -> tuple[Any, list[Work]]:
+        """A run's row beside its documents, and the work that is not done."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                sa.select(runs.c.version, runs.c.imported, runs.c.owner).where(runs.c.id == run_id)
+            ).first()
+            return row, queue.read(connection)
 
-def _standing(work: Work, before: Sequence[Work]) -> dict[str, Any]:
-    """The fields of a snapshot that tell how work stands. ``before``: the work that comes first."""
-    if work.holder is None:
-        waits_s, most_s = sum(other.left_s for other in before), sum(other.most_s for other in before)
-        return {"state": "queued", "position": len(before), "wait_s": waits_s, "wait_most_s": most_s}
-    left_s = max(0.0, work.forecast_s - work.passed_s)
-    return {"state": "running", "elapsed_s": work.passed_s, "remaining_s": left_s, **asdict(work.standing)}
+    def _decode(self, run_id: str, version: int) -> Run:
+        """The run as it is stored now, at this version or a later one."""
+        with self._database.reading() as connection:
+            return _read(connection, run_id)
+
+    def _make_room(self, spared: str) -> None:
+        """Remove the oldest runs that are not pinned while there is too much, but for this one. Raises nothing: it is
+        tried again when the next run has ended."""
+        if self._most_bytes is None:
+            return
+        with contextlib.suppress(StoreError):
+            with self._database.reading() as connection:
+                if not _is_too_much(connection, self._most_bytes):
+                    return
+            with self._database.writing() as connection:
+                chosen = sa.select(runs.c.id).select_from(MARKED).where(sa.not_(GOES_ON), sa.not_(PINNED))
+                oldest = chosen.where(runs.c.id != spared).order_by(runs.c.version, runs.c.id)
+                for run_id in connection.execute(oldest).scalars().all():
+                    if not _is_too_much(connection, self._most_bytes):
+                        break
+                    _remove(connection, [run_id])
 
 
 def closed(run: Run, status: Status, reason: str, finished: str | None = None) -> Run:
@@ -297,6 +307,60 @@ def closed(run: Run, status: Status, reason: str, finished: str | None = None) -
     return replace(run, status=status, finished=finished, stop_reason=reason)
 
 
+# --- the rows of a run -----------------------------------------------------------------------------------------------
+
+
+def _items(run: Run) -> Sequence[object]:
+    return tuple(getattr(run, _ITEMS[run.kind][0]) or ())
+
+
+def _read(connection: sa.Connection, run_id: str) -> Run:
+    """The run as its documents make it. ValueError where they are damaged."""
+    asked = sa.select(parts.c.document).where(parts.c.run == run_id).order_by(parts.c.place)
+    try:
+        head, *others = (zlib.decompress(document) for document in connection.execute(asked).scalars())
+        run = decode(head)
+        field, type_ = _ITEMS[run.kind]
+        return upgraded(replace(run, **{field: [msgspec.json.decode(document, type=type_) for document in others]}))
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ValueError(f"what is stored of it is damaged ({error})") from None
+
+
+def _insert(connection: sa.Connection, run: Run, owner: str, *, imported: bool = False) -> None:
+    more = {"version": database.now_ms(), "owner": owner, "imported": imported}
+    connection.execute(sa.insert(runs).values(entries.row(run) | more))
+    _write_documents(connection, run)
+
+
+def _write(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
+    """Write a run over what is stored of it. ``before``: its items as they were last written."""
+    _update(connection, run.id, entries.row(run))
+    _write_documents(connection, run, before)
+
+
+def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
+    """Change a row, and make its version a later one."""
+    now = database.now_ms()
+    version = sa.case((runs.c.version >= now, runs.c.version + 1), else_=now)
+    connection.execute(sa.update(runs).where(runs.c.id == run_id).values({**values, "version": version}))
+
+
+def _write_documents(connection: sa.Connection, run: Run, before: Sequence[object] = ()) -> None:
+    """Write the run's head and those of its items that are not the same objects as ``before``, which are stored."""
+    now = _items(run)
+    changed: dict[int, object] = {0: replace(run, **{_ITEMS[run.kind][0]: []})}
+    changed |= {
+        number: item for number, item in enumerate(now, 1) if number > len(before) or before[number - 1] is not item
+    }
+    gone = sa.or_(parts.c.place > len(now), parts.c.place.in_(list(changed)))
+    connection.execute(sa.delete(parts).where(parts.c.run == run.id, gone))
+    rows = [
+        {"run": run.id, "place": number, "document": zlib.compress(msgspec.json.encode(part), 1)}
+        for number, part in changed.items()
+    ]
+    connection.execute(sa.insert(parts), rows)
+
+
 def _close_work_of(connection: sa.Connection, holder: str, reason: str = _HOLDER_GONE) -> None:
     """Take the work of a holder out of the queue. Its runs are interrupted, with what was measured; of one that is
     damaged only the status changes."""
@@ -305,9 +369,37 @@ def _close_work_of(connection: sa.Connection, holder: str, reason: str = _HOLDER
     for work in held:
         version = connection.execute(sa.select(runs.c.version).where(runs.c.id == work.id)).scalar_one()
         try:
-            run = documents.read(connection, work.id)
+            _write(connection, closed(_read(connection, work.id), "interrupted", reason, place.utc(version)))
         except ValueError as error:
             log.warning("run %s: %s", work.id, error)
-            entries.update(connection, work.id, {"status": "interrupted"})
-        else:
-            _write(connection, closed(run, "interrupted", reason, place.utc(version)))
+            _update(connection, work.id, {"status": "interrupted"})
+
+
+def _ended(connection: sa.Connection, ids: Iterable[str], owner: str | None) -> list[str]:
+    """The ones of these runs that have ended, of all owners or of one."""
+    chosen = sa.select(runs.c.id).where(runs.c.id.in_(list(ids)), sa.not_(GOES_ON))
+    if owner is not None:
+        chosen = chosen.where(runs.c.owner == owner)
+    return list(connection.execute(chosen).scalars())
+
+
+def _remove(connection: sa.Connection, ids: Sequence[str]) -> None:
+    """Take runs out of the database."""
+    for table in (artifacts, parts, marks, jobs):
+        connection.execute(sa.delete(table).where(table.c.run.in_(ids)))
+    connection.execute(sa.delete(runs).where(runs.c.id.in_(ids)))
+
+
+def _sizes(connection: sa.Connection) -> dict[str, int]:
+    """The bytes that each run takes with what its explanations have left."""
+    total: Counter[str] = Counter()
+    for table in (parts, artifacts):
+        asked = sa.select(table.c.run, sa.func.sum(sa.func.length(table.c.document))).group_by(table.c.run)
+        total.update({run_id: int(size) for run_id, size in connection.execute(asked)})
+    return total
+
+
+def _is_too_much(connection: sa.Connection, most_bytes: int) -> bool:
+    used = database.used(connection)
+    taken = sum(_sizes(connection).values()) if used is None else used
+    return taken > most_bytes - min(_RESERVE_BYTES, most_bytes * _RESERVE_SHARE)

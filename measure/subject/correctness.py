@@ -1,7 +1,6 @@
 """Correctness: structure, shapes, dtypes and values of an output against a reference in NumPy's float64.
 
-Only ragged tensors need TensorFlow here. Values are compared in blocks, so that the reference may be a
-memory map.
+Only ragged tensors need TensorFlow here. Values are compared in blocks, so that the reference may be a memory map.
 """
 
 import json
@@ -24,11 +23,9 @@ from workloads.spec import Leaf
 # steps). λ = 8 is a factor of 4 epsilon. It is doubled where exp, tanh and the like are themselves only good to several
 # units in the last place; narrow types compute those in float32 and round once.
 # Relative tolerance = factor · epsilon · √depth.
-_FACTORS = {"float64": 8.0, "float32": 8.0, "float16": 4.0, "bfloat16": 4.0}
+_FACTOR, _FACTOR_OF_NARROW, _NARROW = 8.0, 4.0, ("float16", "bfloat16")
 # Whatever the depth: what is off by more than a quarter is no answer.
 _MOST_RELATIVE = 0.25
-# Of complex types, the type of their parts.
-_COMPONENT = {"complex64": "float32", "complex128": "float64"}
 
 # Elements compared at a time: what a block needs stays in a core's own cache, and is too small for the C library to map
 # it anew each time, which took ten times as long in blocks of 64 Ki.
@@ -58,7 +55,7 @@ def check(
     got, specs = dict(leaves_of(outputs)), dict(leaves_of(() if expected is None else expected))
     if got.keys() != right.keys():
         extra, missing = (
-            ", ".join(_named(path) if path else "a single tensor" for path in one if path not in other) or "nothing"
+            ", ".join(f"leaf {path}" if path else "a single tensor" for path in one if path not in other) or "nothing"
             for one, other in ((got, right), (right, got))
         )
         return Correctness(ok=False), f"the output has {extra} where {missing} is right"
@@ -66,17 +63,15 @@ def check(
     for path, leaf in got.items():
         judged, fault = _check_leaf(path, leaf, right[path], specs.get(path), depth, shapes_only, compared)
         leaves.append(judged)
-        faults += [fault] if fault else []
+        if fault:
+            faults.append(f"{f'leaf {path}' if path else 'the output'} {fault}")
     errors = {
         name: max((error for leaf in leaves if (error := getattr(leaf, name)) is not None), default=None)
         for name in ("max_abs", "max_rel", "max_ulp")
     }
     nan_mismatches = sum(leaf.nan_mismatches for leaf in leaves)
-    more = f"; of {len(faults)} leaves that are wrong, this is the first" if faults[1:] else ""
-    return (
-        Correctness(ok=not faults, nan_mismatches=nan_mismatches, leaves=leaves, **errors),
-        faults[0] + more if faults else None,
-    )
+    result = Correctness(ok=not faults, nan_mismatches=nan_mismatches, leaves=leaves, **errors)
+    return result, faults[0] if faults else None
 
 
 def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -85,11 +80,11 @@ def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     A ragged tensor, or its `Leaf`, is the row lengths of each axis after the first and all values in a row. Which axes
     TensorFlow keeps as ragged does not matter: of an axis that happens to be uniform all row lengths are equal.
     """
-    parts: Iterator[tuple[str, Any]]
+    parts: dict[str, Any]
     if isinstance(nest, Mapping):
-        parts = ((f".{key}", nest[key]) for key in sorted(nest))
+        parts = {f".{key}": nest[key] for key in sorted(nest)}
     elif isinstance(nest, tuple | list):
-        parts = ((f"[{place}]", part) for place, part in enumerate(nest))
+        parts = {f"[{place}]": part for place, part in enumerate(nest)}
     elif isinstance(nest, Leaf) and nest.is_ragged:
         lengths = replace(nest, dtype="int64")
         yield from ((f"{path}.row_lengths[{axis}]", lengths) for axis in range(len(nest.shape) - 1))
@@ -98,17 +93,17 @@ def leaves_of(nest: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(nest, np.ndarray) and any(isinstance(row, np.ndarray) for row in nest.flat[:1]):
         import tensorflow as tf
 
-        parts = iter([("", tf.ragged.stack(list(nest)))])  # NumPy's form of a ragged tensor
+        parts = {"": tf.ragged.stack(list(nest))}  # NumPy's form of a ragged tensor
     elif hasattr(nest, "nested_row_lengths"):
         values = nest.flat_values.numpy()
         axes = [*nest.nested_row_lengths()]
         axes += [np.full(math.prod(values.shape[:axis]), side) for axis, side in enumerate(values.shape[1:], 1)]
-        lengths_of = ((f".row_lengths[{axis}]", np.asarray(one, np.int64)) for axis, one in enumerate(axes))
-        parts = iter([*lengths_of, (".values", values.reshape(-1))])
+        parts = {f".row_lengths[{axis}]": np.asarray(one, np.int64) for axis, one in enumerate(axes)}
+        parts[".values"] = values.reshape(-1)
     else:
         yield path, nest
         return
-    for step, part in parts:
+    for step, part in parts.items():
         yield from leaves_of(part, path + step)
 
 
@@ -120,45 +115,48 @@ def _check_leaf(
     depth: int,
     shapes_only: bool,
     compared: np.ndarray | None,
-) -> tuple[LeafCheck, str | None]:
-    name, array = _named(path), _array(leaf)
+) -> tuple[LeafCheck, str]:
+    """The figures of a leaf, and what is wrong with it as a predicate, empty where nothing is."""
+    array = _array(leaf)
     if array is None:
         kind = type(leaf).__name__
-        return LeafCheck(path=path, dtype=kind, shape=[], mismatch_share=1.0), f"{name} is a {kind}, not a tensor"
-    dtype = "string" if array.dtype == object else str(array.dtype)
+        return LeafCheck(path=path, dtype=kind, shape=[], mismatch_share=1.0), f"is a {kind}, not a tensor"
+    kind, kind_of_right = _kind(array), _kind(right)
+    dtype = "string" if kind == "text" else str(array.dtype)
     result = LeafCheck(path=path, dtype=dtype, shape=list(array.shape))
-    wrong = structs.replace(result, mismatch_share=1.0)
-    other_dtype = f"{name} has dtype {dtype} where {spec.dtype} is right" if spec and dtype != spec.dtype else None
-
     shape = right.shape if compared is None or spec is None else (spec.shape[0], *right.shape[1:])
+    misfit = ""
     if array.shape != shape and not (shapes_only and spec is not None and spec.is_ragged):
-        return wrong, f"{name} has shape {array.shape} where {shape} is right"
+        misfit = f"has shape {array.shape} where {shape} is right"
+    elif spec is not None and dtype != spec.dtype:
+        misfit = f"has dtype {dtype} where {spec.dtype} is right"
+    elif not shapes_only and kind != kind_of_right and (kind, kind_of_right) != ("complex numbers", "real numbers"):
+        misfit = f"has dtype {dtype}, which can not be compared with {kind_of_right}"
+    if misfit:
+        return structs.replace(result, mismatch_share=1.0), misfit
     if shapes_only:
-        return result, other_dtype
-    is_text = right.dtype.kind in "OSU"
-    is_number = array.dtype.kind in "iubO" or _component(dtype) in _FACTORS
-    if is_text != (dtype == "string") or not is_number or (right.dtype.kind == "c" and dtype not in _COMPONENT):
-        there = "text" if is_text else right.dtype
-        return wrong, f"{name} has dtype {dtype}, which can not be compared with {there}"
+        return result, ""
 
-    if compared is not None:
-        array = array[compared]
-    is_exact = array.dtype.kind in "iubO"
-    if is_text:
-        right = _text(right)
-    if is_exact:
+    array = array if compared is None else array[compared]
+    right = _text(right) if kind == "text" else right
+    if array.dtype.kind in "iubO":
         tolerance = {"relative": 0.0, "absolute": 0.0}
     else:
         tolerance = tolerance_for(dtype, depth, _root_mean_square(right, dtype))
-    mismatches, place, errors = _errors(array, right, dtype, tolerance)
-    in_batch = [int(compared[place[0]]), *place[1:]] if compared is not None and place else place
+    mismatches, worst, errors = _errors(array, right, dtype, tolerance)
+    place = () if worst is None else tuple(map(int, np.unravel_index(worst, array.shape)))
+    in_batch = place if compared is None or not place else (int(compared[place[0]]), *place[1:])
     share = mismatches / max(1, array.size)
-    result = structs.replace(result, mismatch_share=share, worst_index=in_batch, tolerance=tolerance, **errors)
-    if other_dtype or not mismatches:
-        return result, other_dtype
-    here, there = (str(one[tuple(place)])[:_LONGEST_VALUE] for one in (array, right))
-    at = f"the worst at {tuple(in_batch)}: {here} where {there} is right"
-    return result, f"{name} is off in {mismatches} of {array.size} values, {at}"
+    result = structs.replace(result, mismatch_share=share, worst_index=[*in_batch], tolerance=tolerance, **errors)
+    if not mismatches:
+        return result, ""
+    here, there = (str(one[place])[:_LONGEST_VALUE] for one in (array, right))
+    at = f"the worst at {in_batch}: {here} where {there} is right"
+    return result, f"is off in {mismatches} of {array.size} values, {at}"
+
+
+def _kind(array: np.ndarray) -> str:
+    return {"O": "text", "S": "text", "U": "text", "c": "complex numbers"}.get(array.dtype.kind, "real numbers")
 
 
 def _array(leaf: Any) -> np.ndarray | None:
@@ -177,10 +175,6 @@ def _text(array: np.ndarray) -> np.ndarray:
     return texts.reshape(array.shape)
 
 
-def _named(path: str) -> str:
-    return f"leaf {path}" if path else "the output"
-
-
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
@@ -192,7 +186,8 @@ def tolerance_for(dtype: str, depth: int, scale: float) -> dict[str, Any]:
     normal number is allowed, since kernels may flush smaller ones to zero.
     """
     epsilon, tiny, _ = precision(dtype)
-    relative = min(_MOST_RELATIVE, _FACTORS[_component(dtype)] * epsilon * math.sqrt(max(1, depth)))
+    factor = _FACTOR_OF_NARROW if dtype in _NARROW else _FACTOR
+    relative = min(_MOST_RELATIVE, factor * epsilon * math.sqrt(max(1, depth)))
     return {"relative": relative, "absolute": max(relative * scale, tiny)}
 
 
@@ -201,28 +196,25 @@ def precision(dtype: str) -> tuple[float, float, float]:
     value, and the greatest one."""
     if dtype == "bfloat16":  # which NumPy does not know
         return 2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127
-    info = np.finfo(_component(dtype))
+    info = np.finfo(dtype)
     return float(info.eps), float(info.smallest_normal), float(info.max)
-
-
-def _component(dtype: str) -> str:
-    return _COMPONENT.get(dtype, dtype)
 
 
 def _errors(
     array: np.ndarray, right: np.ndarray, dtype: str, tolerance: Mapping[str, Any]
-) -> tuple[int, list[int], dict[str, Any]]:
-    """The number of values that are off, the place of the worst one, if any differs, and the largest errors, as fields
-    of `LeafCheck`. Text, integers and booleans are equal or not."""
+) -> tuple[int, int | None, dict[str, Any]]:
+    """The number of values that are off, the flat index of the worst one, if any differs, and the largest errors, as
+    fields of `LeafCheck`. Text, integers and booleans are equal or not."""
     if array.dtype == object:
-        places = np.argwhere(array != right)
-        return len(places), places[0].tolist() if len(places) else [], {}
+        places = np.flatnonzero(array != right)
+        return len(places), int(places[0]) if len(places) else None, {}
     is_exact = array.dtype.kind in "iub"
     epsilon, tiny, greatest = (1.0, 1.0, math.inf) if is_exact else precision(dtype)
     # Where no error is allowed any is infinitely many times too large: this keeps zero over zero out of it.
     relative, absolute = float(tolerance["relative"]), max(float(tolerance["absolute"]), float(np.finfo(float).tiny))
-    wide = np.complex128 if dtype in _COMPONENT else np.float64
-    mismatches = nan_mismatches = worst = 0
+    wide = np.complex128 if array.dtype.kind == "c" else np.float64
+    worst: int | None = None
+    mismatches = nan_mismatches = 0
     worst_excess = max_abs = max_rel = max_ulp = 0.0
     for number, (got, wanted) in enumerate(zip(_blocks(array), _blocks(right), strict=True)):
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -251,9 +243,8 @@ def _errors(
             # The unit in the last place is epsilon times the power of two at or below the value: its exponent bits.
             powers = (size.view(np.int64) & 0x7FF0_0000_0000_0000).view(np.float64)
             max_ulp = max(max_ulp, float((difference / np.maximum(powers, tiny)).max()) / epsilon)
-    largest = {"max_abs": max_abs, "max_rel": max_rel, "max_ulp": None if is_exact else max_ulp}
-    worst_place = [int(index) for index in np.unravel_index(worst, array.shape)] if worst_excess else []
-    return mismatches, worst_place, largest | {"nan_mismatches": nan_mismatches}
+    errors = {"max_abs": max_abs, "max_rel": max_rel, "max_ulp": None if is_exact else max_ulp}
+    return mismatches, worst, errors | {"nan_mismatches": nan_mismatches}
 
 
 def _root_mean_square(right: np.ndarray, dtype: str) -> float:
@@ -282,22 +273,19 @@ _NAMES, _COMPARED = "reference.json", "compared"
 def save_reference(folder: Path, results: Any, compared: np.ndarray | None) -> None:
     """Write the leaves of a nest, each into a file of its own, and the numbers of the elements that these are of."""
     arrays = dict(leaves_of(results)) | ({} if compared is None else {_COMPARED: compared})
-    names = {path: f"reference_{number}.npy" for number, path in enumerate(arrays)}
-    for path, name in names.items():
-        np.save(folder / name, np.asarray(arrays[path]))
-    (folder / _NAMES).write_text(json.dumps(names), encoding="utf-8")
+    for number, array in enumerate(arrays.values()):
+        np.save(folder / f"reference_{number}.npy", np.asarray(array))
+    (folder / _NAMES).write_text(json.dumps([*arrays]), encoding="utf-8")
 
 
 def read_reference(folder: Path) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
     """The leaves by path: memory maps, but for text, which NumPy keeps as Python objects; and the elements' numbers,
     None for all."""
-
-    def read(path: Path) -> np.ndarray:
+    arrays = {}
+    for number, path in enumerate(json.loads((folder / _NAMES).read_text(encoding="utf-8"))):
+        file = folder / f"reference_{number}.npy"
         try:
-            return np.load(path, mmap_mode="r")
+            arrays[path] = np.load(file, mmap_mode="r")
         except ValueError:
-            return np.load(path, allow_pickle=True)
-
-    names = json.loads((folder / _NAMES).read_text(encoding="utf-8"))
-    arrays = {path: read(folder / name) for path, name in names.items()}
+            arrays[path] = np.load(file, allow_pickle=True)
     return arrays, arrays.pop(_COMPARED, None)

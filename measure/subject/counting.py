@@ -43,15 +43,14 @@ _VIEWS = _names("Reshape ExpandDims Squeeze")
 
 @dataclass
 class Counted:
-    """The work of one call. ``unknown``: types of ops whose work is not known. The bytes are of what ops write beyond
-    the output; ``depth``: the longest chain of roundings."""
+    """The work of one call. ``batched_temporary_bytes``: what ops write beyond the output, where all elements are
+    computed at once; ``depth``: the longest chain of roundings; ``unknown``: types of ops whose work is not known."""
 
     flops: int = 0
     ops: int = 0
-    temporary_bytes: int = 0
     batched_temporary_bytes: int = 0
     depth: int = 1
-    unknown: tuple[str, ...] = ()
+    unknown: list[str] = field(default_factory=list)
     op_types: set[str] = field(default_factory=set)
 
 
@@ -60,30 +59,24 @@ def count(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Counted]:
     import tensorflow as tf
     from tensorflow.python.framework import op_callbacks
 
-    counted, unknown = Counted(), set[str]()
-    written: list[int] = []
+    counted, written = Counted(), [0]
     # The tensors so far by their numbers, each with the depth of its chain; held, so that no number is used again.
     chains: dict[int, tuple[int, Any]] = {}
 
     def deepest(tensors: Sequence[Any]) -> int:
         return max((chains.get(id(one), (0, None))[0] for one in tensors), default=0)
 
-    def take(
-        kind: str | bytes,
-        inputs: Sequence[Any],
-        attributes: Any,
-        outputs: Sequence[Any],
-        op_name: Any = None,
-        graph: Any = None,
-    ) -> None:
+    def take(kind: Any, inputs: Any, attributes: Any, outputs: Any, op_name: Any = None, graph: Any = None) -> None:
         if graph is not None:  # it is traced: what it does is counted when it is executed
             return
         op = kind.decode() if isinstance(kind, bytes) else kind
+        op = "PartitionedCall" if op.startswith("__") else op  # a function has a name of its own
+        pairs = attributes or ()  # names and values by turns
+        flops = _flops(op, inputs, dict(zip(pairs[::2], pairs[1::2], strict=True)), outputs)
+        if flops is None and op not in counted.unknown:
+            counted.unknown = sorted([*counted.unknown, op])
         counted.op_types.add(op)
         counted.ops += op not in _NO_OPS
-        flops = _flops(op, inputs, _pairs(attributes), outputs)
-        if flops is None:
-            unknown.add("PartitionedCall" if op.startswith("__") else op)  # a function has a name of its own
         counted.flops += flops or 0
         depth = deepest(inputs) + _roundings(op, flops or 0, outputs)
         chains.update((id(one), (depth, one)) for one in outputs)
@@ -98,12 +91,9 @@ def count(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Counted]:
     finally:
         op_callbacks.remove_op_callback(take)
         tf.config.run_functions_eagerly(ran_eagerly)
-    outputs = [leaf for leaf in tf.nest.flatten(result) if isinstance(leaf, tf.Tensor)]
-    counted.unknown = tuple(sorted(unknown))
-    counted.depth = deepest(outputs) or 1
-    # One by one, an op needs what it reads and what it writes; for the whole batch all that was written may be alive.
-    counted.temporary_bytes = max(0, sum(sorted(written)[-2:]) - sum(map(_bytes, outputs)))
-    counted.batched_temporary_bytes = max(counted.temporary_bytes, min(sum(written), 3 * max(written, default=0)) // 2)
+    counted.depth = deepest([leaf for leaf in tf.nest.flatten(result) if isinstance(leaf, tf.Tensor)]) or 1
+    # All that was written may be alive, but not for much longer than the next ops need it.
+    counted.batched_temporary_bytes = min(sum(written), 3 * max(written)) // 2
     return result, counted
 
 
@@ -114,7 +104,7 @@ def _flops(op: str, inputs: Sequence[Any], attributes: dict[Any, Any], outputs: 
     """The floating-point operations of one op; None where they are not known."""
     if op in _FREE or any(part in op for part in _FREE_PARTS) or not any(map(_is_floating, outputs)):
         return 0
-    if op.startswith("__") or "PyFunc" in op:
+    if op == "PartitionedCall" or "PyFunc" in op:
         return None
     if op in _REDUCTIONS:
         return _size(inputs[0])
@@ -150,15 +140,10 @@ def _einsum(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence
 
 
 def _convolution(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int:
-    return 2 * _size(outputs[0]) * _size(inputs[1]) // max(1, int(inputs[1].shape[-1]))
-
-
-def _input_gradient(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int:
-    return _convolution(inputs, attributes, inputs[2:])
-
-
-def _filter_gradient(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int:
-    return _convolution([inputs[0], outputs[0]], attributes, inputs[2:])
+    """A gradient has what comes out of the convolution as its third input, and its kernel as an input or as output."""
+    result = inputs[2] if len(inputs) == 3 else outputs[0]
+    kernel = inputs[1] if len(inputs[1].shape) > 1 else outputs[0]
+    return 2 * _size(result) * _size(kernel) // max(1, int(kernel.shape[-1]))
 
 
 def _factorised(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> float:
@@ -170,22 +155,24 @@ def _fourier(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequenc
     return 5 * _size(outputs[0]) * math.log2(max(2, int(outputs[0].shape[-1])))
 
 
+def _triangular(inputs: Sequence[Any], attributes: dict[Any, Any], outputs: Sequence[Any]) -> int:
+    return _size(outputs[0]) * int(inputs[0].shape[-1])
+
+
 _RULES: dict[str, Callable[..., float]] = {
-    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _product),
-    "Einsum": _einsum,
-    **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), _convolution),
-    **dict.fromkeys(("Conv2DBackpropFilter", "Conv3DBackpropFilterV2"), _filter_gradient),
-    **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), _input_gradient),
-    **dict.fromkeys(("Cholesky", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant"), _factorised),
-    **dict.fromkeys(("MatrixSolve", "SelfAdjointEigV2", "Svd", "Qr"), _factorised),
-    "MatrixTriangularSolve": lambda inputs, attributes, outputs: _size(outputs[0]) * int(inputs[0].shape[-1]),
-    **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT", "FFT2D", "IFFT2D", "RFFT2D"), _fourier),
+    op: rule
+    for rule, ops in (
+        (_product, "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3"),
+        (_einsum, "Einsum"),
+        (_convolution, "Conv2D Conv3D DepthwiseConv2dNative Conv2DBackpropFilter Conv2DBackpropInput"),
+        (_convolution, "Conv3DBackpropFilterV2 Conv3DBackpropInputV2"),
+        (_factorised, "Cholesky MatrixInverse MatrixDeterminant LogMatrixDeterminant"),
+        (_factorised, "MatrixSolve SelfAdjointEigV2 Svd Qr"),
+        (_triangular, "MatrixTriangularSolve"),
+        (_fourier, "FFT IFFT RFFT IRFFT FFT2D IFFT2D RFFT2D"),
+    )
+    for op in ops.split()
 }
-
-
-def _pairs(attributes: Any) -> dict[Any, Any]:
-    """Attributes as TensorFlow hands them over: names and values by turns."""
-    return dict(zip(attributes[::2], attributes[1::2], strict=False)) if attributes else {}
 
 
 def _size(tensor: Any) -> int:

@@ -16,17 +16,12 @@ _NOISE = re.compile(
     r"Stack trace for op|\d+ root error|\(\d+\) |Hint:"
 )
 
-# Errors of functions that do in Python what needs the values of a tensor → what is wrong, and what works instead.
-_UNTRACED = "which has no value while it is traced"
-_ONE_BY_ONE = "or take a strategy that calls the function for one element after the other, such as"
+# Errors of functions that do in Python what needs the values of a tensor → what is done, and what works instead.
 _PLAIN = {
-    "as a Python `bool`": f"the function decides in Python (if, while, and, or, not) by a tensor, {_UNTRACED}, and "
-    f"nothing converts that here: write tf.where, or tf.cond for whole branches, {_ONE_BY_ONE} tf.map_fn",
-    "Iterating over a symbolic": f"the function loops in Python over a tensor, {_UNTRACED}, and nothing converts that "
-    f"here: write one op on the whole axis, tf.unstack or tf.while_loop, {_ONE_BY_ONE} tf.map_fn",
+    "as a Python `bool`": "decides in Python (if, while, and, or, not) by a tensor: write tf.where, or tf.cond",
+    "Iterating over a symbolic": "loops in Python over a tensor: write one op on the whole axis, or tf.while_loop",
     "Cannot convert a symbolic tf.Tensor|'SymbolicTensor' object (has no attribute 'numpy'|cannot be)|"
-    "not 'SymbolicTensor'": f"the function takes a tensor for a value of Python or NumPy, {_UNTRACED}: write "
-    f"TensorFlow's ops or tf.numpy_function, {_ONE_BY_ONE} loop.eager",
+    "not 'SymbolicTensor'": "takes a tensor for a value of Python or NumPy: write TensorFlow's ops, or tf.py_function",
 }
 
 
@@ -34,9 +29,8 @@ def describe(error: BaseException) -> Failed:
     """The outcome, type, message and detail of an error."""
     detail = "".join(traceback.format_exception(error)).strip()
     if len(detail) > _MOST_DETAIL:
-        # Cut at the end of a line, where there is one: the rest of a path could not be told from other words.
-        first, last = detail[: _MOST_DETAIL // 2], detail[-_MOST_DETAIL // 2 :]
-        detail = "\n".join((first, "[…]", last.partition("\n")[2] or last))
+        # From the beginning of a line on: the rest of a path could not be told from other words.
+        detail = "[…]\n" + detail[-_MOST_DETAIL:].partition("\n")[2]
     name = type(error).__name__
     text = str(getattr(error, "message", None) or error)
     if isinstance(error, SystemExit):
@@ -51,15 +45,14 @@ def shorten(text: str) -> str:
     announces."""
     for pattern, sentence in _PLAIN.items():
         if re.search(pattern, text):
-            return sentence
-    lines = [_NAMES.sub("", line) for line in text.splitlines()]
-    causes = [place for place, line in enumerate(lines) if _CAUSE.match(line)]
-    telling = [place for place, line in enumerate(lines) if not _NOISE.match(line)]
-    filled = [place for place, line in enumerate(lines) if line.strip()]
+            return f"the function is traced, when tensors have no values, and {sentence}, or take loop.eager"
+    lines = [line for line in (_NAMES.sub("", line) for line in text.splitlines()) if line.strip()]
     # Raised while tracing («in user code: …»), the cause stands after the traceback.
-    first = (causes[-1:] if text.startswith("in user code:") else []) + telling[:1] + filled[-1:]
+    causes = [place for place, line in enumerate(lines) if _CAUSE.match(line) and text.startswith("in user code:")]
+    telling = [place for place, line in enumerate(lines) if not _NOISE.match(line)]
+    first = [*causes[-1:], *telling, len(lines) - 1][0]
     line = ""
-    for more in lines[first[0] :] if first else ():
+    for more in lines[max(0, first) :]:
         line = f"{line} {more.strip()}".strip()
         if not line.endswith(":"):
             break

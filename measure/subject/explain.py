@@ -9,8 +9,9 @@ import gzip
 import re
 import statistics
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,8 +19,8 @@ from typing import Any
 import msgspec
 
 from measure.run.why import GRAPH, HLO, MOST_ROWS, TRACE, Explained, Graph, Ran
-from measure.subject.profiler import Event, profiled
-from measure.subject.tracing import compiles_element, traced
+from measure.subject.messages import Spec
+from measure.subject.tracing import Event, compiles_element, profiled, traced
 
 # Of calls that are repeated: they take no longer than this together, and are no more than so many.
 REPEATED_S, _MOST_WATCHED, _MOST_PLAIN = 0.2, 10, 200
@@ -28,54 +29,38 @@ _MOST_EVENTS = 100_000
 _PS_PER_S, _PS_PER_US = 1e12, 1e6
 
 
-def explain(
-    module: ModuleType,
-    mode: str,
-    slug: str,
-    folder: Path,
-    synchronise: Callable[[], None],
-    *,
-    on_gpu: bool,
-) -> Explained:
-    """Call the strategy ``slug`` a few times and return what happened; leaves its artifacts in ``folder``."""
-    of_element = mode != "xla" and compiles_element(slug)
-    compiles = mode == "xla" or of_element
-
-    def call() -> None:
-        outputs = module.strategy(module.elems)
-        synchronise()
-        del outputs
+def explain(module: ModuleType, call: Callable[[], Any], spec: Spec) -> Explained:
+    """Call the strategy a few times and return what happened; leaves its artifacts in the folder of the spec."""
+    folder, mode = Path(spec.artifacts), spec.mode
+    of_element = mode != "xla" and compiles_element(spec.name)
 
     def watched() -> None:
         with profile.call():
             call()
 
-    with traced() as first:
-        if compiles:
-            call()  # compiling leaves hundreds of thousands of events
-        with profiled(on_gpu=on_gpu) as profile:
-            if not compiles:
-                # The executor leaves an op that has often been quick out of the trace. It decides so by calls that are
-                # not traced: therefore the first call is traced as well.
-                call()
-            with traced() as again:
-                watched_s = _repeat(watched, _MOST_WATCHED)
+    if mode == "xla" or of_element:
+        call()  # compiling leaves hundreds of thousands of events
+    with profiled(on_gpu=spec.device.startswith("GPU")) as profile:
+        # The executor leaves an op that has often been quick out of the trace. It decides so by calls that are not
+        # traced: therefore a first call is traced as well.
+        call()
+        with traced() as again:
+            watched_s = _repeat(watched, _MOST_WATCHED)
     called = profile.quickest_call()
     events = list(profile.events(lambda _, start_ps: called.start_ps <= start_ps <= called.end_ps))
-    (folder / TRACE).write_bytes(chrome(called, events, slug))
+    (folder / TRACE).write_bytes(chrome(called, events, spec.name))
     graph = program = None
     if mode != "eager":
-        graph = module.strategy.get_concrete_function(module.elems).graph.as_graph_def()
-        (folder / GRAPH).write_text(_text(graph), encoding="utf-8")
+        graph, text = _read(module.strategy.get_concrete_function(module.elems).graph.as_graph_def())
+        (folder / GRAPH).write_text(text, encoding="utf-8")
     if mode == "xla":
         ir = module.strategy.experimental_get_compiler_ir(module.elems)
         program = without_paths(ir(stage="optimized_hlo"))
         (folder / HLO).write_text(program, encoding="utf-8")
     return Explained(
         call_s=statistics.median(_repeat(call, _MOST_PLAIN)),
-        traces_first=first.functions - again.functions,
         traces_per_call=again.functions / len(watched_s),
-        graph=None if graph is None else _facts(graph),
+        graph=graph,
         loops=None if program is None else _count(program, "while"),
         fusion_count=0 if program is None else _count(program, "fusion"),
         of_element=of_element,
@@ -83,7 +68,7 @@ def explain(
     )
 
 
-def _repeat(call: Callable[[], None], most: int) -> list[float]:
+def _repeat(call: Callable[[], Any], most: int) -> list[float]:
     """Call at least once; the seconds of the calls."""
     times_s: list[float] = []
     while len(times_s) < most and sum(times_s) < REPEATED_S:
@@ -101,9 +86,6 @@ _CONTAINER = re.compile(r"(Stateless)?(While|If|Case)|(Stateful)?PartitionedCall
 _WAITING = "SyncDevice"
 _GRAPH_OP = re.compile(r"[^ ]*[^ :]:_?([A-Z]\w*)")
 _EAGER = "EagerLocalExecute: "
-_EAGER_RUN = "KernelAndDeviceFunc::Run"
-_ASYNC = "ExecutorState::ProcessAsync::Start"
-_BUILDING = "tf.function-graph_building"
 # What encloses other kernels of XLA's, and what a GPU does beside kernels.
 _NO_KERNEL = re.compile(r"(while|conditional|call)(\.\d+)?$|Memcpy|Memset")
 
@@ -111,57 +93,55 @@ _NO_KERNEL = re.compile(r"(while|conditional|call)(\.\d+)?$|Memcpy|Memset")
 def figures(called: Event, events: Iterable[Event]) -> dict[str, Any]:
     """The fields of `Explained` that the events of a call give. On a GPU's plane a line of the device is a stream of
     kernels; on the host XLA traces each kernel with the statistic ``hlo_op``."""
-    by_line: dict[int, list[Event]] = {}
+    parts: dict[str, list[Event]] = defaultdict(list)
+    eager: dict[int, str] = {}
     for event in sorted(events, key=lambda event: (event.start_ps, -event.duration_ps)):
-        by_line.setdefault(event.line, []).append(event)
-    ops: list[tuple[str, Event]] = []
-    kernels: list[Event] = []
-    streams: list[Event] = []
-    for own in by_line.values():
-        if own[0].plane.startswith("/device:"):
-            streams += own if own[0].line_name.startswith("Stream") else []
-        else:
-            ops += _ops(own)
-            kernels += [event for event in own if "hlo_op" in event.stats]
-    streams = [event for event in streams if not _NO_KERNEL.match(event.name)]
-    kernels = [event for event in kernels if not _NO_KERNEL.match(event.name)] + streams
-    waits = [event for name, event in ops if name == _WAITING]
-    ops = [(name, event) for name, event in ops if not _CONTAINER.fullmatch(name) and name != _WAITING]
-    calling = by_line.get(called.line, [])
-    building = [event for event in calling if event.name == _BUILDING]
-    inside = [event for event in calling if event.name.startswith(("TFE_", "Eager"))]
-    call_s = called.duration_ps / _PS_PER_S
+        is_kernel = not _NO_KERNEL.match(event.name)
+        if event.plane.startswith("/device:"):
+            if is_kernel and event.line_name.startswith("Stream"):
+                parts["streams"].append(event)
+            continue
+        if is_kernel and "hlo_op" in event.stats:
+            parts["kernels"].append(event)
+        if event.line == called.line and event.name == "tf.function-graph_building":
+            parts["building"].append(event)
+        elif event.line == called.line and event.name.startswith(("TFE_", "Eager")):
+            parts["runtime"].append(event)
+        op = _op(event, eager)
+        if op == _WAITING:
+            parts["waiting"].append(event)
+        elif op and not _CONTAINER.fullmatch(op):
+            parts["ops"].append(replace(event, name=op))
+    kernels, call_s = parts["kernels"] + parts["streams"], called.duration_ps / _PS_PER_S
     return {
         "profiled_s": call_s,
-        "building_s": _union_s(building),
-        "op_count": len(ops),
-        "ops": _table(ops),
-        "in_ops_s": _union_s(event for _, event in ops),
+        "building_s": _union_s(parts["building"]),
+        "op_count": len(parts["ops"]),
+        "ops": _table(parts["ops"]),
+        "in_ops_s": _union_s(parts["ops"]),
         "kernel_count": len(kernels),
-        "kernels": _table((event.name, event) for event in kernels),
+        "kernels": _table(kernels),
         "in_kernels_s": _union_s(kernels),
-        "in_streams_s": _union_s(streams),
-        "python_s": max(0.0, call_s - _union_s([*inside, *building])),
-        "waiting_s": _union_s(waits),
+        "in_streams_s": _union_s(parts["streams"]),
+        "python_s": max(0.0, call_s - _union_s(parts["runtime"] + parts["building"])),
+        "waiting_s": _union_s(parts["waiting"]),
     }
 
 
-def _ops(own: list[Event]) -> Iterator[tuple[str, Event]]:
-    """The type of each op that ran on a thread, with the event that lasts as long. The executor traces an op as
+def _op(event: Event, eager: dict[int, str]) -> str:
+    """The type of the op that ran as long as an event, empty where that is no op's. The executor traces an op as
     ``name:Type``, and eager execution as ``EagerLocalExecute: Type`` around the kernel's run, or around that of a
-    function, whose ops are traced by themselves."""
-    eager = ""
-    for event in own:
-        if event.name.startswith(_EAGER):
-            eager = event.name.removeprefix(_EAGER)
-        elif event.name == _EAGER_RUN and eager:
-            if not eager.startswith("__"):
-                yield eager.lstrip("_"), event
-            eager = ""
-        elif event.name == _ASYNC and event.stats.get("kernel_type"):
-            yield str(event.stats["kernel_type"]).lstrip("_"), event
-        elif op := _GRAPH_OP.fullmatch(event.name):
-            yield op[1], event
+    function, whose ops are traced by themselves. ``eager``: such a type, by the line on which its run is to come."""
+    op = ""
+    if event.name.startswith(_EAGER):
+        eager[event.line] = event.name.removeprefix(_EAGER)
+    elif event.name == "KernelAndDeviceFunc::Run":
+        op = eager.pop(event.line, "")
+    elif event.name == "ExecutorState::ProcessAsync::Start":
+        op = str(event.stats.get("kernel_type", ""))
+    elif graph_op := _GRAPH_OP.fullmatch(event.name):
+        op = graph_op[1]
+    return "" if op.startswith("__") else op.lstrip("_")
 
 
 def _union_s(events: Iterable[Event]) -> float:
@@ -173,11 +153,11 @@ def _union_s(events: Iterable[Event]) -> float:
     return total / _PS_PER_S
 
 
-def _table(ran: Iterable[tuple[str, Event]]) -> list[Ran]:
+def _table(events: Iterable[Event]) -> list[Ran]:
     """Rows by name, of those that took longest."""
-    lengths: dict[str, list[int]] = {}
-    for name, event in ran:
-        lengths.setdefault(name[:200], []).append(event.duration_ps)
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        lengths[event.name[:200]].append(event.duration_ps)
     rows = [Ran(name=name, count=len(own), seconds=sum(own) / _PS_PER_S) for name, own in lengths.items()]
     return sorted(rows, key=lambda row: (-row.seconds, -row.count, row.name))[:MOST_ROWS]
 
@@ -210,22 +190,19 @@ _SOURCE = re.compile(r' (?:source_file="[^"]*"|source_line=\d+|source_end_line=\
 _STACK_FRAMES = re.compile(r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n(?:.+\n)*\n?", re.MULTILINE)
 
 
-def _facts(graph: Any) -> Graph:
-    functions = [function.node_def for function in graph.library.function]
-    kinds = Counter(node.op for nodes in (graph.node, *functions) for node in nodes)
-    rows = [Ran(name=name, count=count) for name, count in kinds.most_common(MOST_ROWS)]
-    return Graph(nodes=kinds.total(), top_nodes=len(graph.node), functions=len(functions), by_op=rows)
-
-
-def _text(graph: Any) -> str:
-    """The graph as people read it: a line for each node, then the functions that it calls."""
-    parts = [("graph", graph.node)]
-    parts += [(f"function {function.signature.name}", function.node_def) for function in graph.library.function]
+def _read(graph: Any) -> tuple[Graph, str]:
+    """The figures of a graph, and the graph as people read it: a line for each node, then the functions that it
+    calls."""
+    parts = {"graph": graph.node}
+    parts |= {f"function {function.signature.name}": function.node_def for function in graph.library.function}
     lines = []
-    for title, nodes in parts:
+    for title, nodes in parts.items():
         lines += [f"{title}: {len(nodes)} nodes"]
         lines += [f"  {node.name} = {node.op}({', '.join(node.input)})" for node in nodes]
-    return "\n".join(lines)
+    kinds = Counter(node.op for nodes in parts.values() for node in nodes)
+    rows = [Ran(name=name, count=count) for name, count in kinds.most_common(MOST_ROWS)]
+    figures = Graph(nodes=kinds.total(), top_nodes=len(graph.node), functions=len(parts) - 1, by_op=rows)
+    return figures, "\n".join(lines)
 
 
 def without_paths(program: str) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import sys
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -20,7 +19,7 @@ def die_with_parent(parent_pid: int, by: signal.Signals = signal.SIGKILL) -> Non
     long as they do. A parent that has ended before the call is seen by its changed pid.
     """
     _prctl(_PR_SET_PDEATHSIG, int(by))
-    if sys.platform.startswith("linux") and os.getppid() != parent_pid:
+    if os.getppid() != parent_pid:
         os._exit(1)
 
 
@@ -30,7 +29,7 @@ def adopt_orphans() -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    if sys.platform.startswith("linux"):
+    with contextlib.suppress(AttributeError):  # only Linux has it
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 

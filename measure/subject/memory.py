@@ -9,24 +9,21 @@ import ctypes
 import gc
 import operator
 import os
-import platform
 import re
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from measure.run.run import TIMELINE_POINTS, AtPeak, Memory, Timeline
-from measure.subject.profiler import Profile, profiled
+from measure.subject.messages import MemoryMethod
+from measure.subject.tracing import Event, Profile, profiled
 from workloads.spec import Leaf
 
-_NUMPY = "NumPy and Python"
-_UNNAMED_OP = "not named by TensorFlow"
 _OPS_AT_PEAK = 20
-
 _PS_PER_S = 1e12
 _ALLOCATION, _FREE = "MemoryAllocation", "MemoryDeallocation"
 
@@ -41,166 +38,132 @@ _MALLOPT = {
     -8: 1,
 }
 
-_CANARY_BYTES = 12_347
-
 
 # --- settings, before the first op ------------------------------------------------------------------------------------
 
 
-def prepare_events(limit_mib: int | None = None) -> None:
-    """Make TensorFlow's CPU memory visible to `measure_events`, and limit it to ``limit_mib`` MiB.
-
-    More than the limit fails with ``ResourceExhaustedError``, XLA's buffers included. Before the first op only.
-    """
+def prepare_events(limit_mib: int | None = None, device: str = "CPU:0") -> None:
+    """Make TensorFlow's CPU memory visible to `measure` by events, and limit it to ``limit_mib`` MiB, and that of a GPU
+    where ``device`` is one. More fails with ``ResourceExhaustedError``, XLA's buffers included."""
     os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"
     if limit_mib is not None:
         os.environ["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(limit_mib)
+        if device.startswith("GPU"):
+            import tensorflow as tf
+
+            gpu = tf.config.list_physical_devices("GPU")[int(device.removeprefix("GPU:"))]
+            limited = tf.config.LogicalDeviceConfiguration(memory_limit=limit_mib)
+            tf.config.set_logical_device_configuration(gpu, [limited])
 
 
-def prepare_gpu() -> None:
-    """Let this process take a GPU's memory as it needs it, not all at once: others live on the same one. Before the
-    first op only. Source: ``GPUBFCAllocator::GetAllowGrowthValue``, which asks for the variable by name."""
-    os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
-
-
-def limit_gpu(index: int, limit_mib: int) -> None:
-    """Limit this process to ``limit_mib`` MiB of a GPU's memory, as `prepare_events` does for the machine's."""
-    import tensorflow as tf
-
-    gpu = tf.config.list_physical_devices("GPU")[index]
-    tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=limit_mib)])
-
-
-def gpu_room(index: int) -> int | None:
-    """Bytes that a process may take of a GPU's memory now: what is free but for a reserve that TensorFlow keeps to
-    itself; None where there is no such GPU."""
-    import tensorflow as tf
-    from tensorflow.python.client import device_lib
-
-    options = tf.compat.v1.GPUOptions(visible_device_list=str(index), allow_growth=True)
-    devices = device_lib.list_local_devices(tf.compat.v1.ConfigProto(gpu_options=options))
-    return next((device.memory_limit for device in devices if device.device_type == "GPU"), None)
-
-
-def prepare_process_peak() -> bool:
-    """Make this process give memory back as soon as it is freed, as `measure_process_peak` needs; before the first op.
-
-    False where that can not be had: anywhere but on Linux with glibc.
-    """
-    if platform.libc_ver()[0] != "glibc":
-        return False
+def prepare_process_peak() -> None:
+    """Make this process give memory back as soon as it is freed, as `measure_process_peak` needs. Raises AttributeError
+    without glibc's malloc."""
     os.environ["TF_ONEDNN_USE_SYSTEM_ALLOCATOR"] = "1"
-    libc = ctypes.CDLL(None)
-    return all(libc.mallopt(parameter, value) == 1 for parameter, value in _MALLOPT.items())
+    for parameter, value in _MALLOPT.items():
+        ctypes.CDLL(None).mallopt(parameter, value)
 
 
 # --- measurements of one steady call, which waits for its device: the caller has made the calls before it ------------
 
 
-def measure_events(call: Callable[[], Any], *, device: str = "CPU:0", with_numpy: bool = False) -> Memory:
-    """Memory of one call from the allocator's events, exact to the requested byte.
+def measure(call: Callable[[], Any], method: MemoryMethod, device: str = "CPU:0") -> Memory:
+    """Memory of one call, which returns a nest of tensors. ``device`` is the one whose memory counts (``CPU:0``,
+    ``GPU:1``). Bytes of inputs and captured ones are not measured. The methods:
 
-    ``call`` returns a nest of tensors, which is held until the last event is in. ``device`` is the one whose memory
-    counts (``CPU:0``, ``GPU:1``). RuntimeError where events do not arrive, since `prepare_events` came too late.
-    Source of the events: ``tsl/framework/bfc_allocator.cc``, seen through TensorFlow's profiler.
-
-    ``with_numpy``: the call runs NumPy code. The allocator knows NumPy's memory only once it is copied, which is
-    not done where it happens to start at a multiple of 64 bytes. The most that NumPy and Python used is then added to
-    the peak, an upper bound and good to some 100 KiB of Python's own; the timeline stays TensorFlow's.
+    - ``events`` of the allocator, exact to the requested byte, with what was live when. RuntimeError where they do not
+      arrive, since `prepare_events` came too late. Source: ``tsl/framework/bfc_allocator.cc``.
+    - ``events_with_numpy``: the call runs NumPy code. The allocator has NumPy's memory only once it is copied, which is
+      not done where it happens to start at a multiple of 64 bytes. The most that NumPy and Python used is then added to
+      the peak, an upper bound and good to some 100 KiB of Python's own; the timeline stays TensorFlow's.
+    - ``allocator``: its counters, for calls with too many events, and for any GPU. With the default CPU allocator
+      buffers under 256 KiB are not counted; after `prepare_events` whole chunks are.
+    - ``tracemalloc``: as Python's allocator saw it, NumPy's arrays included; TensorFlow's tensors are not.
     """
+    import tensorflow as tf
+
+    gc.collect()
+    at_peak: list[AtPeak] = []
+    timeline = None
+    if method == "tracemalloc":
+        outputs, peak_bytes = _by_tracemalloc(call)
+    elif method == "allocator":
+        tf.config.experimental.reset_memory_stats(device)
+        before = tf.config.experimental.get_memory_info(device)["current"]
+        outputs = call()
+        peak_bytes = tf.config.experimental.get_memory_info(device)["peak"] - before
+    else:
+        outputs, peak_bytes, at_peak, timeline = _by_events(call, device, with_numpy=method == "events_with_numpy")
+    output_bytes = bytes_of(outputs)
+    return Memory(
+        peak_bytes=max(0, peak_bytes),
+        output_bytes=output_bytes,
+        temporary_bytes=max(0, peak_bytes - output_bytes),
+        input_bytes=0,
+        captured_bytes=0,
+        method="events" if method == "events_with_numpy" else method,
+        at_peak=at_peak,
+        timeline=timeline,
+    )
+
+
+def _by_tracemalloc(call: Callable[[], Any]) -> tuple[Any, int]:
+    tracemalloc.start()
+    outputs = call()
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return outputs, peak_bytes
+
+
+def _by_events(call: Callable[[], Any], device: str, *, with_numpy: bool) -> tuple[Any, int, list[AtPeak], Timeline]:
     import tensorflow as tf
 
     numpy_bytes = 0
     # The allocator reports from the host, for a GPU's memory too; tracing the GPU itself would add nothing.
     with profiled() as profile:
         with tf.device(device):
-            canary = tf.fill([_CANARY_BYTES], tf.constant(1, tf.uint8))
-        if with_numpy:
-            tracemalloc.start()
+            canary = tf.fill([1], tf.constant(1, tf.uint8))  # which is reported, even if the call needs nothing
         with profile.call():
-            outputs = call()
-        if with_numpy:
-            numpy_bytes = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
+            if with_numpy:
+                outputs, numpy_bytes = _by_tracemalloc(call)
+            else:
+                outputs = call()
     del canary
     called = profile.quickest_call()
     reports = allocations(profile, device)
     if not reports:
         raise RuntimeError(f"the allocator of {device} reports no events: prepare_events must come before the first op")
-    reports = [report for report in reports if report.time_ps >= called.start_ps]
-    times_ps, live = [called.start_ps], [0]
-    for time_ps, total, _ in live_memory(reports):
-        times_ps.append(time_ps)
-        live.append(total)
-    times_ps.append(max(called.end_ps, times_ps[-1]))
-    live.append(live[-1])
+    reports = [report for report in reports if report.start_ps >= called.start_ps]
+    times_ps = [called.start_ps, *(report.start_ps for report in reports)]
+    live = [0, *replayed(reports)[0]]
+    peak = int(np.argmax(live))  # the first time
+    held = replayed(reports[:peak])[1] + Counter({"NumPy and Python": numpy_bytes})
+    at_peak = [AtPeak(op=op, bytes=size) for op, size in held.most_common(_OPS_AT_PEAK)]
+    times_ps, live = [*times_ps, max(called.end_ps, times_ps[-1])], [*live, live[-1]]
     shown = shown_points(live)
-    at_peak = ops_at_peak(live_at_peak(reports))
-    if with_numpy:
-        at_peak = sorted([*at_peak, AtPeak(op=_NUMPY, bytes=numpy_bytes)], key=lambda row: -row.bytes)
-    timeline = Timeline(
-        t_s=[(times_ps[i] - called.start_ps) / _PS_PER_S for i in shown], live_bytes=[live[i] for i in shown]
-    )
-    return _memory(outputs, max(live) + numpy_bytes, "events", at_peak=at_peak, timeline=timeline)
+    t_s = [(times_ps[place] - called.start_ps) / _PS_PER_S for place in shown]
+    return outputs, live[peak] + numpy_bytes, at_peak, Timeline(t_s=t_s, live_bytes=[live[place] for place in shown])
 
 
-def measure_allocator(call: Callable[[], Any], *, device: str = "CPU:0") -> Memory:
-    """Memory of one call from the allocator's own counters: for calls with too many events, and for any GPU.
-
-    With the default CPU allocator buffers under 256 KiB are not counted; after `prepare_events` whole chunks are.
-    """
-    import tensorflow as tf
-
-    gc.collect()
-    tf.config.experimental.reset_memory_stats(device)
-    before = tf.config.experimental.get_memory_info(device)["current"]
-    outputs = call()
-    return _memory(outputs, tf.config.experimental.get_memory_info(device)["peak"] - before, "allocator")
-
-
-def measure_tracemalloc(call: Callable[[], Any]) -> Memory:
-    """Memory of one call as Python's allocator saw it, NumPy's arrays included; TensorFlow's tensors are not."""
-    gc.collect()
-    tracemalloc.start()
-    outputs = call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return _memory(outputs, peak, "tracemalloc")
-
-
-def _memory(outputs: Any, peak_bytes: int, method: Any, **more: Any) -> Memory:
-    peak_bytes, output_bytes = max(0, peak_bytes), bytes_of(outputs)
-    temporary_bytes = max(0, peak_bytes - output_bytes)
-    return Memory(
-        peak_bytes=peak_bytes, output_bytes=output_bytes, temporary_bytes=temporary_bytes, input_bytes=0,
-        captured_bytes=0, method=method, **more,
-    )  # fmt: skip
-
-
-def measure_process_peak(call: Callable[[], Any]) -> int | None:
+def measure_process_peak(call: Callable[[], Any]) -> int:
     """The most bytes by which the process's resident memory rose during one call, outputs included.
 
-    It also catches scratch memory that no allocator reports. None where the system does not tell. Before the first op
-    `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs`` and ``VmHWM``.
+    It also catches scratch memory that no allocator reports. OSError where the system does not tell. Before the first
+    op `prepare_process_peak` must have come. The kernel counts in pages. Source: proc(5), ``clear_refs``, ``VmHWM``.
     """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    try:
-        with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")
-        before = _status_bytes("VmRSS")
-        outputs = call()
-        peak = _status_bytes("VmHWM")
-    except (OSError, LookupError):
-        return None
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status_bytes("VmRSS")
+    outputs = call()
+    peak = _status_bytes("VmHWM")
     del outputs
     return max(0, peak - before)
 
 
 def _status_bytes(key: str) -> int:
-    with open("/proc/self/status", encoding="utf-8") as file:
-        kib = dict(line.split(":", 1) for line in file)[key]
-    return int(kib.split()[0]) * 1024
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 
 
 def bytes_of(tensors: Any) -> int:
@@ -238,54 +201,37 @@ def host_array(leaf: Any) -> Any:
 # --- what an allocator reported: pure functions of data --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Allocation:
-    """A buffer was allocated, or ``freed``; ``bytes`` and ``op`` of a free are not looked at."""
-
-    time_ps: int
-    address: int
-    freed: bool
-    bytes: int = 0
-    op: str = ""
-
-
-def allocations(profile: Profile, device: str) -> list[Allocation]:
+def allocations(profile: Profile, device: str) -> list[Event]:
     """The reports of the allocators of ``device`` in a profile, in their order, those before the marked call too:
     ``GPU_0_bfc`` is GPU 0's, ``gpu_host_bfc`` pins the host's memory."""
     kind, _, index = device.rpartition(":")
     reports = []
     for event in profile.events(lambda name, _: name in (_ALLOCATION, _FREE)):
-        stats, name = event.stats, str(event.stats.get("allocator_name", ""))
-        if name.startswith(f"GPU_{index}_") if kind == "GPU" else not name.lower().startswith("gpu_"):
-            freed, op = event.name == _FREE, str(stats.get("tf_op") or "")
-            reports.append(Allocation(event.start_ps, int(stats["addr"]), freed, int(stats["requested_bytes"]), op))
-    return sorted(reports, key=operator.attrgetter("time_ps"))
+        allocator = str(event.stats.get("allocator_name", ""))
+        if allocator.startswith(f"GPU_{index}_") if kind == "GPU" else not allocator.lower().startswith("gpu_"):
+            reports.append(event)
+    return sorted(reports, key=operator.attrgetter("start_ps"))
 
 
-def live_memory(reports: Iterable[Allocation]) -> Iterator[tuple[int, int, Collection[Allocation]]]:
-    """The time of each change, the bytes that are live from then on, and the buffers that hold them.
+def replayed(reports: Iterable[Event]) -> tuple[list[int], Counter[str]]:
+    """The bytes that are live after each report, and the bytes that each op holds after the last.
 
-    Frees of addresses that were not allocated here are ignored. An address that is allocated again without a free in
+    Frees of addresses that were not allocated here change nothing. An address that is allocated again without a free in
     between replaces what was there.
     """
-    live: dict[int, Allocation] = {}
-    total = 0
+    live: dict[int, tuple[str, int]] = {}
+    totals, total = [], 0
     for report in reports:
-        before = live.pop(report.address, None)
-        if before is not None:
-            total -= before.bytes
-        elif report.freed:
-            continue
-        if not report.freed:
-            live[report.address] = report
-            total += report.bytes
-        yield report.time_ps, total, live.values()
-
-
-def live_at_peak(reports: Sequence[Allocation]) -> list[Allocation]:
-    """The buffers that are live when most bytes are, for the first time."""
-    peak = max((total for _, total, _ in live_memory(reports)), default=0)
-    return next((list(live) for _, total, live in live_memory(reports) if total == peak), [])
+        address, size = int(report.stats["addr"]), int(report.stats["requested_bytes"])
+        total -= live.pop(address, ("", 0))[1]
+        if report.name == _ALLOCATION:
+            live[address] = str(report.stats.get("tf_op", "")), size
+            total += size
+        totals.append(total)
+    held: Counter[str] = Counter()
+    for op, size in live.values():
+        held[readable_op(op)] += size
+    return totals, held
 
 
 def shown_points(live: Sequence[int]) -> list[int]:
@@ -294,17 +240,9 @@ def shown_points(live: Sequence[int]) -> list[int]:
     return sorted({int(np.argmax(live)), *map(int, evenly)})
 
 
-def ops_at_peak(buffers: Iterable[Allocation]) -> list[AtPeak]:
-    """Bytes per op of those that hold most, most first."""
-    sums: Counter[str] = Counter()
-    for buffer in buffers:
-        sums[readable_op(buffer.op)] += buffer.bytes
-    return [AtPeak(op=name, bytes=total) for name, total in sums.most_common(_OPS_AT_PEAK)]
-
-
 def readable_op(name: str) -> str:
     """An op's name without the functions that it was inlined from and without the number of its kind:
     ``map/while/body/_1/map/while/mul_7`` is one of the ops ``map/while/mul``. Of XLA's buffers events name only the
     compiled function, ``__inference_strategy_62``."""
     name = re.sub(r"_\d+$", "", re.sub(r"^.*/_\d+/", "", name))
-    return re.sub("^__inference_", "XLA program ", name) or _UNNAMED_OP
+    return re.sub("^__inference_", "XLA program ", name) or "not named by TensorFlow"

@@ -1,9 +1,8 @@
 """The messages between processes, declared once: one JSON object a line, UTF-8.
 
-Whoever starts a subject tells it with a `Spec`, its first line, what it is to be, and a timing subject what to do with
-each `Command`; a subject answers with what is derived from `Said`. A message is encoded once and read once. A strategy
-runs inside its subject and can write into its channel, so that what comes from there is taken in only once `read` has
-made a message of it.
+Whoever starts a subject sends it a `Spec`, and a timing subject a `Command` for each step; a subject answers with what
+is derived from `Said`. A strategy runs inside its subject and can write into its channel, so that what comes from there
+is taken in only once `read` has made a message of it.
 """
 
 import os
@@ -18,18 +17,14 @@ from measure.run.why import Explained
 from workloads.functions import Facts, Given
 
 Role = Literal["reference", "memory", "timing", "process_peak", "probes", "room", "why", "devices", "derive"]
-
-
-class ProtocolError(ValueError):
-    """The other side sent what is not a line of this protocol."""
+MemoryMethod = Literal["events", "events_with_numpy", "allocator", "tracemalloc"]
 
 
 class Spec(Struct, frozen=True, kw_only=True):
-    """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference and the expected
-    structure of the whole output. ``mode`` selects which parts of the runtime are started before the first call is
-    timed. ``artifacts`` is the folder for what a why subject leaves beside its figures. ``shapes_only``: values cannot
-    be compared, since they are random or depend on state. ``times``: the case is as many elements as the script has,
-    times so many. ``given``, ``size``, ``seed``: for who derives what is known of a person's own function."""
+    """The order for a subject. ``case_dir`` holds what all subjects of a case read: the reference, and in
+    ``expected.pickle`` how `measure.subject.correctness.check` compares with it. ``artifacts`` is the folder for what a
+    why subject leaves beside its figures. ``given``, ``size``, ``seed``: for who derives facts of a person's own
+    function."""
 
     role: Role
     script: str = ""
@@ -38,32 +33,19 @@ class Spec(Struct, frozen=True, kw_only=True):
     device: str = "CPU:0"
     case_dir: str = ""
     artifacts: str = ""
-    depth: int = 1
     memory_limit_mib: int | None = None
-    memory_method: Literal["events", "events_with_numpy", "allocator", "tracemalloc"] = "events"
-    captured_bytes: int = 0
-    input_bytes: int = 0
+    memory_method: MemoryMethod = "events"
     work: Work | None = None
-    times: float = 1.0
-    shapes_only: bool = False
     given: Given | None = None
     size: dict[str, int] = {}
     seed: int = 0
 
 
-class CallFirst(msgspec.Struct, frozen=True, tag_field="op", tag="first_call"):
-    """Tells a timing subject to make its first call; answered by `FirstCall`."""
+class Command(msgspec.Struct, frozen=True):
+    """Tells a timing subject to make its first call, answered by `FirstCall`, to take samples, answered by `Sampled`,
+    or to end."""
 
-
-class TakeTurn(msgspec.Struct, frozen=True, tag_field="op", tag="turn"):
-    """Tells a timing subject to take samples; answered by `Sampled`."""
-
-
-class Stop(msgspec.Struct, frozen=True, tag_field="op", tag="stop"):
-    """Tells a timing subject to end."""
-
-
-Command = CallFirst | TakeTurn | Stop
+    op: Literal["first_call", "turn", "stop"]
 
 
 class Said(msgspec.Struct, frozen=True, tag_field="event"):
@@ -99,8 +81,8 @@ class Checked(Said, frozen=True, tag="checked"):
 
 
 class Measured(Said, frozen=True, tag="memory"):
-    """``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop;
-    ``retraces``: functions that one steady call traced."""
+    """``fallbacks``: ops for which `tf.vectorized_map` fell back to a while loop; ``retraces``: functions that one
+    steady call traced."""
 
     memory: Memory
     fallbacks: list[str]
@@ -108,28 +90,29 @@ class Measured(Said, frozen=True, tag="memory"):
 
 
 class Rough(Said, frozen=True, tag="rough"):
-    """Seconds of a call, roughly: beside another subject, and with another allocator. None where a call is long."""
+    """Seconds of a call, roughly: beside another subject, and with another allocator. Of a long call there are none."""
 
-    seconds: float | None
+    seconds: float
 
 
 class Anew(Said, frozen=True, tag="anew"):
     """How many functions each call with new values traces, and how many programs XLA compiles in it; none where calls
-    with the timed values trace too, where the strategy does not take other values, or where its first call is long."""
+    with the timed values trace too, where the strategy does not take other values, or where a call is long."""
 
-    traces: int
-    compilations: int
+    traces: int = 0
+    compilations: int = 0
 
 
 class ProcessPeak(Said, frozen=True, tag="process_peak"):
-    """None where the system does not tell."""
-
-    bytes: int | None
+    bytes: int
 
 
 class Probed(Said, frozen=True, tag="rates"):
+    """``flops``: of a call of the script, and ``unknown`` the types of its ops whose work is not known."""
+
     rates: Rates
-    work: Work
+    flops: int
+    unknown: list[str]
 
 
 class Room(Said, frozen=True, tag="room"):
@@ -150,17 +133,12 @@ class Derived(Said, frozen=True, tag="derived"):
     facts: Facts
 
 
-class Gpu(Struct, frozen=True, kw_only=True):
-    name: str | None
-    compute_capability: str
-
-
 class Devices(Said, frozen=True, kw_only=True, tag="devices"):
-    """The devices by their names, such as ``CPU:0``, and what `measure.machine.environment` asks of TensorFlow. What
-    is about GPUs is None where there is none."""
+    """The devices by their names, such as ``CPU:0``, and facts of `measure.machine.environment` under its keys. What is
+    about GPUs is None where there is none."""
 
     names: list[str]
-    gpus: list[Gpu]
+    gpus: list[str]
     cuda: str | None
     cudnn: str | None
     onednn: bool
@@ -193,15 +171,9 @@ _DECODER: msgspec.json.Decoder[Said] = msgspec.json.Decoder(_ANY_OF_SAID)
 
 
 def read(line: bytes | Mapping[str, Any]) -> Said:
-    """The message that a subject has sent, with all of its fields: of a line, or of the object that it holds. Raises
-    `ProtocolError` where it is none."""
-    try:
-        if isinstance(line, bytes):
-            return _DECODER.decode(line)
-        message: Said = msgspec.convert(line, _ANY_OF_SAID)
-    except msgspec.DecodeError as error:
-        raise ProtocolError(f"not a message: {line!r:.200} ({error})") from None
-    return message
+    """The message that a subject has sent: of a line, or of the object that it holds. Raises ``msgspec.DecodeError``
+    where it is none."""
+    return _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, _ANY_OF_SAID)
 
 
 def encode(message: msgspec.Struct | Mapping[str, Any]) -> bytes:
@@ -213,9 +185,11 @@ class Channel:
     """The subject's end of its socket."""
 
     def __init__(self, fd: int) -> None:
-        self._fd, self._lines = fd, os.fdopen(fd, "rb")
+        self._fd, self._lines, self._process = fd, os.fdopen(fd, "rb"), os.getpid()
 
     def send(self, message: Said) -> None:
+        if os.getpid() != self._process:  # a fork made by a strategy must not speak for the subject
+            os._exit(0)
         data = memoryview(encode(message))
         while data:
             data = data[os.write(self._fd, data) :]

@@ -83,25 +83,22 @@ def _passes(work: Work, moved: int, *, with_numpy: bool) -> Iterator[Call]:
     """Ways to move so many bytes: by an op of TensorFlow's, and by NumPy on one thread and on all."""
     import tensorflow as tf
 
-    one_sided = max(work.read_bytes, work.written_bytes) >= _ONE_SIDED * min(work.read_bytes, work.written_bytes)
-    length = moved // 4 if one_sided else moved // 8
-    if one_sided and work.written_bytes > work.read_bytes:
-        shape, one = tf.constant([length]), tf.constant(1.0)
-        yield lambda: tf.fill(shape, one)
-    else:
-        source = tf.fill([length], 1.0)  # made on a GPU, where it stays
-        yield lambda: tf.reduce_sum(source) if one_sided else tf.negative(source)
+    reads = work.read_bytes >= _ONE_SIDED * work.written_bytes
+    writes = not reads and work.written_bytes >= _ONE_SIDED * work.read_bytes
+    length = moved // 4 if reads or writes else moved // 8
+    source, shape, one = tf.fill([length], 1.0), tf.constant([length]), tf.constant(1.0)  # where they stay
+    yield lambda: tf.reduce_sum(source) if reads else tf.fill(shape, one) if writes else tf.negative(source)
     if not with_numpy:
         return
-    array, other = np.ones(length, np.float32), np.ones(0 if one_sided else length, np.float32)
+    array, other = np.ones(length, np.float32), np.ones(0 if reads or writes else length, np.float32)
 
     def by_numpy(part: slice) -> Any:
-        if not one_sided:
-            return np.copyto(other[part], array[part])
-        return array[part].fill(1) if work.written_bytes > work.read_bytes else np.dot(array[part], array[part])
+        if reads:
+            return np.dot(array[part], array[part])
+        return array[part].fill(1) if writes else np.copyto(other[part], array[part])
 
     yield lambda: by_numpy(slice(length))
-    threads = tf.config.threading.get_intra_op_parallelism_threads() or control_groups.affinity()
+    threads = tf.config.threading.get_intra_op_parallelism_threads() or len(control_groups.processors())
     ends = [length * part // threads for part in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
         yield lambda: list(pool.map(by_numpy, map(slice, ends, ends[1:])))

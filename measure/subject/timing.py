@@ -1,16 +1,12 @@
 """Latency inside a subject: turns, each of calls until the process is at its pace, then a few short samples."""
 
 import gc
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
 from measure.subject.messages import Sampled
-
-try:
-    import resource
-except ImportError:  # Windows counts neither
-    resource = None  # type: ignore[assignment]
 
 # A sample is the mean of as many calls in a row as take this long: a hundred times what the clock takes and what the
 # kernel's counters do, and so short that some lie between two disturbances.
@@ -27,9 +23,7 @@ LONG_CALL_S = 0.1
 
 def usage() -> tuple[float, float, float]:
     """Minor page faults of this process so far, of all its threads, the seconds that they have spent in the kernel, and
-    those of processors in all; zeros where the system does not tell."""
-    if resource is None:
-        return 0.0, 0.0, 0.0
+    those of processors in all."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_minflt, used.ru_stime, used.ru_utime + used.ru_stime
 
@@ -45,11 +39,7 @@ class Clock:
         self._strategy, self._elems, self._synchronise = strategy, elems, synchronise
         self._calls, self._call_s = 0, 0.0  # of a sample; known from the first turn on
 
-    def call(self) -> float:
-        """Seconds of one call."""
-        return self.mean(1)
-
-    def mean(self, calls: int) -> float:
+    def call(self, calls: int = 1) -> float:
         """Seconds per call over ``calls`` calls in a row.
 
         Each output is freed before the next call, as `timeit` does it. Two that live at once would have the C library
@@ -87,7 +77,7 @@ class Clock:
 
     def _sample(self, calls: int) -> tuple[float, ...]:
         """Seconds of a call, its page faults, its seconds in the kernel and of processors: the mean of ``calls``."""
-        before, seconds, after = usage(), self.mean(calls), usage()
+        before, seconds, after = usage(), self.call(calls), usage()
         return seconds, *(round((end - begin) / calls, 9) for begin, end in zip(before, after, strict=True))
 
     def come_to_pace(self, seconds: float) -> float:

@@ -14,8 +14,8 @@ from typing import Any
 import measure
 from measure.engine.record import View
 from measure.local import Local
+from measure.run.encoding import encode
 from measure.run.request import parse
-from measure.run.run_file import encode
 
 # A strategy is quick if it takes at most so many times as long as the fastest: who is slower need not be in the first
 # order.

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from measure.judge.intervals import Ratio
+from measure.run.encoding import decode
 from measure.run.run import Run
-from measure.run.run_file import decode
 from tests.benchmarks.common import Problem, say
 
 _WORKER = Path(__file__).with_name("checkout_worker.py")

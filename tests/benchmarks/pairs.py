@@ -7,23 +7,28 @@ from pathlib import Path
 from tests.benchmarks.common import Problem
 
 _AGAIN, _MORE = "_again", "_and_more"
-_EQUAL = """\
+# A file has one mapper, or a tuple of several.
+_MAPPER = """\
 import dataclasses
+import importlib
+import pkgutil
 
-from strategies import {slug}
+import strategies
 
-MAPPER = dataclasses.replace({slug}.MAPPER, slug="{slug}_again", title={slug}.MAPPER.title + ", again")
+modules = [importlib.import_module(f"strategies.{{one.name}}") for one in pkgutil.iter_modules(strategies.__path__)]
+offered = [getattr(module, "MAPPER", ()) for module in modules]
+every = [mapper for own in offered for mapper in (own if isinstance(own, tuple) else (own,))]
+mapper = next(mapper for mapper in every if mapper.slug == "{slug}")
 """
-_SLOWER = '''\
-"""{slug} with 20 % of the elements done twice: they stand at the front once more."""
-
-import dataclasses
-
-from strategies import {slug}
+_EQUAL = """
+MAPPER = dataclasses.replace(mapper, slug="{slug}_again", title=mapper.title + ", again")
+"""
+_SLOWER = """
 from strategies.{slug} import map_with_{slug}
 
 
 def map_more(fn, elems, signature):
+    # 20 % of the elements are done twice: they stand at the front once more.
     more = 20 * tf.nest.flatten(elems)[0].shape[0] // 100
     longer = tf.nest.map_structure(lambda leaf: tf.concat([leaf[:more], leaf], axis=0), elems)
     outputs = map_with_{slug}(fn, longer, signature)
@@ -31,9 +36,9 @@ def map_more(fn, elems, signature):
 
 
 MAPPER = dataclasses.replace(
-    {slug}.MAPPER, slug="{slug}_and_more", title="{slug} and more", apply=map_more
+    mapper, slug="{slug}_and_more", title=mapper.title + " and more", apply=map_more, helpers=(map_with_{slug},)
 )
-'''
+"""
 _TINY = {"batch": 1, "height": 8, "width": 8, "channels": 1}
 # Fast and slow, eager, graph and XLA: 10 µs to 60 ms a call.
 EQUALS = (
@@ -77,5 +82,5 @@ def write_mappers(folder: Path) -> Path:
     folder.mkdir()
     for (cases, ending), source in zip(KINDS.values(), (_EQUAL, _SLOWER), strict=True):
         for slug in {slug.partition(".")[0] for _, slug in cases}:
-            (folder / f"{slug}{ending}.py").write_text(source.format(slug=slug), encoding="utf-8")
+            (folder / f"{slug}{ending}.py").write_text((_MAPPER + source).format(slug=slug), encoding="utf-8")
     return folder

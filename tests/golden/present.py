@@ -15,7 +15,7 @@ from measure import client
 from measure.judge import analysis, sweep_analysis
 from measure.machine import environment
 from measure.run import request
-from measure.run.run_file import decode
+from measure.run.encoding import decode
 from measure.store.queue import WorkerState
 from tests.engine import measure_here
 from tests.keeping import put

@@ -1,6 +1,5 @@
 """The command line: what it prints and where, its exit statuses, and what it refuses before it starts anything."""
 
-import contextlib
 import json
 import os
 import signal
@@ -13,17 +12,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import strategies
-import workloads
 from measure import __main__ as command_line
 from measure import admission
 from measure.claims import known
 from measure.engine.record import View
 from measure.hosting import Limits
 from measure.local import Ended, HostFailed
-from measure.pool.launcher import HostState
+from measure.pool.launcher import HostState, Launcher
+from measure.recording import FAULT
+from measure.run.encoding import decode
 from measure.run.run import Run
-from measure.run.run_file import decode
 from measure.store.store import Store
 from tests import claims, synthetic
 from tests.deadlines import RUN_S
@@ -38,13 +36,16 @@ class _Local:
     """What measures here, and has nothing but the answer."""
 
     run: Run
-    fault: bool = False
     problem: str = ""
     state: str = "ready"
-    interruptible = staticmethod(contextlib.nullcontext)
 
-    def __call__(self, name: str, say: Any) -> "_Local":
+    def __call__(self, name: str, say: Any = None) -> "_Local":
         return self
+
+    def __enter__(self) -> "_Local":
+        return self
+
+    def __exit__(self, *_: Any) -> None: ...
 
     def host(self) -> HostState:
         if self.state == "interrupted":
@@ -53,14 +54,10 @@ class _Local:
             raise HostFailed("nothing can be measured: it ended")
         return HostState("ready", "", ("CPU:0",))
 
-    def check(self, asked: Any) -> None:
-        admission.check(asked, self.host().devices, Limits())
-
     def measure(self, asked: Any, look: Any, **more: Any) -> Ended:
+        admission.check(asked, self.host().devices, Limits())
         look(View(self.run, {}, "timing"))
-        return Ended(self.run, self.problem, self.fault)
-
-    def close(self) -> None: ...
+        return Ended(self.run, self.problem)
 
 
 @pytest.fixture
@@ -68,7 +65,8 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*_: Any) -> None:
         raise AssertionError("something was started")
 
-    monkeypatch.setattr(command_line, "Local", start)
+    monkeypatch.setattr(Launcher, "state", start)
+    monkeypatch.setattr(Launcher, "wait_ready", start)
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, run: Run, **more: Any) -> None:
@@ -91,40 +89,18 @@ def test_an_invalid_request_is_refused_with_status_2_before_anything_starts(caps
     large = ("--size", "batch=1000000", "--size", "side=32")
     for arguments, says in (
         (["nothing"], ["workload 'nothing' is not known", "outer_product"]),
-        (["outer_product", "--strategies", "warp.graph"], ["mapper 'warp' is not known", "map_fn"]),
         (["outer_product", "--workload-option", "model"], ["--workload-option 'model' is not valid", "NAME=VALUE"]),
-        (["outer_product", "--dtype", "int3"], ["dtype 'int3' is not valid", "float32"]),
-        (["outer_product", "--size", "batch=1.5"], ["batch=1.5 is not valid"]),
-        (["outer_product", "--size", f"batch={10**30}"], ["is not valid", "from 0 to 1000000"]),
-        (["outer_product", "--memory-limit", "none"], ["memory limit=none is not valid"]),
         (["outer_product", *large], ["cannot fit", "batch="]),
         (
             ["square", "--size", "batch=1000000", "--strategies", "loop.eager", "--budget", "1"],
             ["is too short", "budget="],
         ),
-        (["outer_product", "--threads", "0"], ["threads=0 is not valid"]),
-        (["outer_product", "--allocator", "none"], ["allocator 'none' is not valid", "pool or default"]),
         (["outer_product", "--json", "/nowhere/at/all.json"], ["/nowhere/at/all.json cannot be written"]),
     ):
         assert command_line.main(["compare", *arguments]) == 2
         printed = capsys.readouterr()
         assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
         assert all(part in printed.err for part in says), printed.err
-
-
-@pytest.mark.usefixtures("_nothing_starts")
-def test_claims_that_cannot_be_tried_are_refused(capsys: pytest.CaptureFixture[str]):
-    for arguments, says in (
-        (["nobody_says_so"], "claim 'nobody_says_so' is not known"),
-        (["--markdown"], "name claims, or --all"),
-        (
-            ["--json", "/nowhere/at/all.json"],
-            "--json /nowhere/at/all.json cannot be written: its folder does not exist",
-        ),
-    ):
-        assert command_line.main(["claims", *arguments]) == 2
-        printed = capsys.readouterr()
-        assert printed.out == "" and printed.err.startswith("error: ") and says in printed.err
 
 
 # --- statuses and outputs --------------------------------------------------------------------------------------------
@@ -142,7 +118,7 @@ def test_the_status_is_that_of_the_run_and_a_fault_is_1(
             ((replace(run, status="budget"), {}), 0, ""),
             ((replace(run, status="cancelled"), {}), 3, ""),
             ((replace(run, status="interrupted"), {}), 3, ""),
-            ((run, {"fault": True}), 1, ""),
+            ((replace(run, stop_reason=f"{FAULT}: ValueError"), {}), 1, ""),
             ((run, {"state": "failed"}), 1, "error: nothing can be measured: it ended\n"),
             ((run, {"state": "interrupted"}), 3, "interrupted before anything was measured\n"),
         ):
@@ -192,9 +168,7 @@ def test_the_table_goes_to_stdout_progress_to_stderr_and_the_run_to_a_file_or_st
     printed = capsys.readouterr()
     run = decode((tmp_path / "run.json").read_bytes())
     assert Store(tmp_path / "home").load(run.id) == run and run.ranking == [["batched.eager"], ["loop.eager"]]
-    head, *lines = printed.out.splitlines()
-    assert head.split()[:3] == ["rank", "strategy", "latency"] and run.verdict in lines
-    assert [line.split()[1] for line in lines[:2]] == ["batched.eager", "loop.eager"]
+    assert [line.split()[1] for line in printed.out.splitlines()[1:3]] == ["batched.eager", "loop.eager"]
     assert "  batched.eager: " in printed.err and "  loop.eager: " in printed.err
     assert command_line.main([*chosen, "--json", "-", "--quiet"]) == 0
     printed = capsys.readouterr()
@@ -219,21 +193,6 @@ def test_an_interrupted_run_has_status_3_and_what_was_measured_is_written(
     assert "batched.eager" in capsys.readouterr().out and subjects.living == []
 
 
-def test_the_list_names_workloads_sizes_mappers_options_and_devices(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    answers(monkeypatch, synthetic.run())
-    assert command_line.main(["list"]) == 0
-    printed = capsys.readouterr().out
-    for part in ("--size batch=100", "--dtype float32", "map_fn.graph", "parallel_iterations", "devices: CPU:0"):
-        assert part in printed
-    assert command_line.main(["list", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert {workload["slug"] for workload in listed["workloads"]} == set(workloads.names())
-    assert {mapper["slug"] for mapper in listed["mappers"]} == {mapper.slug for mapper in strategies.mappers()}
-    assert listed["devices"] == ["CPU:0"] and listed["broken"] == {}
-
-
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
@@ -242,18 +201,16 @@ def test_claims_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     assert command_line.main(["claims", "--list"]) == 0
     printed = capsys.readouterr()
     assert command_line.main(["claims"]) == 0 and capsys.readouterr().out == printed.out
-    assert command_line.main(["claims", "--list", "--all"]) == 2 and "leave out" in capsys.readouterr().err
     assert printed.err == "" and all(claim.id in printed.out for claim in known.all_claims())
-    assert command_line.main(["claims", "--json", str(tmp_path / "claims.json")]) == 0
-    listed = json.loads((tmp_path / "claims.json").read_text())
-    assert [each["id"] for each in listed] == [claim.id for claim in known.all_claims()]
-    capsys.readouterr()
-    assert command_line.main(["claims", "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out) == listed
+    for file in (str(tmp_path / "claims.json"), "-"):
+        assert command_line.main(["claims", "--json", file]) == 0
+    listed = capsys.readouterr().out
+    assert [each["id"] for each in json.loads(listed)] == [claim.id for claim in known.all_claims()]
+    assert (tmp_path / "claims.json").read_text() == listed
 
 
 def test_verdicts_go_to_stdout_as_text_markdown_or_the_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     claim = claims.of_one_test()
     run = claims.run([claim], claims.evidence(claim.tests[0], True))
@@ -266,8 +223,6 @@ def test_verdicts_go_to_stdout_as_text_markdown_or_the_run(
     assert "| **holds** |" in printed.out and run.id in printed.out and printed.err == ""
     assert command_line.main(["claims", "--all", "--json", "-", "--quiet"]) == 0
     assert decode(capsys.readouterr().out.encode()) == run
-    assert command_line.main(["claims", "--all", "--json", str(tmp_path / "run.json")]) == 0
-    assert decode((tmp_path / "run.json").read_bytes()) == run
 
 
 # --- as a process ----------------------------------------------------------------------------------------------------

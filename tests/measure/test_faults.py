@@ -72,8 +72,6 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, body in HANGING.items():
         write_mapper(mappers, name, body.replace("{leave}", leaving))
     monkeypatch.setenv("MAPBENCH_MAPPERS", str(mappers))
-    # Nobody is run once more without oneDNN, in a fresh interpreter each.
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     return path
 
 

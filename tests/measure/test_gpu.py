@@ -22,7 +22,7 @@ _SIMULATED = """
     from measure.run.run import Correctness, Memory
     from measure.run.roofline import Rates
     from measure.subject import correctness, memory, probes, subject
-    from measure.subject.messages import CallFirst, Spec, TakeTurn
+    from measure.subject.messages import Command, Spec
 
     asked, said = [], []
 
@@ -35,7 +35,7 @@ _SIMULATED = """
     def serve(**spec):
         os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH", None)
         asked.clear(), said.clear()
-        commands[:] = [CallFirst(), TakeTurn()]
+        commands[:] = [Command("first_call"), Command("turn")]
         subject.serve(Spec(**spec), Channel())
         return {"asked": list(asked), "said": list(said), "growth": os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")}
 
@@ -55,21 +55,19 @@ _SIMULATED = """
 
     device_lib.list_local_devices = list_local_devices
 
-    def measured(method):
-        def measure(call, *, device, **more):
-            call()
-            asked.append([method, device])
-            return Memory(
-                peak_bytes=8, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method=method
-            )
-        return measure
+    def measure(call, method, device):
+        call()
+        asked.append([method, device])
+        return Memory(
+            peak_bytes=8, output_bytes=8, temporary_bytes=0, input_bytes=0, captured_bytes=0, method=method
+        )
 
-    memory.measure_events, memory.measure_allocator = measured("events"), measured("allocator")
+    memory.measure = measure
     correctness.check = lambda *arguments, **more: (Correctness(ok=True), None)
     folder = tempfile.mkdtemp()
     correctness.save_reference(Path(folder), [], None)
     with open(f"{folder}/expected.pickle", "wb") as file:
-        pickle.dump([], file)
+        pickle.dump({}, file)
     script = "elems = 1\\ndef strategy(elems): return elems"
     case = {"script": script, "name": "x", "case_dir": folder}
     probes.measure = lambda work, device, synchronise: asked.append(["probe", device]) or Rates(

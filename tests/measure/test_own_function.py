@@ -9,17 +9,19 @@ from msgspec.structs import replace
 
 from measure import __main__ as command_line
 from measure.arguments import given, parser
-from measure.engine import comparison
+from measure.engine.deriving import derive
+from measure.making import to_continue
 from measure.pool.launcher import Launcher
+from measure.run.encoding import decode
 from measure.run.request import RequestError, parse
-from measure.run.run_file import decode
 from measure.store.store import Store
-from strategies import own_script
+from strategies import script
 from tests import synthetic
-from tests.engine import Lent, measure, measure_here, running
+from tests.engine import measure, measure_here, running
 from tests.functions import CODE
 from tests.keeping import put
 from tests.subjects import leave_the_machine
+from workloads import functions
 from workloads.functions import Given
 
 
@@ -33,7 +35,7 @@ def code(tmp_path: Path) -> Path:
 def test_a_size_is_swept_and_a_rewrite_a_reference_and_elements_from_a_file_can_be_added(
     host: Launcher, tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    measure_here(Lent(host), monkeypatch)
+    measure_here(host, monkeypatch)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     file = tmp_path / "run.json"
     code.write_text(
@@ -60,14 +62,15 @@ def test_a_sweep_that_is_continued_brings_its_function_but_not_from_elsewhere(
 ):
     monkeypatch.setenv("MAPBENCH_HOME", str(tmp_path))
     run = synthetic.of_function(synthetic.sweep())
-    arguments = parser().parse_args(["sweep", "--continue", run.id])
     kept = Store(tmp_path)
-    put(kept, replace(run, status="budget"))
-    assert given(arguments) == run.request.own.given  # type: ignore[union-attr]
-    kept.delete([run.id])
     kept.add(run)
     with pytest.raises(RequestError, match="comes from elsewhere"):
-        given(arguments)
+        to_continue(kept, run.id)
+    assert functions.get(run.request.workload) is None
+    kept.delete([run.id])
+    put(kept, replace(run, status="budget"))
+    assert to_continue(kept, run.id).axes == run.axes
+    assert functions.get(run.request.workload) == run.request.own
 
 
 def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch):
@@ -76,11 +79,11 @@ def test_elements_are_those_that_are_named(tmp_path: Path, code: Path, monkeypat
     np.savez(tmp_path / "pair.npz", a=np.arange(4.0), b=np.ones((4, 2)))
     np.save(tmp_path / "one.npy", np.arange(4.0))
     for elems, expected in (
-        ("my_code.py:images", np.arange(3.0)),
-        ("pair.npz", {"a": np.arange(4.0), "b": np.ones((4, 2))}),
-        ("one.npy", np.arange(4.0)),
+        ("images", np.arange(3.0)),
+        (f"{tmp_path}/pair.npz", {"a": np.arange(4.0), "b": np.ones((4, 2))}),
+        (f"{tmp_path}/one.npy", np.arange(4.0)),
     ):
-        asked = given(parser().parse_args(["compare", f"{code}:contrast", "--elems", f"{tmp_path}/{elems}"]))
+        asked = given(parser().parse_args(["compare", f"{code}:contrast", "--elems", elems]))
         assert asked is not None and asked.function == "contrast"
         space: dict[str, Any] = {}
         exec(asked.code, space)
@@ -93,7 +96,8 @@ def test_what_is_wrong_is_said_before_anything_starts(
     def start(*_: Any) -> None:
         raise AssertionError("something was started")
 
-    monkeypatch.setattr(command_line, "Local", start)
+    monkeypatch.setattr(Launcher, "state", start)
+    monkeypatch.setattr(Launcher, "wait_ready", start)
     broken = code.with_name("broken.py")
     broken.write_text("f = (")
     for arguments, sentence in (
@@ -101,7 +105,6 @@ def test_what_is_wrong_is_said_before_anything_starts(
         (["square", "--elems", "images"], "--elems goes with a function of your own: name it as FILE.py:FUNCTION"),
         (["{code}:", "--elems", "images"], "is not valid: write FILE.py:FUNCTION"),
         (["{code}x.py:flip", "--elems", "images"], "cannot be read: No such file or directory"),
-        (["{code}:flip", "--elems", "other.py:images"], "--elems other.py:images is in another file than flip"),
         (["{code}:flip", "--elems", "no_such.npy"], "no_such.npy cannot be read: No such file or directory"),
         (["{code}:flop", "--elems", "images"], "the code has no 'flop': it defines"),
         (["{broken}:f", "--elems", "e"], "error: line 1: '(' was never closed"),
@@ -117,9 +120,7 @@ def test_what_is_wrong_is_said_before_anything_starts(
 def test_strategies_end_as_the_function_allows(host: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Effects and results without a fixed shape are not measured where they would be lost; named tuples are plain ones;
     of random values shapes are compared, and of many elements some."""
-    # Where values are wrong, a fresh interpreter would look whether oneDNN is to blame.
-    monkeypatch.setattr(comparison, "Launcher", lambda *_: Lent(host))
-    monkeypatch.setattr(own_script, "MOST_COMPARED", 3)
+    monkeypatch.setattr(script, "MOST_COMPARED", 3)
     leave_the_machine(monkeypatch)
     with running(host, tmp_path) as own:
         for function, elems, right, cannot, paths in (
@@ -128,7 +129,7 @@ def test_strategies_end_as_the_function_allows(host: Launcher, tmp_path: Path, m
             ("flip", "images", ["map_fn.graph"], [], [""]),
             ("large", "vectors", ["map_fn.graph"], ["map_fn.xla", "while_loop.graph"], [".row_lengths[0]", ".values"]),
         ):
-            slug = own.look_at(Given(code=CODE, function=function, elems=elems))
+            slug = functions.add(derive(Given(code=CODE, function=function, elems=elems), {}, 0, host))
             run = measure(own, parse({"workload": slug, "strategies": [*right, *cannot], "budget_s": 300.0}))
             outcomes = {item.strategy: item.outcome for item in run.measurements if item.twin_of is None}
             assert outcomes == dict.fromkeys(right, "ok") | dict.fromkeys(cannot, "unsupported"), function

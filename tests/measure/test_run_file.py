@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from measure.judge.analysis import analyse
-from measure.run.run_file import decode, encode
+from measure.run.encoding import decode, encode
 from tests.deadlines import RUN_S
 from tests.engine import ROOT, environment, start_command
 

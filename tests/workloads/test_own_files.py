@@ -20,7 +20,7 @@ from tests.workloads.test_workloads import CUBE
 from workloads import descriptions
 from workloads.case import Case
 from workloads.discovery import DiscoveryError
-from workloads.spec import Workload
+from workloads.spec import SizeParameter, Workload
 
 
 @pytest.fixture
@@ -96,12 +96,17 @@ def test_described_as_data_a_workload_has_its_shapes_at_every_size_and_its_scrip
     chosen = [{}, *({name: value} for name, by_value in item.variants.items() for value in by_value)]
     for dtype, size, options in itertools.product(item.dtypes, sizes, chosen):
         case, shown = (Case(one, size, dtype, options) for one in (item, again))
-        assert (case.input_bytes, case.output, case.captured_bytes) == (
-            shown.input_bytes, shown.output, shown.captured_bytes,
-        )  # fmt: skip
+        for name in ("input_bytes", "output", "captured_bytes"):
+            assert getattr(case, name) == getattr(shown, name)
         # Sums of several powers are forecast within a factor of two.
         for name in ("ops", "flops", "temporary_bytes"):
             right, forecast = getattr(case.cost, name), getattr(shown.cost, name)
             assert right / 2 <= forecast <= 2 * right, (name, size)
         assert script.build(shown, "map_fn.graph") == script.build(case, "map_fn.graph")
         assert script.build_reference(shown) == script.build_reference(case)
+
+
+def test_what_another_value_of_an_option_replaces_is_as_in_the_file() -> None:
+    sizes = (SizeParameter("batch", 7, 1, 9, "rows"),)
+    item = replace(workloads.get("decode"), variants={"of": {"bytes": {"sizes": sizes}}})
+    assert descriptions.of_data(descriptions.described(item), Workload).variant({"of": "bytes"}).sizes == sizes

@@ -18,9 +18,9 @@ import vl_convert
 
 from measure.output import rows
 from measure.output.rows import Row
+from measure.run.encoding import decode, encode
 from measure.run.place import PROJECT
 from measure.run.run import Run
-from measure.run.run_file import decode, encode
 from views.charts import base, latency, memory, samples, sweep_front, sweep_lines, sweep_map, texts, timeline, totals
 from views.charts.base import Spec
 from views.ui import look

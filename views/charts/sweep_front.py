@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from measure.judge import pareto, sweep_analysis
+from measure.run.fit import DOES_NOT_FIT
 from measure.run.run import Measurement, Run
-from measure.run.sweep_forecast import DOES_NOT_FIT
 from views.charts import texts
 from views.charts.base import (
     COLOUR,

@@ -152,8 +152,9 @@ class _Row:
 def _rows(mappers: Iterable[Mapper], workload: Workload) -> list[_Row]:
     rows = []
     for mapper in mappers:
-        for element in strategies.elements(mapper, workload):
-            by_mode = {strategy.mode: strategy.slug for strategy in strategies.of_mapper(mapper, element)}
+        offered = strategies.of_mapper(mapper, workload)
+        for element in dict.fromkeys(strategy.element for strategy in offered):
+            by_mode = {strategy.mode: strategy.slug for strategy in offered if strategy.element == element}
             if element is None:
                 rows.append(_Row(mapper.slug, mapper.summary, (mapper.slug,), by_mode))
             else:

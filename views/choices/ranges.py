@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import structs
 
 import strategies
+from measure.run.fit import forecast_sweep
 from measure.run.request import RequestError
 from measure.run.run import Axis
-from measure.run.sweep_forecast import forecast_sweep
 from measure.run.sweep_request import DEFAULT_POINTS, MOST_POINTS, SweepRequest, parse_range, parse_sweep
 from views.choices import grid
 from views.ui.memo import Memo

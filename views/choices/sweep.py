@@ -9,9 +9,9 @@ import streamlit as st
 import strategies
 import workloads
 from measure import admission
+from measure.run.fit import SweepForecast
 from measure.run.request import RequestError
 from measure.run.run import Run
-from measure.run.sweep_forecast import SweepForecast
 from measure.run.sweep_request import (
     DEFAULT_BUDGET_S,
     MOST_POINTS,

@@ -7,14 +7,13 @@ from pathlib import Path
 import streamlit as st
 
 from measure import admission, client
-from measure.claims import known
+from measure.claims import known, verdicts
 from measure.claims.tries import chosen, seconds_of
-from measure.claims.verdicts import summary
 from measure.machine import environment
+from measure.run.encoding import decode
 from measure.run.place import StoreError
 from measure.run.request import RequestError
 from measure.run.run import Run
-from measure.run.run_file import decode
 from measure.store.store import Snapshot
 from views.pages import newest, opening, texts
 from views.result import actions, claims, heading, progress
@@ -73,7 +72,7 @@ def _overview() -> None:
     if _one(tried, imported=places.viewer() and bool(runs)):
         return
     if not places.viewer():
-        refusal = admission.claims_refusal(known.all_claims())
+        refusal = admission.refusal(known.all_claims())
         time = look.duration(seconds_of(known.all_claims()))
         st.button(
             texts.TRY_ALL.format(count=len(tried), time=time), key="try_all", type="primary",
@@ -106,12 +105,12 @@ def _run(snapshot: Snapshot) -> None:
         progress.watch(snapshot)
     actions.draw(snapshot)
     if finished:
-        st.markdown(f"### {look.plain(summary(run))}")
+        st.markdown(f"### {look.plain(verdicts.summary(run))}")
         if run.status != "complete":
             st.caption(look.plain(look.sentence(run.stop_reason)))
     heading.draw_doubts(heading.doubts(run))
-    if strange := [claim_id for claim_id in ids if known.get(claim_id) is None]:
-        st.caption(texts.STRANGE_CLAIMS.format(claims=look.plain(", ".join(strange))))
+    if gone := verdicts.gone(run):
+        st.caption(texts.GONE_CLAIMS.format(claims=look.plain(", ".join(gone))))
     claims.draw_list(tried, try_=_try if finished and not places.viewer() else None, open_=_open)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from measure.run.encoding import decode
 from measure.run.run import Run
-from measure.run.run_file import decode
 from measure.store.store import Snapshot
 from views.choices.address import fields
 from views.choices.compare import Choices, choose, of_run, unasked

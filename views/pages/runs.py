@@ -136,7 +136,7 @@ def _toolbar(chosen: list[Entry]) -> None:
 def _pin(ids: list[str], pinned: bool) -> None:
     who = session.visitor()
     try:
-        done = client.shared().store.room.pin(ids, pinned, None if who == NOBODY else who.owner)
+        done = client.shared().store.pin(ids, pinned, None if who == NOBODY else who.owner)
     except (ValueError, StoreError) as error:
         st.session_state["runs_notice"] = ("error", texts.NOT_PINNED.format(reason=error), None)
         return

@@ -76,7 +76,7 @@ TRY_ONE = "Try it here (about {time})"
 TRY_ONE_AGAIN = "Try it again here (about {time})"
 WITH_VERSION = "with TensorFlow {version}"
 TRIED_ON = "Tried {date} on {machine}{version}"
-STRANGE_CLAIMS = ":material/info: This run holds claims that are not known here: {claims}."
+GONE_CLAIMS = ":material/info: This run holds claims that are no longer tried: {claims}."
 
 # --- the list of runs ------------------------------------------------------------------------------------------------
 

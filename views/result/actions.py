@@ -6,7 +6,7 @@ import msgspec
 import streamlit as st
 
 from measure import client
-from measure.claims.tries import chosen
+from measure.claims.tries import still_tried
 from measure.engine import continuing
 from measure.machine import environment
 from measure.run.place import StoreError
@@ -60,7 +60,7 @@ def again(run_id: str) -> None:
     try:
         run = lookup.find(run_id)
         if run.kind == "claims":
-            show(client.shared().submit(chosen(run.claims or ()), run.id, session.visitor()))
+            show(client.shared().submit(still_tried(run), run.id, session.visitor()))
         elif run.kind == "sweep":
             start(of_run(run), parent=run.id)
         else:
@@ -87,8 +87,8 @@ def draw(snapshot: Snapshot) -> None:
             st.caption(_origin(run, imported=snapshot.imported))
         with st.container(horizontal=True, key="actions", gap="small", vertical_alignment="center"):
             share.button(run.id)
-            # One that comes from elsewhere has no such button: see `continuing.refusal`.
-            can_go_on = continuing.is_open(run) and not continuing.refusal(run, imported=snapshot.imported)
+            # One that comes from elsewhere has no such button: what it holds cannot be vouched for here.
+            can_go_on = continuing.is_open(run) and not snapshot.imported
             if finished and run.kind == "sweep" and can_go_on and not places.viewer():
                 outlook = sweep_continue.draw(
                     run, snapshot.version, lambda request, run_id: start(request, continue_from=run_id)

@@ -95,8 +95,8 @@ def _question(
         st.subheader(title, anchor=False, width="content")
         refusal = None
         if try_ is not None and len(ids) > 1:
-            claims = [item.claim for item in asked]
-            seconds, refusal = seconds_of(claims), admission.claims_refusal(claims)
+            claims = tuple(item.claim for item in asked)
+            seconds, refusal = seconds_of(claims), admission.refusal(claims)
             st.button(
                 texts.TRY_GROUP.format(count=len(ids), time=look.duration(seconds)), key=f"try_{question}",
                 type="tertiary", icon=":material/play_arrow:", on_click=try_, args=(ids,), disabled=bool(refusal),

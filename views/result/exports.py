@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 from measure import client
 from measure.output import export
+from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
-from measure.run.run_file import encode
 from views.result import texts
 from views.ui import look
 

@@ -23,7 +23,7 @@ from views.ui import guard, look, session
 # where it is drawn anew, charts and all: what has arrived meanwhile stands in the list of strategies.
 _EAGER_POLL_S = 1.0
 _CALM_POLL_S = 3.0
-_CALM_REDRAW_S = 8.0
+_CALM_REDRAW_S = 30.0
 # Until a sweep has a line to show: that is what whoever has pressed Run is waiting for.
 _FIRST_POLL_S = 0.5
 _CANCEL_S = 1.5
@@ -141,7 +141,8 @@ def _title(run: Run) -> str:
 def _standing(snapshot: Snapshot) -> str:
     if snapshot.state == "queued":
         waits = texts.ONE_BEFORE if snapshot.position == 1 else texts.RUNS_BEFORE
-        return waits.format(count=snapshot.position, turn=_turn(snapshot), now=_whose_turn())
+        wait = look.duration(snapshot.wait_s)
+        return waits.format(count=snapshot.position, wait=wait, now=_whose_turn())
     if snapshot.state != "running":
         return snapshot.message or snapshot.state
     stage = snapshot.message or texts.RUNNING
@@ -153,13 +154,6 @@ def _standing(snapshot: Snapshot) -> str:
     if snapshot.remaining_s is not None:
         parts.append(_remaining(snapshot, snapshot.remaining_s))
     return " · ".join(parts)
-
-
-def _turn(snapshot: Snapshot) -> str:
-    """Say when a run's turn comes, as far as that is known."""
-    if not math.isfinite(snapshot.wait_most_s):
-        return ""
-    return texts.TURN.format(wait=look.duration(snapshot.wait_s), most=look.duration(snapshot.wait_most_s))
 
 
 def _remaining(snapshot: Snapshot, left_s: float) -> str:

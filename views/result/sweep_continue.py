@@ -8,9 +8,9 @@ from msgspec import structs
 
 from measure import admission
 from measure.engine import continuing
+from measure.run.fit import SweepForecast
 from measure.run.request import RequestError
 from measure.run.run import Run
-from measure.run.sweep_forecast import SweepForecast
 from measure.run.sweep_request import SweepRequest, of_run
 from views.result import lookup, texts
 from views.ui import look

@@ -36,7 +36,7 @@ def draw(run: Run, version: int) -> tuple[str, ...]:
         return ()
     one, other, *_ = modes
     crossed = ((crossing.b, crossing.a) for crossing in run.crossovers if crossing.value is not None)
-    pair = asked(run) or next(crossed, (other, one))
+    pair = asked(run) or next((pair for pair in crossed if {*pair} <= modes.keys()), (other, one))
     st.session_state[_ONE], st.session_state[_OTHER] = pair
     with st.container(horizontal=True, gap="small", key="pair", vertical_alignment="bottom"):
         for key, label in ((_ONE, texts.PAIR_ONE), (_OTHER, texts.PAIR_OTHER)):

@@ -32,9 +32,6 @@ def test_what_a_script_reports_are_its_figures():
     assert end.figures == {"a": 1, "b": [1.0], "c": "ü", "cwd": "<path>"}
     assert end.error == "line 6: ValueError: after" and end.printed == "so it is\n"
     assert end.source.startswith("import os") and dict(os.environ) == before
-
-
-def test_a_script_whose_process_ends_says_so():
     end = end_of("import os\nreport(x=1)\nos._exit(3)")
     assert (end.error, end.figures) == ("its process ended with status 3", {})
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from measure.engine import comparison
 from measure.engine.bench import Settings
 from measure.engine.comparison import Comparison
 from measure.engine.record import View
@@ -70,8 +69,7 @@ def test_the_pool_is_a_line_of_the_script_that_runs_and_the_systems_view_of_a_ca
         assert all((pool in item.code.source) == (allocator == "pool") for item in run.measurements if item.code)
 
 
-def test_what_is_wrong_is_timed_and_not_ranked_and_what_fails_costs_nobody_else(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # nothing else is to blame
+def test_what_is_wrong_is_timed_and_not_ranked_and_what_fails_costs_nobody_else():
     answers = {"batched.graph": measured(right=False), "loop.eager": [error("out_of_memory", "too much")]}
     subjects = Subjects(answers={"memory": lambda spec: answers.get(spec.name) or measured()})
     run = compare(subjects)
@@ -97,49 +95,6 @@ def test_failures_after_the_verdict_cost_nothing_else():
     assert run.limit is None and "no_limit" in {warning.code for warning in run.warnings}
     assert [item.memory.process_peak_bytes for item in run.measurements if item.memory] == [None] * 3
     assert {item.why.note for item in run.measurements if not item.twin_of} == {"broken"}
-
-
-@pytest.fixture
-def without_onednn(monkeypatch: pytest.MonkeyPatch) -> Subjects:
-    """The launcher that a comparison gets where it asks for one with oneDNN off; it says what is right."""
-    fresh = Subjects(start_method="fresh")
-    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
-    monkeypatch.setattr(comparison, "Launcher", lambda start_method, environment: fresh if environment == OFF else None)
-    return fresh
-
-
-OFF = {"TF_ENABLE_ONEDNN_OPTS": "0"}
-
-
-def test_what_is_right_without_onednn_says_so_and_only_what_is_wrong_is_run_again(
-    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
-):
-    wrong = {"batched.graph", "loop.eager"}
-    without_onednn.answers = {"memory": lambda spec: measured(right=spec.name != "loop.eager")}
-    run = compare(Subjects(answers={"memory": lambda spec: measured(right=spec.name not in wrong)}))
-    assert {spec.name for spec in without_onednn.specs} == wrong and without_onednn.living == []
-    blamed = {item.strategy for item in run.measurements if "onednn" in {warning.code for warning in item.warnings}}
-    assert blamed == {"batched.graph"}
-    without_onednn.specs.clear()
-    compare(Subjects())
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
-    compare(Subjects(answers={"memory": lambda spec: measured(right=False)}))
-    assert without_onednn.specs == [], "nothing is wrong, or oneDNN is off anyway"
-
-
-def test_a_host_without_onednn_that_does_not_start_costs_the_run_nothing(without_onednn: Subjects):
-    without_onednn.is_lost = True
-    run = compare(Subjects(answers={"memory": lambda spec: measured(right=spec.name != "loop.eager")}))
-    assert run.status == "complete" and outcomes(run)["loop.eager"] == "wrong" and run.ranking
-
-
-def test_a_cancel_while_the_host_without_onednn_ends_is_heard(
-    without_onednn: Subjects, monkeypatch: pytest.MonkeyPatch
-):
-    subjects = Subjects(answers={"memory": lambda spec: measured(right=False)})
-    running = Comparison(ID, small_request(*SLUGS), subjects, lambda view: None)
-    monkeypatch.setattr(without_onednn, "close", running.cancel)
-    assert running.run().status == "cancelled"
 
 
 @pytest.mark.parametrize("role", ["memory", "timing", "probes", "why"])

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from measure.run.request import RequestError
 from measure.run.run import Run
 from tests.engine import Own, measure, running, small_request
 from tests.keeping import put
+from tests.subjects import Subjects
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +61,23 @@ def test_an_explanation_counts_what_ran_and_leaves_the_run_as_it_was(own: Own, m
     assert len(reasons.sentences(run)) == 2
 
 
-def test_what_cannot_be_explained_here_is_said(own: Own, measured: Run):
-    details = own.host().details
-    assert explanation.refusal(measured, details, imported=False) is None
-    assert "comes from elsewhere" in explanation.refusal(measured, details, imported=True)
-    elsewhere = replace(measured, environment={"cpu_model": "another"})
-    assert "another machine" in explanation.refusal(elsewhere, details, imported=False)
-    other = replace(measured, environment=measured.environment | {"tensorflow": "2.20.0"})
-    refusal = explanation.refusal(other, details, imported=False)
-    assert "tensorflow was 2.20.0 when this run was measured, and is" in refusal and "«Measure again here»" in refusal
-    on_gpu = replace(measured, environment=measured.environment | {"tensorflow": None, "cuda": "11.0"})
-    assert explanation.refusal(on_gpu, details, imported=False) is None, "which CUDA there is matters on a GPU alone"
-    with pytest.raises(RequestError, match="is not known here"):
-        own.explain("f" * 24)
-    other = replace(
-        measured,
-        id="e" * 24,
-        measurements=[replace(item, code=replace(item.code, source="print(1)")) for item in measured.measurements],
-    )
-    put(own.store, other)
-    with pytest.raises(RequestError, match=r"the code of map_fn\.graph has changed"):
-        own.explain(other.id)
+def test_what_cannot_be_explained_here_is_said(tmp_path: Path):
+    with running(Subjects(), tmp_path) as own:
+        run = measure(own, small_request("batched.eager"))
+        details = own.host().details
+        assert explanation.refusal(run, details, imported=False) is None
+        assert "comes from elsewhere" in explanation.refusal(run, details, imported=True)
+        other = replace(run, environment=run.environment | {"tensorflow": "2.20.0", "cpu_model": "Another one"})
+        refusal = explanation.refusal(other, details, imported=False)
+        assert re.search(
+            r"where cpu model is .+, and was Another one; tensorflow is 2\.\d+.*, and was 2\.20\.0:", refusal
+        )
+        assert "«Measure again here»" in refusal
+        earlier = replace(run, environment={"python": None})
+        assert explanation.refusal(earlier, details, imported=False) is None, "what it does not know says nothing"
+        with pytest.raises(RequestError, match="is not known here"):
+            own.explain("f" * 24)
+        (item,) = [item for item in run.measurements if not item.twin_of]
+        put(own.store, replace(run, id="e" * 24, measurements=[replace(item, code=replace(item.code, source="1"))]))
+        with pytest.raises(RequestError, match=r"the code of batched\.eager has changed"):
+            own.explain("e" * 24)

@@ -1,16 +1,12 @@
 """Sweeps along one axis and over two: in which order points are measured, and what becomes of those that are not."""
 
-from pathlib import Path
-
 import pytest
 
 from measure.engine import continuing
 from measure.engine.record import View
 from measure.engine.sweep import Sweep
-from measure.run.request import RequestError
-from measure.run.run_file import encode
+from measure.run.encoding import encode
 from measure.store import imports
-from tests.engine import running
 from tests.hanging import Clock, Slow
 from tests.subjects import Subjects, error
 from tests.sweeps import RUN_ID, Sized, asked, batch, by_value, item, size_of, swept, taking
@@ -121,10 +117,8 @@ def test_a_host_that_is_lost_interrupts_the_sweep_which_has_what_was_measured() 
     assert [point.status for point in run.points] == ["complete", "interrupted"] and run.status == "interrupted"
 
 
-def test_a_point_that_cannot_fit_is_marked_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_that_cannot_fit_is_marked_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("measure.machine.environment.available_memory", lambda *_: 2**30)
     run = swept(asked(STAYS, axes=batch(1, 4, 100_000_000)), Subjects())
     assert [point.status for point in run.points] == ["complete", "complete", "skipped"]
     assert run.points[2].reason.startswith("This cannot fit") and not run.points[2].measurements
-    with running(Subjects(), tmp_path) as own, pytest.raises(RequestError, match="This cannot fit"):
-        own.submit(asked(STAYS, axes=batch(90_000_000, 100_000_000)))

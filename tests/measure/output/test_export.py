@@ -13,8 +13,8 @@ from measure import __main__ as command_line
 from measure.judge import limit
 from measure.output import export, table
 from measure.run import why
+from measure.run.encoding import encode
 from measure.run.run import Crossover, Error, Run, Warning
-from measure.run.run_file import encode
 from measure.store.store import Store
 from tests import synthetic
 from tests.keeping import put

@@ -10,7 +10,7 @@ import pytest
 
 from measure.pool import launcher as module
 from measure.pool.dialogue import ended
-from measure.pool.launcher import Event, Events, Launcher
+from measure.pool.launcher import Events, Launcher
 from measure.subject.messages import Spec
 from tests.deadlines import ANSWER_S, GONE_S, RUN_S
 from tests.engine import (
@@ -103,7 +103,7 @@ def test_what_subjects_inherit_and_what_is_kept_of_their_output(host: Launcher):
     flood = "import os\nos.write(1, b'o' * 2**24)\nos.write(2, b'the last words')\nos._exit(4)"
     score = "import os\nprint(open('/proc/self/oom_score_adj').read(), flush=True)\nos._exit(0)"
     specs = [timing("files", files), timing("flood", flood), timing("score", score)]
-    ends = {one.spec.name: one.exit for one in talk(host, specs, at_once=2)}
+    ends = {one.spec.name: one.exit for one in talk(host, specs)}
     fds = ends["files"]["tail"].splitlines()[-1].split()
     assert len(fds) <= 4 + 1 + 4, "three streams and the channel, the listing's own, and those that TensorFlow opens"
     assert ends["flood"]["status"] == 4
@@ -136,9 +136,9 @@ def test_a_host_that_is_killed_or_stands_still_takes_its_subjects_along_and_is_s
         pids = family(launcher)
         os.kill(pids[0], by)
         late = launcher.start(timing("late"), others := deque())  # of one that stands still, this is an answer it owes
-        assert launcher.next(others, ANSWER_S) == Event(late, "exit", {"status": None})
-        lost = launcher.next(events, ANSWER_S)
-        assert lost is not None and lost.kind == "exit" and lost.fields["status"] is None
+        for subject_, its_events in ((late, others), (subject, events)):
+            lost = launcher.next(its_events, ANSWER_S)
+            assert lost and (lost.subject, lost.kind, lost.fields["status"]) == (subject_, "exit", None)
         eventually(lambda: not [pid for pid in pids if is_alive(pid)], "the subjects died with their host", GONE_S)
         assert launcher.wait_ready(RUN_S, lambda: False) and launcher.state().restarts == 1
         launcher.start(timing("after it"), events)
@@ -154,13 +154,14 @@ def test_a_host_that_is_killed_or_stands_still_takes_its_subjects_along_and_is_s
 
 
 @pytest.mark.usefixtures("live")
-def test_fresh_interpreters_say_and_do_the_same():
-    fresh = Launcher("fresh", {"MAPBENCH_SAID": "the last words"})
+def test_fresh_interpreters_say_and_do_the_same(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MAPBENCH_SAID", "the last words")
+    fresh = Launcher("fresh")
     once = "if not hasattr(tf, 'forked'):\n    import os\n    tf.forked = True\n    os.fork()"
     last = "import os\nos.write(2, os.environ['MAPBENCH_SAID'].encode())\nos._exit(4)"
     try:
         assert fresh.wait_ready(RUN_S, lambda: False) and "CPU:0" in fresh.state().devices
-        plain, exits = talk(fresh, [timing("plain", once), timing("exits", last)], at_once=2)
+        plain, exits = talk(fresh, [timing("plain", once), timing("exits", last)])
     finally:
         fresh.close()
     assert plain.said == ["ready", "first_call", "sampled"], "its fork does not speak for it"

@@ -1,6 +1,5 @@
 """Hosts that stand still, do not start or end, as their launcher sees it: a test plays them by hand."""
 
-import contextlib
 import os
 import socket
 import time
@@ -12,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from measure.pool import clock
 from measure.pool import launcher as module
-from measure.pool.dialogue import Dialogue, Dialogues, HostLost
 from measure.pool.launcher import Event, Events, Launcher
 from measure.subject import messages
 from measure.subject.messages import Spec, encode
@@ -203,44 +200,6 @@ def test_a_host_that_owes_an_answer_for_20_s_is_killed_and_another_one_started(
     assert not hosts[1].is_killed, "it owes nothing"
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_a_run_goes_on_with_another_host_where_one_is_lost_and_ends_where_there_is_none(
-    launcher: Launcher, hosts: list[PlayedHost], monkeypatch: pytest.MonkeyPatch, comes_back: bool
-) -> None:
-    make_ready(launcher, hosts[0])
-    now = [0.0]
-    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    dialogues, seconds = Dialogues(launcher), []
-    begin, wait = launcher.start, launcher.wait_ready
-
-    def start_late(spec: Spec, events: Events) -> int:
-        now[0] += 20.0 if len(hosts) == 1 else 0.0
-        return begin(spec, events)
-
-    def wait_ready(*arguments: Any) -> bool:
-        hosts[1].say(event="ready")
-        now[0] += 60.0
-        return wait(*arguments) and comes_back
-
-    def attempt() -> Any:
-        subject = dialogues.start(Spec(role="timing"))
-        if len(hosts) == 1:
-            hosts[0].ends(-9)
-        else:
-            hosts[1].tell(PID + 1, {"event": "first_call", "seconds": 2.0})
-        return (yield from dialogues.until(subject, messages.FirstCall, RUN_S))
-
-    def dialogue() -> Dialogue:
-        seconds.append((yield from dialogues.undisturbed(attempt)).seconds)
-
-    monkeypatch.setattr(launcher, "wait_ready", wait_ready)
-    monkeypatch.setattr(launcher, "start", start_late)
-    with contextlib.nullcontext() if comes_back else pytest.raises(HostLost):
-        dialogues.hold([dialogue()])
-    assert seconds == ([2.0] if comes_back else []) and len(hosts) == 2
-    assert now == [80.0] and (dialogues.now_s == 0.0 or not comes_back), "no budget passes meanwhile"
-
-
 # --- hosts that cannot start -----------------------------------------------------------------------------------------
 
 WORDS = """Traceback (most recent call last):
@@ -270,9 +229,3 @@ def test_the_reason_for_which_a_host_does_not_start_is_said_and_it_is_tried_agai
     later_s += 121.0
     launcher.state()
     make_ready(launcher, hosts[2])
-
-
-def test_a_viewer_has_a_launcher_that_is_never_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAPBENCH_VIEWER", "1")
-    viewing = module.launcher()
-    assert viewing.state().state == "absent" and not viewing.wait_ready(ANSWER_S, lambda: False)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from measure.pool.dialogue import Dialogue, Dialogues, SubjectFailed
+from measure.pool.dialogue import Dialogues, SubjectFailed
 from measure.pool.launcher import Event
 from measure.pool.privacy import without_folders
 from measure.subject import messages, subject
@@ -43,17 +43,10 @@ def heard(said: Any, wanted: type[messages.Said] = Measured) -> Any:
     event = said if isinstance(said, Event) else Event(1, "message", encode(said))
     launcher = Subjects()
     launcher.start = lambda spec, events: events.append(event) or 1  # type: ignore[method-assign, func-returns-value]
-    dialogues, outcome = Dialogues(launcher), []
-
-    def dialogue() -> Dialogue:
-        started = dialogues.start(Spec(role="memory"))
-        try:
-            outcome.append((yield from dialogues.until(started, wanted, RUN_S)))
-        except SubjectFailed as failure:
-            outcome.append(msgspec.to_builtins(failure.error))
-
-    dialogues.hold([dialogue()])
-    return outcome[0]
+    try:
+        return Dialogues(launcher).ask(Spec(role="memory"), wanted, RUN_S)
+    except SubjectFailed as failure:
+        return msgspec.to_builtins(failure.error)
 
 
 MEMORY = {"peak_bytes": 8, "output_bytes": 8, "temporary_bytes": 0, "input_bytes": 0, "captured_bytes": 0,
@@ -69,6 +62,8 @@ def test_whatever_a_process_says_comes_in_without_folders_and_addresses() -> Non
         {"event": "surprise", "said": path},
         Event(1, "exit", {"status": -6, "tail": f"abort in {path}"}),
         MEASURED | {"fallbacks": [f"slow: {path}"]},
+        Event(1, "message", b'"\xff data.csv"'),
+        Event(1, "message", b"data.csv" + b"[" * 200_000),
     ):
         told = str(heard(said))
         assert "data.csv" in told and "alice" not in told and "clients" not in told

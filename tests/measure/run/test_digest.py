@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from measure.output import export
+from measure.run.encoding import decode, encode
 from measure.run.run import Run
-from measure.run.run_file import decode, encode
 from measure.store import imports
 
 DATA = Path(__file__).parents[2] / "data"

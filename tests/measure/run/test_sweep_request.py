@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
+from measure.run.encoding import decode, encode
 from measure.run.request import RequestError
-from measure.run.run_file import decode, encode
 from measure.run.sweep_request import of_run, parse_range
 from tests import synthetic
 from tests.sweeps import asked, batch
@@ -20,15 +20,13 @@ def test_a_range_is_a_grid_whose_points_are_whole_and_differ():
 def test_what_cannot_be_swept_is_refused_with_one_sentence():
     for axes, says in (
         ([], "nothing is swept"),
-        ("batch", "an axis is not valid (Expected `array`"),
+        ("batch", "an axis is not valid: Expected `array`"),
         ([{"name": "batch", "range": "100:1"}], "batch=100:1 is reversed"),
-        ([{"name": "batch", "range": "1:100", "points": 5000}], "5000 points is not valid: from 2 to 64 are"),
-        ([{"name": "batch", "values": list(range(1, 99))}], "98 values of batch are too many"),
+        ([{"name": "batch", "range": "1:100", "points": 5000}], "batch=1:100 is not valid: an axis has"),
+        ([{"name": "batch", "values": list(range(1, 99))}], "is not valid: an axis has from 2 to 64 points"),
         ([{"name": "batch", "range": "1:1000000000"}], "batch=1000000000 is not valid: a whole number from 0 to"),
         ([{"name": "batch", "range": "0:10"}], "batch=0 has no place on a log scale"),
-        ([{"name": "batch", "range": "1:9", "scale": "cubic"}], "Invalid enum value 'cubic'"),
         ([{"name": "batch", "range": "1:9", "colour": 1}], "unknown field `colour`"),
-        ([{"name": "batch", "range": "1:9"}] * 2, "batch, batch cannot be swept together"),
         ([{"kind": "option", "name": "chunk", "range": "1:9"}], "no chosen strategy has an option 'chunk'"),
     ):
         with pytest.raises(RequestError) as caught:
@@ -44,7 +42,7 @@ def test_too_many_cells_a_fixed_size_that_is_swept_and_an_option_given_twice_or_
         ("loop.eager", batch(1, 2), {"size": {"batch": 3}}, "batch is both fixed and swept"),
         ("chunked.graph?chunk=4", [option], {}, "gives chunk itself"),
         # At another value than the first, only those that have the option would be measured, and one of them win.
-        ("chunked.graph", [option, *batch(1, 8)], {}, "chunk is an option of strategies, which is swept alone"),
+        ("chunked.graph", [option, *batch(1, 8)], {}, "chunk, batch cannot be swept together"),
     ):
         with pytest.raises(RequestError, match=says):
             asked(slug, axes=axes, **more)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from measure.claims import table, verdicts
 from measure.output import export
+from measure.run.encoding import encode
 from measure.run.run import Run
-from measure.run.run_file import encode
 from measure.store import imports, store
 from measure.store.entries import Query
 from tests.keeping import put
@@ -39,7 +39,7 @@ def test_a_run_whose_process_is_gone_keeps_its_evidence_and_is_judged_by_it(kept
     assert (run.status, run.finished is None) == ("interrupted", False)
     (entry,) = kept.entries(Query(growing(1).claims[0]))
     assert (entry.workload, entry.size, kept.entries(Query("other_claim"))) == ("claims", "2 claims", [])
-    assert run.verdict == verdicts.summary(run) == "Of 2 claims 1 holds and 1 is not known here."
+    assert run.verdict == verdicts.summary(run) == "Of 2 claims 1 holds and 1 is no longer tried."
 
 
 def test_nothing_of_a_file_from_elsewhere_is_executed(kept: store.Store, tmp_path: Path):

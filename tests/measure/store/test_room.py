@@ -55,14 +55,14 @@ def test_without_a_bound_nothing_goes_and_the_room_of_what_is_deleted_is_given_b
 def test_what_is_pinned_or_goes_on_stays(kept: store.Store):
     for number in range(5):
         put(kept, heavy(number), owner="ann")
-    assert kept.room.pin([f"{0:024x}", "e" * 24], True) == [f"{0:024x}"]
+    assert kept.pin([f"{0:024x}", "e" * 24], True) == [f"{0:024x}"]
     put(kept, synthetic.partial(2, "f" * 24), live=True)
     for number in range(5, 16):
         put(kept, heavy(number))
     left = numbers(kept)
     assert 0 in left and int("f" * 24, 16) in left and not {1, 2, 3} & set(left)
     assert [entry.id for entry in kept.entries() if entry.pinned] == [f"{0:024x}"]
-    assert kept.room.pin([f"{0:024x}"], False) == [f"{0:024x}"]
+    assert kept.pin([f"{0:024x}"], False) == [f"{0:024x}"]
     for number in range(16, 34):
         put(kept, heavy(number))
     assert 0 not in numbers(kept), "it goes in the end, as all others do"
@@ -72,8 +72,8 @@ def test_only_an_owner_pins_and_not_more_than_half_of_the_room(kept: store.Store
     for number in range(12):
         put(kept, heavy(number), owner="ann")
     ids = [f"{number:024x}" for number in range(12)]
-    assert kept.room.pin(ids, True, owner="bob") == []
+    assert kept.pin(ids, True, owner="bob") == []
     with pytest.raises(ValueError, match="more than half of this server's room"):
-        kept.room.pin(ids, True, owner="ann")
+        kept.pin(ids, True, owner="ann")
     assert not any(entry.pinned for entry in kept.entries()), "none of them is"
-    assert kept.room.pin(ids[:3], True, owner="ann") == ids[:3]
+    assert kept.pin(ids[:3], True, owner="ann") == ids[:3]

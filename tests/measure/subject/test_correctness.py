@@ -87,10 +87,10 @@ def test_whole_numbers_and_text_are_exact():
 
 def test_complex_values_are_as_far_off_as_they_are_apart():
     right = np.array([3 + 4j, 1j, 0])
-    assert check(right.astype(np.complex64), right)[0].ok
     result, sentence = check((right + np.array([0, 3 + 4j, 0])).astype(np.complex64), right)
     assert (result.max_abs, result.max_rel, leaf(result).worst_index) == (5.0, 5.0, [1])
     assert "(3+5j) where 1j is right" in sentence
+    assert check(np.array([1.0 + 0j], np.complex64), np.array([1.0]))[0].ok, "a reference may give real numbers"
 
 
 # --- not finite -------------------------------------------------------------------------------------------------------
@@ -100,15 +100,10 @@ def test_every_difference_of_what_is_not_finite_counts():
     right = np.array([np.nan, np.inf, -np.inf, 1.0])
     result, _ = check(right.astype(np.float32), right)
     assert result.ok and (result.nan_mismatches, result.max_abs) == (0, 0.0)
-    right = np.array([np.nan, np.inf, np.inf, 1.0, 1.0])
-    result, _ = check(np.array([1.0, -np.inf, 1.0, np.inf, 1.0], np.float32), right)
-    assert result.nan_mismatches == 4 and leaf(result).worst_index == [0]
-    right = np.ones(10)
-    output = right.copy()
-    output[2], output[5] = 2.0, np.nan
-    result, sentence = check(output, right)
-    assert (leaf(result).mismatch_share, result.nan_mismatches, result.max_abs) == (0.2, 1, 1.0)
-    assert sentence == "the output is off in 2 of 10 values, the worst at (5,): nan where 1.0 is right"
+    right = np.array([np.nan, np.inf, np.inf, 1.0, 1.0, 1.0])
+    result, sentence = check(np.array([1.0, -np.inf, 1.0, np.inf, 2.0, 1.0], np.float32), right)
+    assert (result.nan_mismatches, leaf(result).mismatch_share, result.max_abs) == (4, 5 / 6, 1.0)
+    assert sentence == "the output is off in 5 of 6 values, the worst at (0,): 1.0 where nan is right"
 
 
 def test_what_the_dtype_can_not_hold_is_infinite():
@@ -131,6 +126,8 @@ def test_of_some_elements_the_worst_is_named_by_its_number_in_the_batch():
     result, sentence = check(output, right, **options)
     assert leaf(result).worst_index == [4, 1] and "the worst at (4, 1): -1.0 where 9.0 is right" in sentence
     assert "has shape (9, 2) where (10, 2) is right" in check(output[:9], right, **options)[1]
+    for more in (options, {**options, "shapes_only": True}):
+        assert check(output.astype(float), right, **more)[1].endswith("has dtype float64 where float32 is right")
 
 
 def test_the_wrong_leaf_of_several_is_named():
@@ -150,20 +147,11 @@ def test_the_wrong_leaf_of_several_is_named():
         ((np.ones((3, 4)),), (np.ones((3, 5)),), "leaf [0] has shape (3, 4) where (3, 5) is right"),
         ((None,), (np.ones(2),), "leaf [0] is a NoneType, not a tensor"),
         (np.ones(1), np.array(["a"]), "the output has dtype float64, which can not be compared with text"),
-        (np.ones(1), np.array([1j]), "the output has dtype float64, which can not be compared with complex128"),
+        (np.ones(1), np.array([1j]), "the output has dtype float64, which can not be compared with complex numbers"),
     ],
 )
 def test_what_cannot_be_compared_is_said(output: Any, right: Any, sentence: str):
     assert check(output, right)[1] == sentence
-
-
-def test_the_dtype_is_what_is_expected():
-    expected, right = (Leaf((3, 4), "float32"),), (np.ones((3, 4)),)
-    assert check((np.ones((3, 4), np.float32),), right, expected=expected)[0].ok
-    for more in ({}, {"shapes_only": True}):
-        sentence = check((np.ones((3, 4)),), right, expected=expected, **more)[1]
-        assert sentence == "leaf [0] has dtype float64 where float32 is right"
-    assert check((np.zeros((3, 4), np.float32),), right, expected=expected, shapes_only=True)[0].ok
 
 
 def test_ragged_values_are_right_or_not(tf: Any):

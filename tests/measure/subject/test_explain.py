@@ -8,7 +8,8 @@ import pytest
 
 from measure.run import why
 from measure.subject import explain, memory
-from measure.subject.profiler import CALL, Profile
+from measure.subject.messages import Spec
+from measure.subject.tracing import CALL, Profile
 
 
 def test_retraces_are_counted_in_every_call_and_not_rounded_away(
@@ -29,8 +30,9 @@ def test_retraces_are_counted_in_every_call_and_not_rounded_away(
 
     # The first call and ten that are watched: it retraces in the third and the ninth.
     module: Any = SimpleNamespace(strategy=retracing, elems=tf.ones([3]))
-    found = explain.explain(module, "eager", "own.eager", tmp_path, lambda: None, on_gpu=False)
-    assert found.traces_first == 1 and found.traces_per_call == pytest.approx(2 / 10)
+    spec = Spec(role="why", name="own.eager", artifacts=str(tmp_path))
+    found = explain.explain(module, lambda: retracing(module.elems), spec)
+    assert found.traces_per_call == pytest.approx(2 / 10)
     assert not found.of_element and found.graph is None
 
 
@@ -46,20 +48,17 @@ def space(*planes: Plane) -> Any:
     made = XSpace()
     for plane_name, lines in planes:
         plane = made.planes.add(name=plane_name)
-        names: dict[str, int] = {}
-        stats: dict[str, int] = {}
         for line_name, events in lines:
             line = plane.lines.add(name=line_name, timestamp_ns=1_000)
             for name, start, length, *more in events:
-                key = names.setdefault(name, len(names) + 1)
+                key = len(plane.event_metadata) + 1
                 plane.event_metadata[key].name = name
                 event = line.events.add(metadata_id=key, offset_ps=round(start * 1e6), duration_ps=round(length * 1e6))
                 for stat, value in (more[0] if more else {}).items():
-                    number = stats.setdefault(stat, len(stats) + 1)
+                    number = len(plane.stat_metadata) + 1
                     plane.stat_metadata[number].name = stat
-                    event.stats.add(
-                        metadata_id=number, **{"str_value" if value is str(value) else "int64_value": value}
-                    )
+                    kind = "str_value" if isinstance(value, str) else "int64_value"
+                    event.stats.add(metadata_id=number, **{kind: value})
     return made
 
 
@@ -113,13 +112,18 @@ def test_of_the_allocators_events_those_of_the_device_count(tf: Any):
             ("MemoryAllocation", "GPU_0_bfc", 1, 100, "Conv2D"),
             ("MemoryAllocation", "gpu_host_bfc", 2, 7, "pinned"),
             ("MemoryAllocation", "GPU_1_bfc", 4, 1000, "elsewhere"),
-            ("MemoryAllocation", "GPU_0_bfc", 5, 50, "Add"),
+            ("MemoryAllocation", "GPU_0_bfc", 5, 50, "Add_1"),
+            ("MemoryAllocation", "GPU_0_bfc", 6, 50, "Add_2"),
             ("MemoryDeallocation", "GPU_0_bfc", 1, 100, ""),
         ))
     ]  # fmt: skip
     profile = Profile(space(("/host:CPU", [("python", [(CALL, 0, 100), *reports])])))
-    for device, ops in (("GPU:0", ["Conv2D", "Add"]), ("GPU:1", ["elsewhere"]), ("GPU:2", [])):
-        assert [held.op for held in memory.live_at_peak(memory.allocations(profile, device))] == ops
+    for device, live, held in (
+        ("GPU:0", [100, 150, 200, 100], {"Add": 100}),
+        ("GPU:1", [1000], {"elsewhere": 1000}),
+        ("GPU:2", [], {}),
+    ):
+        assert memory.replayed(memory.allocations(profile, device)) == (live, held)
 
 
 def test_no_path_of_a_machine_is_in_a_program():

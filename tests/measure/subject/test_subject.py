@@ -1,5 +1,8 @@
-"""Inside a subject: scripts run as users would run them, and errors are told in a line that helps."""
+"""Errors are told in a line that helps, and the work of a function is counted while it runs."""
 
+from typing import Any
+
+from measure.subject.counting import count
 from measure.subject.errors import shorten
 
 
@@ -17,3 +20,25 @@ def test_of_a_long_message_the_line_that_helps_is_kept() -> None:
         ("in user code:\n\n    ValueError: these differ:\n    a, b\n", "ValueError: these differ: a, b"),
     ):
         assert shorten(text) == line
+
+
+def test_a_loop_is_counted_as_often_as_it_turns_and_a_branch_where_it_is_taken(tf: Any):
+    def loop(x):
+        return tf.while_loop(lambda i, y: i < 7, lambda i, y: (i + 1, y * x), (0, x))[1]
+
+    @tf.function
+    def branch(x):
+        return tf.cond(x[0] > 0, lambda: tf.exp(x), lambda: x + x + x)
+
+    assert count(loop, tf.ones(5))[1].flops == 7 * 5
+    assert [count(branch, sign * tf.ones(3))[1].flops for sign in (1.0, -1.0)] == [3 * 10, 2 * 3]
+
+
+def test_text_is_free_a_product_has_two_operations_a_multiplication_and_pythons_work_is_not_known(tf: Any):
+    def unknown(x):
+        return tf.ensure_shape(tf.py_function(lambda v: v, [x], tf.float32), [5])
+
+    assert count(tf.strings.to_number, tf.constant("1.5"))[1].flops == 0
+    assert list(count(unknown, tf.ones(5))[1].unknown) == ["EagerPyFunc"]
+    product = count(lambda x: tf.einsum("ij,jk->ik", x, x), tf.ones([3, 3]))[1]
+    assert (product.flops, product.depth) == (2 * 3**3, 3)

@@ -3,12 +3,13 @@
 import gc
 import weakref
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from measure.subject import timing
 from measure.subject.messages import Sampled
-from measure.subject.timing import MOST_CALLS, SAMPLE_S, Clock
+from measure.subject.timing import MOST_CALLS, Clock
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def test_no_two_outputs_live_at_once_while_a_strategy_is_timed(monkeypatch: pyte
     counts: list[int] = []
     paced = Paced(monkeypatch, 0.001)
 
-    def strategy(elems: int) -> Output:
+    def strategy(elems: int) -> Any:
         counts.append(len(alive))
         paced(elems)
         output = Output()
@@ -58,40 +59,29 @@ def test_no_two_outputs_live_at_once_while_a_strategy_is_timed(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("took_ms", "first", "later"),
+    ("took_ms", "first", "later", "calls", "samples"),
     [
-        ([1.0], 21, 4),
-        ([50.0, 1.0], 21, 4),
-        ([7.0], 4, 1),  # the last one ends later
-        ([70.0], 2, 1),
-        ([110.0], 0, 0),  # comes to its pace by itself
+        ([1.0], 21, 4, 3, 2),
+        ([50.0, 1.0], 21, 4, 3, 2),
+        ([7.0], 4, 1, 1, 1),  # the last one ends later
+        ([70.0], 2, 1, 1, 1),
+        ([110.0], 0, 0, 1, 1),  # comes to its pace by itself
+        ([5e-3], 4_000, 800, 600, 2),
+        ([5e-4], 40_000, 8_000, MOST_CALLS, 2),
     ],
 )
-def test_calls_before_the_samples_of_a_turn_last_as_long_as_a_process_needs_to_come_to_its_pace(
-    monkeypatch: pytest.MonkeyPatch, took_ms: list[float], first: int, later: int
+def test_a_turn_comes_to_its_pace_and_its_samples_are_means_of_as_many_calls_in_each_turn(
+    monkeypatch: pytest.MonkeyPatch, took_ms: list[float], first: int, later: int, calls: int, samples: int
 ) -> None:
-    strategy = Paced(monkeypatch, *(took / 1e3 for took in took_ms))
-    clock, calls = Clock(strategy, None, lambda: None), 0
+    strategy, before = Paced(monkeypatch, *(took / 1e3 for took in took_ms)), 0
+    clock = Clock(strategy, None, lambda: None)
     for wanted in (first, later, later):
         sampled = clock.turn()
-        warm = strategy.calls - calls - len(sampled.seconds) * sampled.calls
-        assert warm == pytest.approx(wanted, abs=1)
+        warm = strategy.calls - before - len(sampled.seconds) * sampled.calls
+        assert warm == pytest.approx(wanted, abs=1, rel=0.01)
+        assert sampled.calls == calls and len(sampled.seconds) == pytest.approx(samples, abs=1)
         assert sampled.seconds == pytest.approx([took_ms[-1] / 1e3] * len(sampled.seconds)), "what was before is none"
-        calls = strategy.calls
-
-
-@pytest.mark.parametrize(
-    ("call_s", "calls", "samples"),
-    [(5e-7, MOST_CALLS, 2), (1e-5, 300, 2), (1e-3, 3, 2), (0.0016, 2, 2), (0.01, 1, 1), (0.4, 1, 1)],
-)
-def test_samples_are_means_of_as_many_calls_as_the_clock_needs_for_a_while_the_same_in_each_turn(
-    monkeypatch: pytest.MonkeyPatch, call_s: float, calls: int, samples: int
-) -> None:
-    for sampled in Paced(monkeypatch, call_s).turns(3):
-        assert sampled.calls == calls
-        assert calls in (1, MOST_CALLS) or calls * call_s == pytest.approx(SAMPLE_S, rel=0.1)
-        assert sampled.seconds == pytest.approx([call_s] * len(sampled.seconds))
-        assert len(sampled.seconds) == pytest.approx(samples, abs=1)
+        before = strategy.calls
 
 
 def test_each_sample_counts_the_page_faults_and_the_kernel_time_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,6 @@ def functions(tf: Any) -> dict[Any, list[str]]:
     def branch(x):
         return tf.cond(x[0] > 1, lambda: unique(x), lambda: x[0])
 
-    def in_loop(x):
-        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + unique(x)), (0, 0.0))[1]
-
     def loop(x):  # loops of its own are converted, and so are its arrays
         def body(i, array):
             return i + 1, array.write(i, x)
@@ -39,7 +36,7 @@ def functions(tf: Any) -> dict[Any, list[str]]:
 
     return {
         unique: ["Unique"], diagonal: ["Diag"], nested: ["Unique"], branch: ["Unique"],
-        in_loop: ["Unique"], loop: [], vectorised: [],
+        loop: [], vectorised: [],
     }  # fmt: skip
 
 

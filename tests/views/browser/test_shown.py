@@ -6,7 +6,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from measure.claims import known
 from measure.claims.spec import Compare
-from measure.run.run_file import decode
+from measure.run.encoding import decode
 from measure.store.store import Store
 from tests import synthetic
 from tests.browser import ROOT, AppServer, wait_idle

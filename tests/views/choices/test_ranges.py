@@ -3,7 +3,7 @@
 import pytest
 
 import workloads
-from measure.run.sweep_forecast import forecast_sweep
+from measure.run.fit import forecast_sweep
 from measure.run.sweep_request import DEFAULT_BUDGET_S, DEFAULT_POINTS, MOST_CELLS, SweepRequest, parse_sweep
 from views.choices import ranges
 

@@ -91,7 +91,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TryingClient:
 @pytest.fixture
 def three_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "all_claims", lambda: tuple(CLAIMS.values()))
-    monkeypatch.setattr(known, "get", CLAIMS.get)
 
 
 def test_a_first_visitor_sees_verdicts_that_were_measured_before_on_every_claim_that_needs_no_gpu(fake):
@@ -103,7 +102,7 @@ def test_a_first_visitor_sees_verdicts_that_were_measured_before_on_every_claim_
     found = [verdicts.of_run(claim, run).word for claim in claims]
     # Where one needs more than there was, that is said of the machine, and not of the claim.
     assert "cannot be tried here" not in found
-    assert sum(word in ("holds", "does not hold", "depends") for word in found) >= 40
+    assert found.count("cannot tell") < 3
 
 
 def test_the_newest_run_that_has_all_figures_of_a_claim_counts_and_others_hide_none(fake, three_claims, monkeypatch):

@@ -125,7 +125,7 @@ def viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     own = Client(Store(tmp_path))
     monkeypatch.setattr(client, "shared", lambda: own)
     yield own
-    own.close()
+    own.store.close()
 
 
 def test_a_server_that_measures_nothing_shows_runs_without_a_button_that_measures_and_refuses_all_else(viewer):

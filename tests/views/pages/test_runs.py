@@ -4,9 +4,9 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 from measure.admission import Visitor
+from measure.run.encoding import encode
 from measure.run.place import StoreError
 from measure.run.run import Run
-from measure.run.run_file import encode
 from tests import synthetic
 from tests.keeping import put
 from tests.pages import calm, open_page, press, words

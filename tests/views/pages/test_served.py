@@ -17,7 +17,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from measure.judge import answer
 from measure.output import export
-from measure.run.run_file import encode
+from measure.run.encoding import encode
 from measure.store.store import Store
 from tests import synthetic
 from tests.asgi import Answer, ask

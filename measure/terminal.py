@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from measure.engine.record import View
 from measure.judge.lines import line_of
 from measure.output import rows, sweep_table
-from measure.run.run import Measurement, Run
+from measure.run import text
+from measure.run.run import Run
 
 
 def say(line: str) -> None:
@@ -17,32 +18,30 @@ def say(line: str) -> None:
 
 
 class Following:
-    """Says on stderr what happens, once each."""
+    """Says on stderr what happens, once each, unless it is ``quiet``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
         self._lines: set[str] = set()
 
     def say(self, line: str) -> None:
-        if line not in self._lines:
+        if not self._quiet and line not in self._lines:
             self._lines.add(line)
             say(line)
 
     def look(self, view: View) -> None:
+        """Say how a run stands, and what has become of strategies: at a sweep's points where that is no latency."""
+        if view.forecast_s:
+            self.say(f"forecast: about {text.seconds(view.forecast_s)}")
         if view.message and view.message != "finished":
             self.say(view.message)
-        for where, item in _outcomes(view.run):
-            self.say(f"  {where}{item.strategy}: {rows.outcome(item)}")
-
-
-def _outcomes(run: Run) -> Iterator[tuple[str, Measurement]]:
-    """Yield what has become of strategies: of a comparison all; of a sweep, where that is not a latency."""
-    for item in run.measurements:
-        if item.twin_of is None and item.outcome != "not_run":
-            yield "", item
-    for point in run.points:
-        for item in point.measurements:
-            if item.outcome not in ("ok", "not_run"):
-                yield f"{sweep_table.where(point)}: ", item
+        for item in view.run.measurements:
+            if item.twin_of is None and item.outcome != "not_run":
+                self.say(f"  {item.strategy}: {rows.outcome(item)}")
+        for point in view.run.points:
+            for item in point.measurements:
+                if item.outcome not in ("ok", "not_run"):
+                    self.say(f"  {sweep_table.where(point)}: {item.strategy}: {rows.outcome(item)}")
 
 
 def warnings(run: Run) -> Iterator[str]:

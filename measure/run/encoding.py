@@ -6,38 +6,29 @@ accident and a thoughtless change are noticed; they prove nothing against whoeve
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from measure.run import text
-from measure.run.run import SCHEMA, Point, Run, Warning
+from measure.run.run import Point, Run, Warning
 from measure.run.slugs import with_options
 
-
-class _Versioned(msgspec.Struct, frozen=True):
-    schema: str = SCHEMA
-
-
 _decoder = msgspec.json.Decoder(Run)
-_version_decoder = msgspec.json.Decoder(_Versioned)
 # Beyond this many bytes nobody reads a file, and its indentation would weigh as much as what it holds.
 _READ_BY_PEOPLE = 4 * 2**20
 # Fields that hold what arrived one after another have a digest for each item.
 _OF_ITEMS = ("measurements", "points", "evidence")
-# Of the parts that have changed, so many are named in a sentence.
-_MOST_NAMED = 3
 
 
 def encode(run: Run) -> bytes:
     """The run as JSON in UTF-8, indented where it is not large, with the digests of its parts."""
     if run.digest is not UNSET:
-        fields = {name: getattr(run, name) for name in run.__struct_fields__}
-        run = replace(run, digest=_digests({name: value for name, value in fields.items() if value is not UNSET}))
+        run = replace(run, digest=_digests(asdict(run)))
     data = msgspec.json.encode(run)
     return data if len(data) > _READ_BY_PEOPLE else msgspec.json.format(data, indent=1)
 
@@ -46,16 +37,14 @@ def decode(data: bytes) -> Run:
     """The run in ``data``, `upgraded`; ValueError with a sentence that names the path of the fault. A part that is not
     as its digest says costs nobody the others: the run has a warning, which names it and stays with the run."""
     try:
-        # First, since a file of another schema may lack anything else.
-        schema = _version_decoder.decode(data).schema
-        if schema != SCHEMA:
-            raise ValueError(f"schema {schema!r} is not known: {SCHEMA!r} is")
         run = _decoder.decode(data)
         if run.digest:
-            paths = _changed(data, run.digest)
-            run = replace(run, warnings=run.warnings + [_warning(paths)] * bool(paths), digest={})
+            changed = _changed(msgspec.json.decode(data), run.digest)
+            run = replace(run, warnings=[*run.warnings, *changed], digest={})
         return upgraded(run)
     except msgspec.DecodeError as error:  # ValidationError is one
+        if str(error).endswith("`$.schema`"):
+            raise ValueError("this is no run file that this Mapbench knows: its schema is not mapbench.run/1") from None
         raise ValueError(f"this is not a valid run file: {error}") from None
     except RecursionError:
         raise ValueError("this is not a valid run file: it is nested too deeply") from None
@@ -65,7 +54,7 @@ def _digests(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
     return {
         name: [_digest(item) for item in value] if name in _OF_ITEMS else _digest(value)
         for name, value in fields.items()
-        if name != "digest"
+        if name != "digest" and value is not UNSET
     }
 
 
@@ -73,10 +62,9 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:16]
 
 
-def _changed(data: bytes, written: dict[str, str | list[str]]) -> list[str]:
-    """The paths of what is not as the digests in the file say."""
-    now = _digests(msgspec.json.decode(data))
-    paths = []
+def _changed(fields: Mapping[str, Any], written: dict[str, str | list[str]]) -> Iterator[Warning]:
+    """The warning that names the parts which are not as the digests in the file say, where there are any."""
+    now, paths = _digests(fields), []
     for name in now | written:
         new, old = now.get(name), written.get(name)
         if isinstance(new, list) and isinstance(old, list):
@@ -84,17 +72,12 @@ def _changed(data: bytes, written: dict[str, str | list[str]]) -> list[str]:
             paths += [f"$.{name}[{place}]" for place, (one, other) in pairs if one != other]
         elif new != old:
             paths.append(f"$.{name}")
-    return paths
-
-
-def _warning(paths: list[str]) -> Warning:
-    return Warning(
-        code="changed",
-        message="this run's file was changed after it was written, by damage or by hand: "
-        f"{text.listed(paths, _MOST_NAMED)} in it no longer matches its checksum, so what is shown of it may not be "
-        "what was measured",
-        values={"paths": paths},
-    )
+    if paths:
+        message = (
+            f"this run's file was changed after it was written, by damage or by hand: {text.listed(paths, 3)} in it no "
+            "longer matches its checksum, so what is shown of it may not be what was measured"
+        )
+        yield Warning(code="changed", message=message, values={"paths": paths})
 
 
 def upgraded(run: Run) -> Run:
@@ -112,20 +95,15 @@ def _with_options(point: Point, swept: set[str]) -> Point:
     }
     if all(old == new for old, new in slugs.items()):
         return point
-    measurements = [
-        replace(
-            item,
-            strategy=slugs.get(item.strategy, item.strategy),
-            twin_of=slugs.get(item.twin_of or "", item.twin_of),
-            break_even=[replace(pair, against=slugs.get(pair.against, pair.against)) for pair in item.break_even],
-        )
-        for item in point.measurements
-    ]
-    control = point.control and replace(
-        point.control, strategy=slugs.get(point.control.strategy, point.control.strategy)
-    )
-    ranking = [[slugs.get(slug, slug) for slug in group] for group in point.ranking]
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: renamed(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        return slugs.get(value, value) if isinstance(value, str) else value
+
     # Made anew, the verdict would not have the intervals of the sweep: its slugs are replaced.
     longest_first = "|".join(map(re.escape, sorted(slugs, key=len, reverse=True)))
     verdict = re.sub(rf"(?<![\w.])({longest_first})(?![\w?]|\.\w)", lambda match: slugs[match[1]], point.verdict)
-    return replace(point, measurements=measurements, control=control, ranking=ranking, verdict=verdict)
+    return msgspec.convert(renamed(msgspec.to_builtins(point)) | {"verdict": verdict}, Point)
