@@ -20,6 +20,7 @@ CONFIDENCE = 0.95
 # Before a strategy's slug: the time of its first call.
 FIRST_CALL = "the first call of "
 _MOST_ERROR = 140
+_UNITS = ("%", "s", "MiB")
 
 
 # --- times -----------------------------------------------------------------------------------------------------------
@@ -207,6 +208,8 @@ class Figure(Predicate):
         threshold = f"at least {self.least:,g}" if self.most == math.inf else f"at most {self.most:,g}"
         if self.least == self.most:
             threshold = f"exactly {self.least:,g}"
+        unit = self.words.partition("{value} ")[2].split(" ")[0]  # behind the figure
+        threshold += f" {unit}" if unit in _UNITS else ""
         return Seen(truth, self.words.format(value=text.listed(list(shown))), threshold)
 
 

@@ -110,6 +110,7 @@ def test_figures_of_a_script_are_numbers_within_bounds_in_each_process_or_errors
     for most, threshold in ((math.inf, "at least 3"), (3, "exactly 3")):
         seen = sees(dataclasses.replace(test, most=most), script(SCRIPT, count=4))
         assert (seen.words, seen.threshold) == ("4 traces", threshold)
+    assert sees(Figure(SCRIPT, "count", "{value} % of it", 3), script(SCRIPT, count=4)).threshold == "at least 3 %"
     assert sees(test, script(SCRIPT, other=1)) == Seen("unknown", "count was not measured")
     told = dataclasses.replace(test, zero="nothing tells that here")
     assert sees(told, script(SCRIPT, count=0)) == Seen("unknown", "nothing tells that here")
